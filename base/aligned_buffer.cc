@@ -1,0 +1,41 @@
+#include "base/aligned_buffer.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include <sys/mman.h>
+
+namespace weft {
+namespace {
+// From here on a private mapping is used: its pages are zero already and cost nothing until
+// touched.
+constexpr size_t kMapFromBytes = size_t{1} << 20;
+}  // namespace
+
+AlignedBuffer::AlignedBuffer(size_t size_bytes) {
+  if (size_bytes == 0) return;
+  if (size_bytes >= kMapFromBytes) {
+    void* memory =
+        mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    madvise(memory, size_bytes, MADV_HUGEPAGE);  // advice only: failure changes nothing but speed
+    data_ = {static_cast<std::byte*>(memory), AlignedBufferRelease{size_bytes, true}};
+    return;
+  }
+  const size_t rounded = (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
+  void* memory = std::aligned_alloc(kAlignment, rounded);
+  if (memory == nullptr) throw std::bad_alloc();
+  std::memset(memory, 0, rounded);
+  data_ = {static_cast<std::byte*>(memory), AlignedBufferRelease{size_bytes, false}};
+}
+
+void AlignedBufferRelease::operator()(std::byte* data) const {
+  if (mapped) {
+    munmap(data, size_bytes);
+  } else {
+    std::free(data);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,66 @@
+// A bounded queue from many threads to one. Ordinary messages can be refused when it is full;
+// urgent ones (abort, shutdown) never are.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+template <typename Message>
+class Mailbox {
+ public:
+  explicit Mailbox(size_t capacity) : capacity_(capacity) {}
+
+  // False, and the message untouched, when `capacity` messages wait already.
+  [[nodiscard]] bool TryPush(Message&& message) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (messages_.size() >= capacity_) return false;
+      messages_.push_back(std::move(message));
+    }
+    arrived_.notify_one();
+    return true;
+  }
+
+  // For the few messages that must arrive; their number is bounded by what they refer to.
+  void PushUrgent(Message&& message) {
+    {
+      const std::lock_guard lock(mutex_);
+      messages_.push_back(std::move(message));
+    }
+    arrived_.notify_one();
+  }
+
+  // All waiting messages, in order, without waiting. For the owner thread.
+  std::vector<Message> Drain() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(messages_, {});
+  }
+
+  // The same, after sleeping until there is at least one.
+  std::vector<Message> WaitAndDrain() {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [&] { return !messages_.empty(); });
+    return std::exchange(messages_, {});
+  }
+
+  // The same, but gives up (empty result) at `deadline`.
+  std::vector<Message> WaitUntilAndDrain(std::chrono::steady_clock::time_point deadline) {
+    std::unique_lock lock(mutex_);
+    arrived_.wait_until(lock, deadline, [&] { return !messages_.empty(); });
+    return std::exchange(messages_, {});
+  }
+
+ private:
+  const size_t capacity_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::vector<Message> messages_;
+};
+
+}  // namespace weft

@@ -1,0 +1,73 @@
+// The engine thread: one loop of drain the mailbox, plan, run, sample, commit.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/model_runner.h"
+#include "engine/request.h"
+
+namespace weft {
+
+struct EngineOptions {
+  int32_t max_context = 0;          // positions a sequence may have, prompt and output
+  int32_t max_batch_tokens = 512;   // rows of one step
+  int32_t max_sequences = 64;       // sequences running at once
+  int32_t max_waiting = 1024;       // requests queued; one more is refused
+  std::vector<TokenId> end_tokens;  // the model's own
+  std::function<std::string_view(TokenId)> token_bytes;  // for stop strings and text; thread-safe
+  // Called on the engine thread after every step with a snapshot of it; optional.
+  std::function<void(const struct StepReport&)> on_step;
+};
+
+// What one step did; for metrics and for the tests' invariants.
+struct StepReport {
+  int32_t prompt_tokens = 0;     // rows that computed prompt positions
+  int32_t generated_tokens = 0;  // rows that computed generated positions
+  int32_t sequences = 0;         // in this step
+  int32_t running = 0;           // after it
+  int32_t waiting = 0;           // after it
+  int32_t preemptions = 0;       // in planning it
+  int32_t finished_requests = 0;
+  int64_t used_blocks = 0;
+  int64_t total_blocks = 0;
+  std::chrono::nanoseconds duration{0};
+};
+
+class Engine {
+ public:
+  // Takes the runner; starts the engine thread.
+  Engine(EngineOptions options, std::unique_ptr<ModelRunner> runner);
+  // As Shutdown with a deadline of now.
+  ~Engine();
+
+  RequestId NextId();
+
+  // From any thread. An error (queue full: kResourceExhausted; shutting down: kUnavailable; invalid
+  // or can never fit: kInvalidArgument) means not accepted: the sink hears nothing. Otherwise it
+  // gets its terminal events whatever happens.
+  Result<void> Submit(Request request);
+  // From any thread, never refused; unknown ids are ignored. The request's choices finish with
+  // kAborted within one step.
+  void Abort(RequestId id);
+  // From any thread. New requests are refused from now on; running ones go on until `deadline`,
+  // then are aborted. Returns when the engine thread has ended. A second call with an earlier
+  // deadline hastens the first.
+  void Shutdown(std::chrono::steady_clock::time_point deadline);
+
+  const EngineOptions& options() const;
+  // A recent snapshot; from any thread.
+  StepReport Stats() const;
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace weft

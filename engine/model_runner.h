@@ -1,0 +1,28 @@
+// The one virtual seam of the engine: the real transformer in production, a deterministic fake in
+// the scheduler's tests.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "model/forward_batch.h"
+#include "model/transformer.h"
+
+namespace weft {
+
+class ModelRunner {
+ public:
+  virtual ~ModelRunner() = default;
+
+  virtual int64_t vocab_size() const = 0;
+  virtual int64_t block_size() const = 0;   // positions a KV block
+  virtual int64_t block_count() const = 0;  // KV blocks in all
+
+  // One step; logits are handed to `visit` before it returns. An error fails the sequences of this
+  // batch, not the engine.
+  virtual Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) = 0;
+  // Copies the bytes of one KV block over another (copy on write).
+  virtual void CopyBlock(int32_t from, int32_t to) = 0;
+};
+
+}  // namespace weft

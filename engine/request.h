@@ -1,0 +1,91 @@
+// What a client asks of the engine, and what it gets back.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/tensor.h"
+
+namespace weft {
+
+using RequestId = uint64_t;
+
+// How the next token is chosen. Defaults are OpenAI's. Validated by ValidateSampling (sampler.h).
+struct SamplingParams {
+  double temperature = 1.0;  // 0: greedy
+  int32_t top_k = 0;         // 0: all
+  double top_p = 1.0;
+  double min_p = 0.0;
+  uint64_t seed = 0;        // with the choice and the output position it keys every draw
+  int32_t max_tokens = 16;  // >= 0; 0 only with prompt logprobs (echo)
+  int32_t min_tokens = 0;   // end tokens, stop strings and stop tokens do not end the text before
+  bool ignore_eos = false;  // the model's end tokens are ordinary tokens
+  std::vector<std::string> stop;  // byte strings; the text ends before the first one that appears
+  std::vector<TokenId> stop_token_ids;
+  bool include_stop = false;     // keep the matched stop string in the text
+  int32_t logprobs = -1;         // -1: none; k >= 0: the sampled token's and the k likeliest
+  bool prompt_logprobs = false;  // the same for every prompt token but the first
+};
+
+struct TokenLogprob {
+  TokenId token = 0;
+  float logprob = 0;  // natural logarithm, of the distribution before temperature and filters
+  std::vector<std::pair<TokenId, float>>
+      top;  // the k likeliest, in falling order; equal ones: lower id first
+};
+
+enum class FinishReason { kStop, kLength, kAborted, kFailed };
+
+// Text is bytes of whole tokens, cut by stop strings; it may end inside a UTF-8 character. Bytes
+// that could still become part of a stop string are held back until they cannot.
+struct TokensEvent {
+  int32_t choice = 0;
+  std::string text;
+  std::vector<TokenId> tokens;  // generated since the last event (those of held-back text included)
+  std::vector<TokenLogprob> logprobs;  // one a token, if asked for
+};
+
+// The terminal event of one choice; the last one of a request has `last` set and is the request's
+// terminal event.
+struct FinishEvent {
+  int32_t choice = 0;
+  FinishReason reason = FinishReason::kStop;
+  std::string stop_string;            // the one that matched, if one did
+  std::optional<TokenId> stop_token;  // the end or stop token, if one ended it
+  std::string error;                  // kFailed: what went wrong
+  int32_t prompt_tokens = 0;
+  int32_t completion_tokens = 0;  // of this choice, the end token included
+  int32_t cached_tokens = 0;      // of the prompt, found in the prefix cache
+  bool last = false;
+};
+
+// Where a request's events go. Called on the engine thread; must not block or throw. Every accepted
+// request gets exactly one FinishEvent per choice, whatever happens, and nothing for that choice
+// after it.
+class TokenSink {
+ public:
+  virtual ~TokenSink() = default;
+  virtual void OnPromptLogprobs(
+      std::vector<TokenLogprob> logprobs) = 0;  // at most once, before any token; first entry: the
+                                                // first prompt token, logprob 0, no top
+  virtual void OnTokens(TokensEvent event) = 0;
+  virtual void OnFinish(FinishEvent event) = 0;
+};
+
+struct Request {
+  RequestId id = 0;             // unique among live requests; Engine::NextId makes them
+  std::vector<TokenId> prompt;  // not empty
+  SamplingParams sampling;
+  int32_t choice_count = 1;  // n: continuations that share the prompt's blocks
+  int32_t priority = 0;      // lower first; equal: first come, first served
+  std::string tenant;
+  std::optional<std::chrono::steady_clock::time_point> deadline;  // aborted when it passes
+  std::shared_ptr<TokenSink> sink;
+};
+
+}  // namespace weft

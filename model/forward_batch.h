@@ -1,0 +1,35 @@
+// One step's ragged batch. Prefill chunks and decode tokens look the same in it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "model/tensor.h"
+
+namespace weft {
+
+// Whether a position lies in its sequence's prompt. It belongs to the position for life:
+// recomputation after preemption keeps it.
+enum class TokenPhase : uint8_t { kPrompt, kGenerated };
+
+// The rows of one sequence: consecutive rows of the batch, consecutive positions.
+struct SequenceSpan {
+  int32_t first_row = 0;
+  int32_t row_count = 0;
+  int32_t first_position = 0;
+  std::span<const int32_t> block_table;  // blocks of positions 0 .. first_position + row_count - 1
+};
+
+// All spans belong to the caller and outlive the call. Rows of different sequences never share a
+// written block.
+struct ForwardBatch {
+  std::span<const TokenId> token_ids;       // one a row, each in [0, vocab_size)
+  std::span<const int32_t> positions;       // one a row
+  std::span<const TokenPhase> phases;       // one a row
+  std::span<const SequenceSpan> sequences;  // cover all rows, in order
+  std::span<const int32_t> logit_rows;      // ascending: the rows whose logits are wanted
+
+  int64_t row_count() const { return static_cast<int64_t>(token_ids.size()); }
+};
+
+}  // namespace weft

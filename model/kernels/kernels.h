@@ -1,0 +1,172 @@
+// One table of function pointers per (arithmetic, instruction set). Everything a forward pass
+// computes goes through it.
+//
+// The `bf16` arithmetic, which every instruction set reproduces bit for bit (the scalar table is
+// the definition):
+//   * Dot product over k of two bf16 operands: k is padded with zeros to a multiple of 32. For each
+//   group of 32, in ascending
+//     order: even = fma chain over the even k, from +0; odd = fma chain over the odd k, from +0;
+//     acc = acc + (even + odd). acc starts at +0. All float32, round to nearest even, denormals
+//     flushed (ScopedFlushDenormals). That is AMX's tdpbf16ps.
+//   * Weights: the file's dequantisation (formats/dequantize.h), rounded to bf16. Activations:
+//   rounded to bf16.
+//   * Sums of float32 (norms, softmax, router): 16 virtual lanes, element i into lane i % 16 in
+//   ascending order, then lanes folded
+//     8, 4, 2, 1 (lane j += lane j + half).
+//   * exp, SiLU, GELU, sin, cos, pow, log: kernels/math.h, never libm.
+//   * Attention: spans of kAttentionSpan positions starting at absolute position 0, online softmax
+//   in a span, spans merged in ascending
+//     order. Scores: dot product of bf16 query and key, times scale. Probabilities are rounded to
+//     bf16 before they meet V; their sum is taken before rounding. Masked slots count as
+//     probability 0 and value 0, and are never read.
+// The `f32` arithmetic (BLAS): float32 throughout; outside the laws of equality.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/config.h"
+#include "model/kernels/packed_matrix.h"
+#include "model/tensor.h"
+
+namespace weft {
+
+enum class Arithmetic { kF32, kBF16 };
+enum class Isa { kScalar, kAvx2, kAvx512, kAmx };
+std::string_view NameOf(Arithmetic arithmetic);
+std::string_view NameOf(Isa isa);
+
+inline constexpr int64_t kAttentionSpan = 256;
+
+// Elements of an operand row (a matmul's x): n rounded up to kGroupColumns; the padding is zero.
+constexpr int64_t OperandColumns(int64_t n) {
+  return (n + kGroupColumns - 1) / kGroupColumns * kGroupColumns;
+}
+
+// y[r][p] (+)= sum over k of x[rows[r]][k] * w[p][k] for the outputs p of `panel_count` panels from
+// `first_panel`.
+struct MatmulTask {
+  const PackedMatrix* weights = nullptr;
+  int64_t first_panel = 0;
+  int64_t panel_count = 0;
+  const void* x =
+      nullptr;  // operand rows (the table's operand_type), each OperandColumns(columns) long
+  int64_t x_stride = 0;  // elements from one row of x to the next
+  const int32_t* x_rows =
+      nullptr;  // which rows of x, row_count of them; nullptr: 0 .. row_count - 1
+  int64_t row_count = 0;
+  float* y = nullptr;  // y[r * y_stride + output]; outputs >= weights->rows are not written
+  int64_t y_stride = 0;
+  bool accumulate =
+      false;  // add to y (one float32 addition after the dot product) instead of storing
+};
+
+// Geometry of the KV cache; a page holds K and V of `block_size` positions of one kv head in one
+// layer.
+struct KvLayout {
+  int64_t block_size = 0;  // positions; a multiple of 16
+  int64_t head_dim = 0;
+  int64_t page_bytes = 0;  // what KernelTable::kv_page_bytes says
+};
+
+// Attention of consecutive positions of one sequence, for the query heads that share one kv head.
+struct AttentionTask {
+  KvLayout layout;
+  const std::byte* pages =
+      nullptr;  // page of block b of this layer and kv head: pages + b * page_stride_bytes
+  int64_t page_stride_bytes = 0;
+  const int32_t* block_table =
+      nullptr;  // block of positions [i * block_size, (i + 1) * block_size)
+  int64_t first_position =
+      0;  // of query row 0; row r is at first_position + r and sees positions <= its own
+  int64_t row_count = 0;
+  int64_t sliding_window = 0;  // 0: none
+  int64_t heads = 0;           // query heads that share this kv head
+  float scale = 0;             // 1 / sqrt(head_dim)
+  const float* query =
+      nullptr;  // query[r * query_stride + head * head_dim + i], after RoPE; rounded inside
+  int64_t query_stride = 0;
+  void* out = nullptr;  // operand elements: out[r * out_stride + head * head_dim + i]
+  int64_t out_stride = 0;
+  std::byte* scratch =
+      nullptr;  // kernels' own, attention_scratch_bytes(layout, row_count * heads), 64-byte aligned
+};
+
+struct KernelTable {
+  std::string_view name;  // "bf16/avx512"
+  Arithmetic arithmetic;
+  Isa isa;
+  DataType operand_type;  // kBF16 or kF32: what matmuls read
+  DataType kv_type;       // likewise: what the KV cache holds
+
+  // --- weights ---
+  // The layout that a file's type gets, and the bytes of one panel of it.
+  DataType (*packed_layout)(DataType file_type);
+  int64_t (*panel_bytes)(DataType layout, int64_t columns);
+  // Packs panels [first_panel, first_panel + panel_count) of `source` (a matrix in file format)
+  // into `packed`, whose fields and storage are set. Different panels may be packed at the same
+  // time.
+  void (*pack_panels)(const TensorView& source, int64_t first_panel, int64_t panel_count,
+                      PackedMatrix& packed);
+  // One row of the matrix as the definition sees it (bf16 values for bf16): the embedding lookup.
+  void (*unpack_row)(const PackedMatrix& weights, int64_t row, float* out);
+  void (*matmul)(const MatmulTask& task);
+
+  // --- rows of float32 ---
+  void (*to_operand)(const float* x, int64_t n, void* out);  // writes OperandColumns(n) elements
+  // x / sqrt(mean(x^2) + epsilon) * weight. Multiplication order: (x * scale) * weight.
+  void (*rms_norm)(const float* x, const float* weight, int64_t n, float epsilon,
+                   float* out);  // out may be x
+  void (*rms_norm_to_operand)(const float* x, const float* weight, int64_t n, float epsilon,
+                              void* out);
+  // Rotates the first rotary_dim elements of one head in place; cos and sin hold rotary_dim / 2
+  // values.
+  void (*rope)(float* head, const float* cos, const float* sin, int64_t rotary_dim,
+               RopePairing pairing);
+  // activation(gate[i]) * up[i], as an operand row.
+  void (*gated_activation_to_operand)(const float* gate, const float* up, int64_t n,
+                                      ActivationKind activation, void* out);
+  void (*add)(float* x, const float* y, int64_t n);  // x += y
+  void (*multiply_add)(float* x, const float* y, float factor,
+                       int64_t n);       // x = fma(y, factor, x): an expert's output
+  void (*softmax)(float* x, int64_t n);  // in place, maximum subtracted
+  // y[i] = dot(x, w row i), float32 over 16 virtual lanes with fma: the router. w is row-major
+  // float32.
+  void (*dense_dot)(const float* x, const float* w, int64_t rows, int64_t columns, float* y);
+
+  // --- KV cache and attention ---
+  int64_t (*kv_page_bytes)(int64_t block_size, int64_t head_dim);
+  // Writes one position's key and value (head_dim float32 each, rounded here) into `slot` of a
+  // page.
+  void (*kv_write)(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
+                   const float* value);
+  int64_t (*attention_scratch_bytes)(const KvLayout& layout, int64_t query_rows);
+  void (*attention)(const AttentionTask& task);
+};
+
+// What the processor and the operating system offer (CPUID and XCR0, never a model number).
+struct CpuFeatures {
+  bool avx2_fma = false;  // AVX2, FMA, F16C
+  bool avx512 = false;    // F, BW, DQ, VL
+  bool avx512_vnni = false;
+  bool avx512_bf16 = false;
+  bool avx512_vbmi = false;
+  bool amx_bf16 = false;  // tiles usable by this process
+  bool amx_int8 = false;
+};
+const CpuFeatures& DetectCpu();
+
+// The best instruction set here, or the one that WEFT_ISA names ("scalar", "avx2", "avx512",
+// "amx"); an error if that one is unknown or this machine lacks it.
+Result<Isa> ChooseIsa();
+// The table for an arithmetic on an instruction set; where a set has no kernels of its own (yet)
+// the next lower one's, and the table's name says which.
+const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa);
+
+// The k largest of values[0..n) into indices, largest first; equal values: the lower index first.
+// NaN counts as the smallest.
+void TopK(const float* values, int64_t n, int64_t k, int32_t* indices);
+
+}  // namespace weft

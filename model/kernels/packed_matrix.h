@@ -1,0 +1,34 @@
+// A weight matrix in the order in which the kernels eat it, without loss against the file's own
+// dequantisation.
+#pragma once
+
+#include <cstdint>
+
+#include "base/aligned_buffer.h"
+#include "model/tensor.h"
+
+namespace weft {
+
+// Outputs of a panel: one AVX-512 register of float32, one AMX tile of outputs.
+inline constexpr int64_t kPanelRows = 16;
+// k of one step of the accumulation that the bf16 definition fixes.
+inline constexpr int64_t kGroupColumns = 32;
+
+// (rows, columns) weights as CeilDivide(rows, 16) panels of equal size; the panel layout is that of
+// `layout`, the same on all instruction sets, so that a packed matrix means one thing. Read-only
+// once packed.
+struct PackedMatrix {
+  // kF32: dense row-major float32 (the f32 arithmetic). Otherwise the file's type (F32 and F16
+  // become kBF16 under bf16: exactly what the definition rounds to).
+  DataType layout = DataType::kF32;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t panel_bytes = 0;
+  AlignedBuffer storage;
+
+  int64_t panel_count() const { return (rows + kPanelRows - 1) / kPanelRows; }
+  const std::byte* panel(int64_t index) const { return storage.data() + index * panel_bytes; }
+  explicit operator bool() const { return rows > 0; }
+};
+
+}  // namespace weft

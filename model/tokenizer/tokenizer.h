@@ -1,0 +1,78 @@
+// Text to token ids and back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/formats/gguf.h"
+#include "model/tensor.h"
+
+namespace weft {
+
+struct EncodeOptions {
+  bool add_special_tokens = true;  // BOS (and EOS) as the model's rules say
+  bool parse_special_tokens =
+      true;  // whether the text of a control token becomes that token; false for untrusted text
+};
+
+// Immutable after construction; every method may be called from any thread.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  // Any bytes are accepted; what is not UTF-8 is encoded by the model's byte tokens or its unknown
+  // token.
+  virtual std::vector<TokenId> Encode(std::string_view text,
+                                      const EncodeOptions& options) const = 0;
+
+  // The exact bytes that a token adds to the output in the middle of a text; empty for control
+  // tokens and for ids without text.
+  virtual std::string_view TokenBytes(TokenId id) const = 0;
+  // The bytes of a whole sequence, with the model's rule for its beginning (SentencePiece drops the
+  // dummy space).
+  virtual std::string Decode(const std::vector<TokenId>& ids,
+                             bool keep_special_tokens = false) const = 0;
+
+  virtual int64_t vocab_size() const = 0;
+  virtual std::string_view TokenText(
+      TokenId id) const = 0;  // as the vocabulary spells it, for people: "Ġthe", "<|im_end|>"
+  virtual bool IsControl(
+      TokenId id) const = 0;  // BOS, EOS, <|im_start|>, ...: not part of the text
+  virtual std::optional<TokenId> TokenOf(std::string_view vocabulary_text) const = 0;
+
+  virtual std::optional<TokenId> bos() const = 0;
+  // Tokens that end a generation: EOS, end of turn, ... (never empty ids; a file's 0xFFFFFFFF means
+  // absent).
+  virtual const std::vector<TokenId>& end_tokens() const = 0;
+  virtual bool adds_bos() const = 0;
+  virtual bool adds_eos() const = 0;
+  virtual std::string_view description() const = 0;  // "byte-level BPE (gpt-2), 50257 tokens"
+
+  static Result<std::shared_ptr<const Tokenizer>> FromGguf(const GgufMetadata& metadata,
+                                                           int64_t vocab_size);
+  // tokenizer.json or tokenizer.model, with tokenizer_config.json and generation_config.json where
+  // present.
+  static Result<std::shared_ptr<const Tokenizer>> FromDirectory(const std::string& directory,
+                                                                int64_t vocab_size);
+};
+
+// Turns a stream of tokens into a stream of text that never ends in half a UTF-8 character. Bytes
+// that can no longer become valid are replaced by U+FFFD as the WHATWG decoder does. One stream,
+// one thread.
+class IncrementalDecoder {
+ public:
+  // The text that these bytes complete.
+  std::string Append(std::string_view bytes);
+  // What is left at the end: U+FFFD for an unfinished character, otherwise nothing.
+  std::string Finish();
+
+ private:
+  std::string pending_;  // an unfinished character: at most 3 bytes
+};
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+// The forward pass: token ids in, logits out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "model/checkpoint.h"
+#include "model/forward_batch.h"
+#include "model/kernels/kernels.h"
+#include "model/kv_cache.h"
+
+namespace weft {
+
+class Weights;    // weights.h: tensors packed for this CPU's kernels
+class Workspace;  // workspace.h: every intermediate buffer of a step, allocated once
+
+// Logits of `row_count` consecutive entries of ForwardBatch::logit_rows, from entry `first`:
+// logits[i * vocab_size + token]. Called on the thread that called Forward, in ascending order; the
+// buffer is reused afterwards and may be overwritten.
+using LogitsVisitor = std::function<void(int64_t first, int64_t row_count, float* logits)>;
+
+// Immutable apart from the thread pool it runs on. Forward is called by one thread at a time, which
+// holds ScopedFlushDenormals.
+class Transformer {
+ public:
+  Transformer(ModelConfig config, Weights weights, const KernelTable& kernels, ThreadPool& threads);
+  ~Transformer();
+
+  const ModelConfig& config() const { return config_; }
+  const KernelTable& kernels() const { return kernels_; }
+
+  // Computes the batch's rows, writes their K and V into the cache and hands the wanted logits to
+  // `visit` in pieces of at most Workspace::logit_rows_per_piece. A row's result depends on that
+  // row and its sequence's earlier positions alone.
+  void Forward(const ForwardBatch& batch, KvCache& cache, Workspace& workspace,
+               const LogitsVisitor& visit);
+
+ private:
+  ModelConfig config_;
+  std::unique_ptr<Weights> weights_;
+  const KernelTable& kernels_;
+  ThreadPool& threads_;
+};
+
+}  // namespace weft
