@@ -11,10 +11,11 @@
 namespace weft {
 namespace {
 
-// This process's path below the mount of one cgroup controller ("" for v2), from /proc/self/cgroup,
-// whose lines are "hierarchy:controllers:path".
-std::optional<std::string> CgroupPath(const std::string& controller) {
-  std::ifstream file("/proc/self/cgroup");
+// This process's path below the mount of one cgroup controller ("" for v2), from lines of the form
+// "hierarchy:controllers:path".
+std::optional<std::string> CgroupPath(const std::string& membership_file,
+                                      const std::string& controller) {
+  std::ifstream file(membership_file);
   for (std::string line; std::getline(file, line);) {
     const size_t first = line.find(':');
     const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
@@ -29,11 +30,12 @@ std::optional<std::string> CgroupPath(const std::string& controller) {
 }
 
 // Calls visit(directory) for this process's cgroup and each of its ancestors up to the mount.
-// Inside a container the path may name a place that is not mounted: the root of the mount is then
-// the cgroup itself.
+// Inside a container the path may name a place that is not mounted: the mount's root is then the
+// cgroup itself.
 template <typename Visit>
-void VisitCgroups(const std::string& mount, const std::string& controller, Visit visit) {
-  std::string path = CgroupPath(controller).value_or("/");
+void VisitCgroups(const CgroupFiles& files, const std::string& controller, Visit visit) {
+  const std::string mount = controller.empty() ? files.mount : files.mount + "/" + controller;
+  std::string path = CgroupPath(files.membership, controller).value_or("/");
   while (!path.empty() && path != "/") {
     visit(mount + path);
     path.resize(path.rfind('/'));
@@ -41,20 +43,22 @@ void VisitCgroups(const std::string& mount, const std::string& controller, Visit
   visit(mount);
 }
 
-void KeepSmallest(std::optional<double>& smallest, double value) {
+template <typename T>
+void KeepSmallest(std::optional<T>& smallest, T value) {
   smallest = smallest ? std::min(*smallest, value) : value;
 }
 
-// Cores of CPU time per second that the cgroups allow.
-std::optional<double> CgroupCpuQuota() {
+}  // namespace
+
+std::optional<double> CgroupCpuQuota(const CgroupFiles& files) {
   std::optional<double> quota;
-  VisitCgroups("/sys/fs/cgroup", "", [&](const std::string& directory) {
+  VisitCgroups(files, "", [&](const std::string& directory) {
     std::ifstream file(directory + "/cpu.max");  // "max 100000" or "150000 100000"
     double limit = 0;
     double period = 0;
-    if (file >> limit >> period && period > 0) KeepSmallest(quota, limit / period);
+    if (file >> limit >> period && limit > 0 && period > 0) KeepSmallest(quota, limit / period);
   });
-  VisitCgroups("/sys/fs/cgroup/cpu", "cpu", [&](const std::string& directory) {
+  VisitCgroups(files, "cpu", [&](const std::string& directory) {
     std::ifstream quota_file(directory + "/cpu.cfs_quota_us");  // -1: no limit
     std::ifstream period_file(directory + "/cpu.cfs_period_us");
     double limit = 0;
@@ -66,22 +70,18 @@ std::optional<double> CgroupCpuQuota() {
   return quota;
 }
 
-std::optional<double> CgroupMemoryLimit() {
-  std::optional<double> smallest;
-  VisitCgroups("/sys/fs/cgroup", "", [&](const std::string& directory) {
-    std::ifstream file(directory + "/memory.max");  // "max" or bytes
-    double limit = 0;
+std::optional<uint64_t> CgroupMemoryLimit(const CgroupFiles& files) {
+  std::optional<uint64_t> smallest;
+  const auto read = [&](const std::string& path) {
+    std::ifstream file(path);  // bytes, or "max"
+    uint64_t limit = 0;
     if (file >> limit) KeepSmallest(smallest, limit);
-  });
-  VisitCgroups("/sys/fs/cgroup/memory", "memory", [&](const std::string& directory) {
-    std::ifstream file(directory + "/memory.limit_in_bytes");
-    double limit = 0;
-    if (file >> limit) KeepSmallest(smallest, limit);
-  });
+  };
+  VisitCgroups(files, "", [&](const std::string& directory) { read(directory + "/memory.max"); });
+  VisitCgroups(files, "memory",
+               [&](const std::string& directory) { read(directory + "/memory.limit_in_bytes"); });
   return smallest;
 }
-
-}  // namespace
 
 int AvailableCpuCount() {
   cpu_set_t mask;
@@ -89,7 +89,7 @@ int AvailableCpuCount() {
   int count = sched_getaffinity(0, sizeof(mask), &mask) == 0
                   ? CPU_COUNT(&mask)
                   : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  if (const std::optional<double> quota = CgroupCpuQuota()) {
+  if (const std::optional<double> quota = CgroupCpuQuota({})) {
     count = std::min(count, static_cast<int>(std::ceil(*quota)));
   }
   return std::max(count, 1);
@@ -98,8 +98,7 @@ int AvailableCpuCount() {
 uint64_t AvailableMemoryBytes() {
   const uint64_t physical =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const std::optional<double> limit = CgroupMemoryLimit();
-  return limit && *limit < static_cast<double>(physical) ? static_cast<uint64_t>(*limit) : physical;
+  return std::min(physical, CgroupMemoryLimit({}).value_or(physical));
 }
 
 uint64_t ResidentBytes() {

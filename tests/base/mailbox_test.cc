@@ -1,0 +1,61 @@
+#include "base/mailbox.h"
+
+#include <memory>
+#include <set>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+TEST(Mailbox, RefusesOrdinaryMessagesWhenFullAndLeavesThemUntouched) {
+  Mailbox<std::unique_ptr<int>> mailbox(2);
+  EXPECT_TRUE(mailbox.TryPush(std::make_unique<int>(1)));
+  EXPECT_TRUE(mailbox.TryPush(std::make_unique<int>(2)));
+  auto refused = std::make_unique<int>(3);
+  EXPECT_FALSE(mailbox.TryPush(std::move(refused)));
+  ASSERT_NE(refused, nullptr);
+  EXPECT_EQ(*refused, 3);
+}
+
+TEST(Mailbox, AcceptsUrgentMessagesWhenFullAndKeepsTheOrder) {
+  Mailbox<int> mailbox(1);
+  EXPECT_TRUE(mailbox.TryPush(1));
+  mailbox.PushUrgent(2);
+  EXPECT_FALSE(mailbox.TryPush(3));
+  EXPECT_EQ(mailbox.Drain(), (std::vector<int>{1, 2}));
+  EXPECT_TRUE(mailbox.Drain().empty());
+}
+
+TEST(Mailbox, WaitingEndsAtTheDeadline) {
+  Mailbox<int> mailbox(1);
+  EXPECT_TRUE(mailbox.WaitUntilAndDrain(steady_clock::now() + milliseconds(5)).empty());
+}
+
+TEST(Mailbox, DeliversEveryMessageOfManyThreadsOnce) {
+  constexpr int kThreads = 4;
+  constexpr int kMessagesPerThread = 500;
+  Mailbox<int> mailbox(16);
+  std::vector<std::thread> senders;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    senders.emplace_back([&, thread] {
+      for (int i = 0; i < kMessagesPerThread; ++i) {
+        while (!mailbox.TryPush(thread * kMessagesPerThread + i)) std::this_thread::yield();
+      }
+    });
+  }
+  std::multiset<int> received;
+  while (received.size() < kThreads * kMessagesPerThread) {
+    for (const int message : mailbox.WaitAndDrain()) received.insert(message);
+  }
+  for (std::thread& sender : senders) sender.join();
+  EXPECT_TRUE(mailbox.Drain().empty());
+  EXPECT_EQ(std::set<int>(received.begin(), received.end()).size(), received.size());
+}
+
+}  // namespace
+}  // namespace weft
