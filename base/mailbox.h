@@ -16,15 +16,27 @@ class Mailbox {
  public:
   explicit Mailbox(size_t capacity) : capacity_(capacity) {}
 
-  // False, and the message untouched, when `capacity` messages wait already.
+  // False, and the message untouched, when `capacity` messages wait already or the box is closed.
   [[nodiscard]] bool TryPush(Message&& message) {
     {
       const std::lock_guard lock(mutex_);
-      if (messages_.size() >= capacity_) return false;
+      if (closed_ || messages_.size() >= capacity_) return false;
       messages_.push_back(std::move(message));
     }
     arrived_.notify_one();
     return true;
+  }
+
+  // TryPush refuses from now on. What it took before comes out ahead of any urgent message pushed
+  // after this call.
+  void Close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+
+  bool closed() const {
+    const std::lock_guard lock(mutex_);
+    return closed_;
   }
 
   // For the few messages that must arrive; their number is bounded by what they refer to.
@@ -58,9 +70,10 @@ class Mailbox {
 
  private:
   const size_t capacity_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::vector<Message> messages_;
+  bool closed_ = false;
 };
 
 }  // namespace weft

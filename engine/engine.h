@@ -15,6 +15,20 @@
 
 namespace weft {
 
+// What one step did; for metrics and for the tests' invariants.
+struct StepReport {
+  int32_t prompt_tokens = 0;      // rows that computed prompt positions
+  int32_t generated_tokens = 0;   // rows that computed generated positions
+  int32_t sequences = 0;          // in this step
+  int32_t running = 0;            // sequences, after it
+  int32_t waiting = 0;            // sequences, after it; preempted ones included
+  int32_t preemptions = 0;        // in planning it
+  int32_t finished_requests = 0;  // since the last report
+  int64_t used_blocks = 0;
+  int64_t total_blocks = 0;
+  std::chrono::nanoseconds duration{0};
+};
+
 struct EngineOptions {
   int32_t max_context = 0;          // positions a sequence may have, prompt and output
   int32_t max_batch_tokens = 512;   // rows of one step
@@ -22,22 +36,9 @@ struct EngineOptions {
   int32_t max_waiting = 1024;       // requests queued; one more is refused
   std::vector<TokenId> end_tokens;  // the model's own
   std::function<std::string_view(TokenId)> token_bytes;  // for stop strings and text; thread-safe
-  // Called on the engine thread after every step with a snapshot of it; optional.
-  std::function<void(const struct StepReport&)> on_step;
-};
-
-// What one step did; for metrics and for the tests' invariants.
-struct StepReport {
-  int32_t prompt_tokens = 0;     // rows that computed prompt positions
-  int32_t generated_tokens = 0;  // rows that computed generated positions
-  int32_t sequences = 0;         // in this step
-  int32_t running = 0;           // after it
-  int32_t waiting = 0;           // after it
-  int32_t preemptions = 0;       // in planning it
-  int32_t finished_requests = 0;
-  int64_t used_blocks = 0;
-  int64_t total_blocks = 0;
-  std::chrono::nanoseconds duration{0};
+  // Called on the engine thread after every step, and after requests ended between steps; optional;
+  // must not block or throw.
+  std::function<void(const StepReport&)> on_step;
 };
 
 class Engine {
@@ -58,11 +59,11 @@ class Engine {
   void Abort(RequestId id);
   // From any thread. New requests are refused from now on; running ones go on until `deadline`,
   // then are aborted. Returns when the engine thread has ended. A second call with an earlier
-  // deadline hastens the first.
+  // deadline hastens the first. Never from a sink.
   void Shutdown(std::chrono::steady_clock::time_point deadline);
 
   const EngineOptions& options() const;
-  // A recent snapshot; from any thread.
+  // The last report; from any thread.
   StepReport Stats() const;
 
  private:

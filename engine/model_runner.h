@@ -6,7 +6,6 @@
 
 #include "base/result.h"
 #include "model/forward_batch.h"
-#include "model/transformer.h"
 
 namespace weft {
 

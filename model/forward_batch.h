@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "model/tensor.h"
@@ -31,5 +32,10 @@ struct ForwardBatch {
 
   int64_t row_count() const { return static_cast<int64_t>(token_ids.size()); }
 };
+
+// Logits of `row_count` consecutive entries of ForwardBatch::logit_rows, from entry `first`:
+// logits[i * vocab_size + token]. Called on the thread that computes the batch, in ascending order;
+// the buffer is reused afterwards and may be overwritten.
+using LogitsVisitor = std::function<void(int64_t first, int64_t row_count, float* logits)>;
 
 }  // namespace weft

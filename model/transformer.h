@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 #include "base/result.h"
@@ -16,11 +15,6 @@ namespace weft {
 
 class Weights;    // weights.h: tensors packed for this CPU's kernels
 class Workspace;  // workspace.h: every intermediate buffer of a step, allocated once
-
-// Logits of `row_count` consecutive entries of ForwardBatch::logit_rows, from entry `first`:
-// logits[i * vocab_size + token]. Called on the thread that called Forward, in ascending order; the
-// buffer is reused afterwards and may be overwritten.
-using LogitsVisitor = std::function<void(int64_t first, int64_t row_count, float* logits)>;
 
 // Immutable apart from the thread pool it runs on. Forward is called by one thread at a time, which
 // holds ScopedFlushDenormals.

@@ -31,6 +31,17 @@ TEST(Mailbox, AcceptsUrgentMessagesWhenFullAndKeepsTheOrder) {
   EXPECT_TRUE(mailbox.Drain().empty());
 }
 
+TEST(Mailbox, ClosedRefusesOrdinaryMessagesAndKeepsWhatItTook) {
+  Mailbox<int> mailbox(2);
+  ASSERT_TRUE(mailbox.TryPush(1));
+  EXPECT_FALSE(mailbox.closed());
+  mailbox.Close();
+  EXPECT_TRUE(mailbox.closed());
+  EXPECT_FALSE(mailbox.TryPush(2));
+  mailbox.PushUrgent(3);
+  EXPECT_EQ(mailbox.Drain(), (std::vector<int>{1, 3}));
+}
+
 TEST(Mailbox, WaitingEndsAtTheDeadline) {
   Mailbox<int> mailbox(1);
   EXPECT_TRUE(mailbox.WaitUntilAndDrain(steady_clock::now() + milliseconds(5)).empty());
