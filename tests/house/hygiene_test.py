@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Small habits that are cheaper to keep than to restore."""
+
+import re
+import unittest
+
+import source_tree
+
+LONG_FILE_LINES = 500
+LARGEST_FILE_BYTES = 9 << 20  # the bundled model is the largest
+UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+MERGE_MARK = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
+
+
+class Hygiene(unittest.TestCase):
+    def assert_none(self, found, what):
+        self.assertEqual(found, [], what + ":\n" + "\n".join(found))
+
+    def test_headers_are_included_once(self):
+        headers = [path for path in source_tree.cpp_files() if path.suffix == ".h"]
+        self.assertTrue(headers)
+        self.assert_none([str(path) for path in headers
+                          if not re.search(r"^#pragma once$", source_tree.read(path), re.MULTILINE)],
+                         "headers without #pragma once")
+
+    def test_nothing_is_left_unfinished(self):
+        found = [f"{path}:{number}: {line.strip()}"
+                 for path in source_tree.code_files()
+                 for number, line in enumerate(source_tree.read(path).splitlines(), 1)
+                 if UNFINISHED.search(line) or MERGE_MARK.search(line)]
+        self.assert_none(found, "marks of unfinished work")
+
+    def test_no_large_files(self):
+        found = [str(path) for path in source_tree.project_files()
+                 if (source_tree.ROOT / path).stat().st_size > LARGEST_FILE_BYTES]
+        self.assert_none(found, f"files over {LARGEST_FILE_BYTES} bytes")
+
+    def test_no_flag_changes_the_bits(self):
+        found = [str(path) for path in source_tree.code_files()
+                 if path.name == "CMakeLists.txt" or path.suffix == ".cmake"
+                 if re.search(r"fast-math|-Ofast|-march=native", source_tree.read(path))]
+        self.assert_none(found, "builds with flags that change the bits of a result")
+
+    def test_long_files_are_reported(self):
+        for path in source_tree.code_files():
+            lines = source_tree.read(path).count("\n")
+            if lines > LONG_FILE_LINES:
+                print(f"{path}: {lines} lines: one subject, or two?")
+
+
+if __name__ == "__main__":
+    unittest.main()
