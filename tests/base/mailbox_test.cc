@@ -19,7 +19,7 @@ TEST(Mailbox, RefusesOrdinaryMessagesWhenFullAndLeavesThemUntouched) {
   auto refused = std::make_unique<int>(3);
   EXPECT_FALSE(mailbox.TryPush(std::move(refused)));
   ASSERT_NE(refused, nullptr);
-  EXPECT_EQ(*refused, 3);
+  EXPECT_EQ(*refused, 3);  // NOLINT(bugprone-use-after-move): refused, so not moved
 }
 
 TEST(Mailbox, AcceptsUrgentMessagesWhenFullAndKeepsTheOrder) {
