@@ -31,6 +31,11 @@ int64_t RowBytes(DataType type, int64_t columns) {
 
 TensorView TensorView::Contiguous(const std::byte* data, DataType type,
                                   std::initializer_list<int64_t> dims) {
+  return Contiguous(data, type, std::span(dims.begin(), dims.size()));
+}
+
+TensorView TensorView::Contiguous(const std::byte* data, DataType type,
+                                  std::span<const int64_t> dims) {
   WEFT_CHECK(dims.size() >= 1 && dims.size() <= 4);
   TensorView view;
   view.data = data;

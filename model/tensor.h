@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace weft {
@@ -50,6 +51,7 @@ struct TensorView {
       {};  // bytes from one index of dims[i] to the next; unused for the last
 
   // A contiguous view.
+  static TensorView Contiguous(const std::byte* data, DataType type, std::span<const int64_t> dims);
   static TensorView Contiguous(const std::byte* data, DataType type,
                                std::initializer_list<int64_t> dims);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -49,8 +50,21 @@ class GgufMetadata {
   std::map<std::string, GgufValue, std::less<>> values_;
 };
 
-// The tensors by name; dims outermost first (GGUF's order reversed).
+// The tensors by name; rank 1 to 4, every dimension at least 1, dims outermost first (GGUF's order
+// reversed).
 using TensorMap = std::map<std::string, TensorView, std::less<>>;
+
+// What one file says, all of it checked: views into the bytes it was parsed from.
+struct GgufContents {
+  uint32_t version = 0;
+  GgufMetadata metadata;
+  TensorMap tensors;  // no two overlap; data at a multiple of general.alignment (>= 8) in the file
+};
+
+// Parses the bytes of one file, which must outlive the result; `path` is for messages. Refused:
+// GGUF v1 and big-endian files, arrays of arrays (no known model has them), tensors of a type that
+// Weft does not compute with.
+Result<GgufContents> ParseGguf(std::span<const std::byte> bytes, const std::string& path);
 
 struct GgufFile {
   uint32_t version = 0;
@@ -58,7 +72,9 @@ struct GgufFile {
   TensorMap tensors;              // of all of them
   std::vector<MappedFile> files;  // what metadata and tensors point into
 
-  // Opens `path`; if it is `NAME-00001-of-0000N.gguf`, the others beside it too.
+  // Opens `path`; if it is `NAME-00001-of-0000N.gguf`, the others beside it too. Which part a file
+  // is (split.no), of how many (split.count), and the number of all tensors (split.tensors.count)
+  // must agree with the names and with what was found.
   static Result<GgufFile> Open(const std::string& path);
 };
 
