@@ -15,3 +15,10 @@ find_package(prometheus-cpp REQUIRED COMPONENTS core)
 if(WEFT_TESTS)
   find_package(GTest REQUIRED)
 endif()
+
+# Sockets and HTTP: link weft_asio wherever Boost.Asio or Boost.Beast is included (all of a program
+# must agree on these definitions).
+add_library(weft_asio STATIC ${CMAKE_CURRENT_LIST_DIR}/boost_asio.cc)
+target_compile_definitions(weft_asio PUBLIC
+  BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED)
+target_link_libraries(weft_asio PUBLIC Boost::headers Threads::Threads)
