@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Writes tests/model/formats/fixtures/dequantize.bin: random blocks of every tensor type that Weft
+computes with, and what the numpy implementation in PyPI's gguf makes of them.
+
+The expected values are compared bit for bit. gguf's expressions round where ggml's do: one product
+per scale, one per element, then one subtraction or addition (it writes d * q where ggml writes
+q * d, which is the same number). Scales are finite, as ggml's quantisers leave them.
+
+usage: pip install -r requirements-dequantize.txt; make_dequantize_fixtures.py
+
+The file is a list of records, little-endian:
+    u32 ggml type, u32 elements, u32 bytes; the blocks' bytes; float32 expected[elements]
+"""
+import pathlib
+import struct
+
+import gguf
+import numpy as np
+from gguf import GGMLQuantizationType as Type
+
+OUT = pathlib.Path(__file__).parent.parent / "model/formats/fixtures/dequantize.bin"
+
+# Where a block keeps its half-precision scales (byte offsets), and how many blocks to write.
+HALVES = {
+    Type.Q8_0: ([0], 32), Type.Q4_0: ([0], 32), Type.Q4_1: ([0, 2], 32), Type.Q5_0: ([0], 32),
+    Type.Q5_1: ([0, 2], 32), Type.Q4_K: ([0, 2], 12), Type.Q5_K: ([0, 2], 12), Type.Q6_K: ([208], 12),
+}
+# Zeros, the smallest and largest subnormals, the smallest normal, one, the largest: both signs.
+EDGE_HALVES = np.array([0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x83FF, 0x0400, 0x8400, 0x3C00,
+                        0xBC00, 0x7BFF, 0xFBFF], np.uint16)
+EDGE_FLOATS = np.array([0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x00800000, 0x3F800000,
+                        0x7F7FFFFF, 0xFF7FFFFF], np.uint32)
+
+
+def finite_halves(rng, count):
+    halves = rng.integers(0, 0x7C00, count, dtype=np.uint16)
+    return halves | rng.integers(0, 2, count, dtype=np.uint16) << np.uint16(15)
+
+
+def quantised_blocks(rng, type_):
+    offsets, count = HALVES[type_]
+    block_bytes = gguf.GGML_QUANT_SIZES[type_][1]
+    blocks = rng.integers(0, 256, (count, block_bytes), dtype=np.uint8)
+    for index, offset in enumerate(offsets):
+        halves = finite_halves(rng, count)
+        # The edges meet each other in different pairs: the second scale's list is turned by 5.
+        halves[:len(EDGE_HALVES)] = np.roll(EDGE_HALVES, 5 * index)[:count]
+        blocks[:, offset:offset + 2] = halves.view(np.uint8).reshape(count, 2)
+    blocks[-1, [i for i in range(block_bytes) if not any(o <= i < o + 2 for o in offsets)]] = 0xFF
+    return blocks.reshape(-1)
+
+
+def plain_elements(rng, type_):
+    if type_ == Type.F16:
+        return np.concatenate([EDGE_HALVES, finite_halves(rng, 116)]).view(np.uint8)
+    floats = np.concatenate([EDGE_FLOATS, rng.standard_normal(120).astype(np.float32).view(np.uint32)])
+    return floats.view(np.uint8) if type_ == Type.F32 else (floats >> 16).astype(np.uint16).view(np.uint8)
+
+
+def main():
+    rng = np.random.default_rng(20240917)
+    with open(OUT, "wb") as file:
+        for type_ in (Type.F32, Type.F16, Type.BF16, *HALVES):
+            data = quantised_blocks(rng, type_) if type_ in HALVES else plain_elements(rng, type_)
+            with np.errstate(over="ignore"):
+                expected = gguf.quants.dequantize(data, type_).astype(np.float32)
+            assert not np.isnan(expected).any()
+            file.write(struct.pack("<III", type_, expected.size, data.size))
+            file.write(data.tobytes() + expected.tobytes())
+
+
+if __name__ == "__main__":
+    main()
