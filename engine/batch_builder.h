@@ -1,0 +1,41 @@
+// StepPlan -> ForwardBatch: gathers the planned rows into flat arrays.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/step_plan.h"
+#include "model/forward_batch.h"
+
+namespace weft {
+
+// Which position a row of logits belongs to; it predicts the token after it.
+struct LogitTarget {
+  Sequence* sequence = nullptr;
+  int32_t position = 0;
+};
+
+// Owns the storage of one batch at a time, reused from step to step.
+class BatchBuilder {
+ public:
+  explicit BatchBuilder(int32_t max_batch_tokens);
+
+  // Logits are wanted of the last token, if the sequence samples, and of prompt positions whose
+  // logprobs are asked for. Valid until the next call, and while the planned sequences do not
+  // change.
+  ForwardBatch Build(const StepPlan& plan);
+  // One for every entry of ForwardBatch::logit_rows.
+  const std::vector<LogitTarget>& logit_targets() const { return logit_targets_; }
+
+ private:
+  void Append(const PlannedSequence& planned);
+
+  std::vector<TokenId> token_ids_;
+  std::vector<int32_t> positions_;
+  std::vector<TokenPhase> phases_;
+  std::vector<SequenceSpan> sequences_;
+  std::vector<int32_t> logit_rows_;
+  std::vector<LogitTarget> logit_targets_;
+};
+
+}  // namespace weft

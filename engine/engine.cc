@@ -1,0 +1,157 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <future>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "base/check.h"
+#include "base/float_env.h"
+#include "base/log.h"
+#include "base/mailbox.h"
+#include "engine/engine_core.h"
+
+namespace weft {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct AbortMessage {
+  RequestId id = 0;
+};
+struct ShutdownMessage {
+  Clock::time_point deadline;
+};
+using Message = std::variant<Request, AbortMessage, ShutdownMessage>;
+
+}  // namespace
+
+// Everything behind the public face. The engine thread owns core_ and the fields below it; callers
+// touch the mailbox, the counter of queued requests and the published report.
+class Engine::Loop {
+ public:
+  Loop(EngineOptions options, std::unique_ptr<ModelRunner> runner)
+      : options_(std::move(options)),
+        runner_(std::move(runner)),
+        mailbox_(std::numeric_limits<size_t>::max()),
+        core_(options_, *runner_),
+        published_(core_.TakeReport()),
+        thread_([this] { Run(); }) {}
+
+  ~Loop() {
+    Shutdown(Clock::now());
+    thread_.join();
+  }
+
+  Result<void> Submit(Request request) {
+    WEFT_RETURN_IF_ERROR(core_.Validate(request));
+    if (queued_count_.fetch_add(1, std::memory_order_relaxed) < options_.max_waiting) {
+      Message message(std::move(request));
+      if (mailbox_.TryPush(std::move(message))) return {};
+    }
+    queued_count_.fetch_sub(1, std::memory_order_relaxed);
+    if (mailbox_.closed()) return Fail(ErrorCode::kUnavailable, "the server is shutting down");
+    return Fail(ErrorCode::kResourceExhausted, "{} requests are waiting already, the most allowed",
+                options_.max_waiting);
+  }
+
+  void Abort(RequestId id) { mailbox_.PushUrgent(AbortMessage{id}); }
+
+  void Shutdown(Clock::time_point deadline) {
+    // Whatever Submit accepted is in the mailbox ahead of this message.
+    mailbox_.Close();
+    mailbox_.PushUrgent(ShutdownMessage{deadline});
+    ended_future_.wait();
+  }
+
+  const EngineOptions& options() const { return options_; }
+
+  StepReport Stats() const {
+    const std::lock_guard lock(published_mutex_);
+    return published_;
+  }
+
+  RequestId NextId() { return next_id_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  void Run() {
+    const ScopedFlushDenormals flush_denormals;
+    while (!shutdown_deadline_ || core_.has_work()) {
+      for (Message& message : core_.has_work() ? mailbox_.Drain() : mailbox_.WaitAndDrain())
+        Guard([&] { std::visit([this](auto& content) { Handle(content); }, message); });
+      Guard([this] { AbortLate(Clock::now()); });
+      const bool stepping = core_.has_work();
+      if (stepping) Guard([this] { core_.Step(); });
+      Publish(stepping);
+    }
+    ended_.set_value();
+  }
+
+  template <typename Action>
+  void Guard(const Action& action) {
+    try {
+      action();
+    } catch (const std::exception& exception) {
+      Log(LogLevel::kError, "engine: all requests fail: {}", exception.what());
+      core_.FailAll(exception.what());
+    }
+  }
+
+  void AbortLate(Clock::time_point now) {
+    if (shutdown_deadline_ && now >= *shutdown_deadline_) core_.AbortAll();
+    core_.AbortExpired(now);
+  }
+
+  void Handle(Request& request) { core_.Add(std::move(request)); }
+  void Handle(const AbortMessage& message) { core_.Abort(message.id); }
+  void Handle(const ShutdownMessage& message) {
+    shutdown_deadline_ = std::min(message.deadline, shutdown_deadline_.value_or(message.deadline));
+  }
+
+  void Publish(bool stepped) {
+    queued_count_.fetch_sub(core_.TakeDequeuedCount(), std::memory_order_relaxed);
+    const StepReport report = core_.TakeReport();
+    {
+      const std::lock_guard lock(published_mutex_);
+      published_ = report;
+    }
+    if (options_.on_step && (stepped || report.finished_requests > 0)) options_.on_step(report);
+  }
+
+  const EngineOptions options_;
+  const std::unique_ptr<ModelRunner> runner_;
+  Mailbox<Message> mailbox_;              // queued_count_ bounds the requests in it
+  std::atomic<int32_t> queued_count_{0};  // accepted, but not yet in a step
+  std::atomic<RequestId> next_id_{1};
+
+  EngineCore core_;
+  std::optional<Clock::time_point> shutdown_deadline_;
+
+  mutable std::mutex published_mutex_;  // guards this copy alone
+  StepReport published_;
+
+  std::promise<void> ended_;
+  std::shared_future<void> ended_future_ = ended_.get_future().share();
+  std::thread thread_;  // last: starts when everything else is there
+};
+
+Engine::Engine(EngineOptions options, std::unique_ptr<ModelRunner> runner)
+    : loop_(std::make_unique<Loop>(std::move(options), std::move(runner))) {}
+
+Engine::~Engine() = default;
+
+RequestId Engine::NextId() { return loop_->NextId(); }
+Result<void> Engine::Submit(Request request) { return loop_->Submit(std::move(request)); }
+void Engine::Abort(RequestId id) { loop_->Abort(id); }
+void Engine::Shutdown(Clock::time_point deadline) { loop_->Shutdown(deadline); }
+const EngineOptions& Engine::options() const { return loop_->options(); }
+StepReport Engine::Stats() const { return loop_->Stats(); }
+
+}  // namespace weft

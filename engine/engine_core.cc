@@ -1,0 +1,300 @@
+#include "engine/engine_core.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "base/check.h"
+
+namespace weft {
+namespace {
+
+Ending Aborted() {
+  return {.reason = FinishReason::kAborted, .stop_string = {}, .stop_token = {}, .error = {}};
+}
+
+Ending Failed(std::string error) {
+  return {.reason = FinishReason::kFailed,
+          .stop_string = {},
+          .stop_token = {},
+          .error = std::move(error)};
+}
+
+}  // namespace
+
+EngineCore::EngineCore(const EngineOptions& options, ModelRunner& runner)
+    : options_(options),
+      runner_(runner),
+      pool_(static_cast<int32_t>(runner.block_count())),
+      scheduler_({.block_size = static_cast<int32_t>(runner.block_size()),
+                  .max_batch_tokens = options.max_batch_tokens,
+                  .max_sequences = options.max_sequences},
+                 pool_),
+      batch_builder_(options.max_batch_tokens),
+      sampler_(runner.vocab_size()) {
+  WEFT_CHECK(options.max_context > 0 && options.max_waiting > 0);
+}
+
+Result<void> EngineCore::Validate(const Request& request) const {
+  WEFT_CHECK(request.sink != nullptr);
+  const int64_t vocab_size = runner_.vocab_size();
+  WEFT_RETURN_IF_ERROR(ValidateSampling(request.sampling, vocab_size));
+  if (request.choice_count < 1 || request.choice_count > options_.max_sequences)
+    return Fail(ErrorCode::kInvalidArgument,
+                "the number of choices is {}, but must be from 1 to {}", request.choice_count,
+                options_.max_sequences);
+  if (request.prompt.empty())
+    return Fail(ErrorCode::kInvalidArgument, "the prompt is empty, but must have a token");
+  for (const TokenId token : request.prompt) {
+    if (token < 0 || token >= vocab_size)
+      return Fail(ErrorCode::kInvalidArgument,
+                  "the prompt has the token id {}, but the vocabulary ends at {}", token,
+                  vocab_size - 1);
+  }
+  const auto prompt_count = static_cast<int64_t>(request.prompt.size());
+  const int64_t total_count = prompt_count + request.sampling.max_tokens;
+  if (total_count > options_.max_context)
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        "the prompt's {} tokens and max_tokens {} make {}, but the context has {} positions",
+        prompt_count, request.sampling.max_tokens, total_count, options_.max_context);
+  const int64_t capacity = runner_.block_count() * runner_.block_size();
+  if (total_count > capacity)
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        "the prompt's {} tokens and max_tokens {} make {}, but the KV cache has room for {}",
+        prompt_count, request.sampling.max_tokens, total_count, capacity);
+  return {};
+}
+
+void EngineCore::Add(Request request) {
+  const RequestId id = request.id;
+  const int32_t choice_count = request.choice_count;
+  const std::shared_ptr<TokenSink> sink = request.sink;
+  std::string error = "the request's id is in use";
+  if (!live_.contains(id)) {
+    try {
+      auto live = std::make_unique<LiveRequest>(std::move(request), next_arrival_++, pool_);
+      Sequence& first_choice = live->first_choice();
+      live_.emplace(id, std::move(live));
+      scheduler_.Add(first_choice);
+      return;
+    } catch (const std::exception& exception) {
+      live_.erase(id);
+      error = exception.what();
+    }
+  }
+  for (int32_t choice = 0; choice < choice_count; ++choice) {
+    FinishEvent event;
+    event.choice = choice;
+    event.reason = FinishReason::kFailed;
+    event.error = error;
+    event.last = choice + 1 == choice_count;
+    sink->OnFinish(std::move(event));
+  }
+  ++report_.finished_requests;
+  ++dequeued_count_;
+}
+
+void EngineCore::Abort(RequestId id) {
+  const auto found = live_.find(id);
+  if (found == live_.end()) return;
+  FinishAllChoices(*found->second, Aborted());
+  EraseFinished();
+}
+
+void EngineCore::AbortExpired(std::chrono::steady_clock::time_point now) {
+  for (const auto& [id, request] : live_) {
+    if (request->deadline() && *request->deadline() <= now) FinishAllChoices(*request, Aborted());
+  }
+  EraseFinished();
+}
+
+void EngineCore::AbortAll() {
+  for (const auto& [id, request] : live_) FinishAllChoices(*request, Aborted());
+  EraseFinished();
+}
+
+void EngineCore::FailAll(const std::string& error) {
+  for (const auto& [id, request] : live_) FinishAllChoices(*request, Failed(error));
+  EraseFinished();
+}
+
+void EngineCore::Step() {
+  const auto started = std::chrono::steady_clock::now();
+  const StepPlan plan = scheduler_.Plan();
+  WEFT_CHECK(!plan.sequences.empty());
+  CountPlan(plan);
+  const Result<void> outcome = RunPlan(plan);
+  if (outcome) {
+    Commit(plan);
+  } else {
+    for (const PlannedSequence& planned : plan.sequences)
+      FinishAllChoices(*planned.sequence->request, Failed(outcome.error().message));
+  }
+  EraseFinished();
+  report_.duration += std::chrono::steady_clock::now() - started;
+}
+
+Result<void> EngineCore::RunPlan(const StepPlan& plan) try {
+  sampled_.clear();
+  failures_.clear();
+  for (const BlockCopy& copy : plan.copies) runner_.CopyBlock(copy.from, copy.to);
+  const ForwardBatch batch = batch_builder_.Build(plan);
+  const auto vocab_size = static_cast<size_t>(runner_.vocab_size());
+  const std::vector<LogitTarget>& targets = batch_builder_.logit_targets();
+  int64_t visited_count = 0;
+  WEFT_RETURN_IF_ERROR(
+      runner_.Run(batch, [&](int64_t first, int64_t row_count, const float* logits) {
+        WEFT_CHECK(first == visited_count && first + row_count <= std::ssize(targets));
+        visited_count += row_count;
+        for (int64_t row = 0; row < row_count; ++row, logits += vocab_size)
+          VisitLogits(targets[static_cast<size_t>(first + row)], {logits, vocab_size});
+      }));
+  WEFT_CHECK(visited_count == std::ssize(targets));
+  return {};
+} catch (const std::exception& exception) {
+  return Fail(ErrorCode::kInternal, "the step failed: {}", exception.what());
+}
+
+void EngineCore::VisitLogits(const LogitTarget& target, std::span<const float> logits) {
+  Sequence& sequence = *target.sequence;
+  const bool last = target.position + 1 == sequence.token_count();
+  const Result<void> outcome =
+      last ? SampleChoices(sequence, logits) : CollectPromptLogprob(target, logits);
+  if (!outcome)
+    failures_.push_back({.request = sequence.request, .error = outcome.error().message});
+}
+
+Result<void> EngineCore::CollectPromptLogprob(const LogitTarget& target,
+                                              std::span<const float> logits) {
+  Sequence& sequence = *target.sequence;
+  LiveRequest& request = *sequence.request;
+  WEFT_CHECK(target.position == sequence.next_prompt_logprob);
+  const TokenId token = sequence.tokens[static_cast<size_t>(target.position) + 1];
+  WEFT_ASSIGN_OR_RETURN(TokenLogprob logprob,
+                        sampler_.Logprob(logits, token, std::max(request.sampling().logprobs, 0)));
+  request.AddPromptLogprob(std::move(logprob));
+  ++sequence.next_prompt_logprob;
+  return {};
+}
+
+Result<void> EngineCore::SampleChoices(Sequence& sequence, std::span<const float> logits) {
+  LiveRequest& request = *sequence.request;
+  WEFT_RETURN_IF_ERROR(SampleToken(request, sequence, sequence.output_count(), logits));
+  for (const auto& choice : request.choices()) {
+    if (choice->state == SequenceState::kAwaitingPrompt)
+      WEFT_RETURN_IF_ERROR(SampleToken(request, *choice, 0, logits));
+  }
+  return {};
+}
+
+Result<void> EngineCore::SampleToken(const LiveRequest& request, Sequence& sequence,
+                                     int32_t output_position, std::span<const float> logits) {
+  const SamplingParams& params = request.sampling();
+  const RandomKey key{.seed = params.seed,
+                      .choice = static_cast<uint32_t>(sequence.choice()),
+                      .position = static_cast<uint32_t>(output_position)};
+  SampledToken sampled{.sequence = &sequence, .token = 0, .logprob = {}};
+  WEFT_ASSIGN_OR_RETURN(
+      sampled.token, sampler_.Sample(logits, params, key,
+                                     request.BannedTokens(output_position, options_.end_tokens)));
+  if (params.logprobs >= 0) {
+    WEFT_ASSIGN_OR_RETURN(sampled.logprob,
+                          sampler_.Logprob(logits, sampled.token, params.logprobs));
+  }
+  sampled_.push_back(std::move(sampled));
+  return {};
+}
+
+void EngineCore::Commit(const StepPlan& plan) {
+  scheduler_.Commit(plan);
+  for (const RowFailure& failure : failures_)
+    FinishAllChoices(*failure.request, Failed(failure.error));
+  for (const PlannedSequence& planned : plan.sequences) CommitPrompt(*planned.sequence);
+  for (SampledToken& sampled : sampled_) CommitToken(sampled);
+}
+
+void EngineCore::CommitPrompt(Sequence& sequence) {
+  LiveRequest& request = *sequence.request;
+  // The first choice, with its prompt computed and nothing generated yet: once in its life.
+  if (sequence.state != SequenceState::kRunning || sequence.pending_count() > 0 ||
+      sequence.output_count() > 0)
+    return;
+  request.EmitPromptLogprobs();
+  if (!sequence.samples) {
+    FinishAllChoices(
+        request,
+        {.reason = FinishReason::kLength, .stop_string = {}, .stop_token = {}, .error = {}});
+    return;
+  }
+  for (const auto& choice : request.choices()) {
+    if (choice->state == SequenceState::kAwaitingPrompt) scheduler_.Fork(sequence, *choice);
+  }
+}
+
+void EngineCore::CommitToken(SampledToken& sampled) {
+  Sequence& sequence = *sampled.sequence;
+  LiveRequest& request = *sequence.request;
+  if (sequence.state == SequenceState::kFinished) return;  // its request has failed
+  if (request.IsEnd(sampled.token, options_.end_tokens)) {
+    Finish(sequence, {.reason = FinishReason::kStop,
+                      .stop_string = {},
+                      .stop_token = sampled.token,
+                      .error = {}});
+    return;
+  }
+  const std::string_view bytes =
+      options_.token_bytes ? options_.token_bytes(sampled.token) : std::string_view();
+  std::optional<Ending> ending =
+      request.AppendToken(sequence, sampled.token, bytes, std::move(sampled.logprob));
+  if (ending) Finish(sequence, *std::move(ending));
+}
+
+void EngineCore::Finish(Sequence& sequence, Ending ending) {
+  scheduler_.Remove(sequence);
+  sequence.request->Finish(sequence, std::move(ending));
+}
+
+void EngineCore::FinishAllChoices(LiveRequest& request, const Ending& ending) {
+  for (const auto& choice : request.choices()) {
+    if (choice->state != SequenceState::kFinished) Finish(*choice, ending);
+  }
+}
+
+void EngineCore::EraseFinished() {
+  report_.finished_requests += static_cast<int32_t>(std::erase_if(live_, [&](const auto& entry) {
+    if (!entry.second->finished()) return false;
+    Dequeue(*entry.second);
+    return true;
+  }));
+}
+
+void EngineCore::Dequeue(LiveRequest& request) {
+  if (std::exchange(request.queued, false)) ++dequeued_count_;
+}
+
+void EngineCore::CountPlan(const StepPlan& plan) {
+  for (const PlannedSequence& planned : plan.sequences) {
+    Dequeue(*planned.sequence->request);
+    const int32_t prompt_rows =
+        std::clamp(planned.sequence->prompt_count - planned.first_position, 0, planned.row_count);
+    report_.prompt_tokens += prompt_rows;
+    report_.generated_tokens += planned.row_count - prompt_rows;
+  }
+  report_.sequences += static_cast<int32_t>(plan.sequences.size());
+  report_.preemptions += plan.preemptions;
+}
+
+StepReport EngineCore::TakeReport() {
+  StepReport report = std::exchange(report_, {});
+  report.running = static_cast<int32_t>(scheduler_.running().size());
+  report.waiting = static_cast<int32_t>(scheduler_.waiting().size());
+  report.used_blocks = pool_.used_count();
+  report.total_blocks = pool_.total_count();
+  return report;
+}
+
+int32_t EngineCore::TakeDequeuedCount() { return std::exchange(dequeued_count_, 0); }
+
+}  // namespace weft

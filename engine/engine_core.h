@@ -1,0 +1,95 @@
+// The engine without its thread: requests in, one step at a time, events out. Used by one thread,
+// which holds ScopedFlushDenormals. Tests drive it step by step.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/batch_builder.h"
+#include "engine/block_pool.h"
+#include "engine/engine.h"
+#include "engine/live_request.h"
+#include "engine/model_runner.h"
+#include "engine/sampler.h"
+#include "engine/scheduler.h"
+
+namespace weft {
+
+class EngineCore {
+ public:
+  EngineCore(const EngineOptions& options, ModelRunner& runner);
+
+  // Any of kInvalidArgument's reasons why the request cannot be served; touches nothing that
+  // changes, so any thread may call it.
+  Result<void> Validate(const Request& request) const;
+
+  // From here on the request gets its terminal events. It has been validated.
+  void Add(Request request);
+  void Abort(RequestId id);
+  void AbortExpired(std::chrono::steady_clock::time_point now);
+  void AbortAll();
+  // After an exception: every request fails, and the engine can go on.
+  void FailAll(const std::string& error);
+
+  bool has_work() const { return !live_.empty(); }
+  // Plans, runs, samples and commits one step; there is work. A failed step fails its requests.
+  void Step();
+
+  // What happened since the last report, and the state now.
+  StepReport TakeReport();
+  // Requests that left the queue (into their first step, or ended) since the last call.
+  int32_t TakeDequeuedCount();
+
+  const Scheduler& scheduler() const { return scheduler_; }
+  const BlockPool& pool() const { return pool_; }
+
+ private:
+  struct SampledToken {
+    Sequence* sequence = nullptr;
+    TokenId token = 0;
+    std::optional<TokenLogprob> logprob;
+  };
+  struct RowFailure {
+    LiveRequest* request = nullptr;
+    std::string error;
+  };
+
+  Result<void> RunPlan(const StepPlan& plan);
+  void VisitLogits(const LogitTarget& target, std::span<const float> logits);
+  Result<void> CollectPromptLogprob(const LogitTarget& target, std::span<const float> logits);
+  Result<void> SampleChoices(Sequence& sequence, std::span<const float> logits);
+  Result<void> SampleToken(const LiveRequest& request, Sequence& sequence, int32_t output_position,
+                           std::span<const float> logits);
+
+  void Commit(const StepPlan& plan);
+  void CommitPrompt(Sequence& sequence);
+  void CommitToken(SampledToken& sampled);
+  void Finish(Sequence& sequence, Ending ending);
+  // Ends every choice that has not ended; the request is erased by EraseFinished.
+  void FinishAllChoices(LiveRequest& request, const Ending& ending);
+  void EraseFinished();
+  void Dequeue(LiveRequest& request);
+  void CountPlan(const StepPlan& plan);
+
+  const EngineOptions& options_;
+  ModelRunner& runner_;
+  BlockPool pool_;
+  Scheduler scheduler_;
+  BatchBuilder batch_builder_;
+  Sampler sampler_;
+  std::map<RequestId, std::unique_ptr<LiveRequest>> live_;
+  uint64_t next_arrival_ = 0;
+
+  // Results of the step that runs.
+  std::vector<SampledToken> sampled_;
+  std::vector<RowFailure> failures_;
+
+  StepReport report_;  // counts since the last TakeReport
+  int32_t dequeued_count_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,106 @@
+#include "engine/live_request.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace weft {
+namespace {
+
+bool Contains(const std::vector<TokenId>& tokens, TokenId token) {
+  return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
+}
+
+}  // namespace
+
+LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool)
+    : request_(std::move(request)), unfinished_count_(request_.choice_count) {
+  const auto stop_strings = std::make_shared<const StopStrings>(request_.sampling.stop);
+  for (int32_t choice = 0; choice < request_.choice_count; ++choice) {
+    choices_.push_back(std::make_unique<Sequence>(
+        *this, SequenceAge{.priority = request_.priority, .arrival = arrival, .choice = choice},
+        pool, StopMatcher(stop_strings, request_.sampling.include_stop)));
+    choices_.back()->state = SequenceState::kAwaitingPrompt;
+  }
+  Sequence& first = first_choice();
+  first.state = SequenceState::kWaiting;
+  first.slot_count = request_.choice_count;
+  first.tokens = request_.prompt;
+  first.prompt_count = first.token_count();
+  first.next_prompt_logprob = request_.sampling.prompt_logprobs ? 0 : first.prompt_count;
+  first.samples = request_.sampling.max_tokens > 0;
+  // OpenAI's echo counts the first prompt token as certain.
+  if (request_.sampling.prompt_logprobs)
+    prompt_logprobs_.push_back({.token = request_.prompt.front(), .logprob = 0, .top = {}});
+}
+
+std::vector<TokenId> LiveRequest::BannedTokens(int32_t output_position,
+                                               const std::vector<TokenId>& end_tokens) const {
+  if (output_position >= request_.sampling.min_tokens) return {};
+  std::vector<TokenId> banned = request_.sampling.stop_token_ids;
+  if (!request_.sampling.ignore_eos)
+    banned.insert(banned.end(), end_tokens.begin(), end_tokens.end());
+  return banned;
+}
+
+bool LiveRequest::IsEnd(TokenId token, const std::vector<TokenId>& end_tokens) const {
+  return Contains(request_.sampling.stop_token_ids, token) ||
+         (!request_.sampling.ignore_eos && Contains(end_tokens, token));
+}
+
+void LiveRequest::AddPromptLogprob(TokenLogprob logprob) {
+  prompt_logprobs_.push_back(std::move(logprob));
+}
+
+void LiveRequest::EmitPromptLogprobs() {
+  if (!request_.sampling.prompt_logprobs || prompt_logprobs_emitted_) return;
+  WEFT_CHECK(prompt_logprobs_.size() == request_.prompt.size());
+  prompt_logprobs_emitted_ = true;
+  request_.sink->OnPromptLogprobs(std::exchange(prompt_logprobs_, {}));
+}
+
+std::optional<Ending> LiveRequest::AppendToken(Sequence& sequence, TokenId token,
+                                               std::string_view bytes,
+                                               std::optional<TokenLogprob> logprob) {
+  WEFT_CHECK(sequence.state == SequenceState::kRunning);
+  sequence.tokens.push_back(token);
+  TokensEvent event{.choice = sequence.choice(), .text = {}, .tokens = {token}, .logprobs = {}};
+  if (logprob) event.logprobs.push_back(*std::move(logprob));
+  const bool may_stop = sequence.output_count() >= request_.sampling.min_tokens;
+  const std::optional<size_t> stop = sequence.stop_matcher.Push(bytes, may_stop, event.text);
+  const bool last = sequence.output_count() == request_.sampling.max_tokens;
+  if (last && !stop) sequence.stop_matcher.Flush(event.text);
+  request_.sink->OnTokens(std::move(event));
+  if (stop) {
+    return Ending{.reason = FinishReason::kStop,
+                  .stop_string = request_.sampling.stop[*stop],
+                  .stop_token = {},
+                  .error = {}};
+  }
+  if (last)
+    return Ending{
+        .reason = FinishReason::kLength, .stop_string = {}, .stop_token = {}, .error = {}};
+  return std::nullopt;
+}
+
+void LiveRequest::Finish(Sequence& sequence, Ending ending) {
+  WEFT_CHECK(sequence.state == SequenceState::kFinished && unfinished_count_ > 0);
+  TokensEvent rest{.choice = sequence.choice(), .text = {}, .tokens = {}, .logprobs = {}};
+  sequence.stop_matcher.Flush(rest.text);
+  if (!rest.text.empty()) request_.sink->OnTokens(std::move(rest));
+  --unfinished_count_;
+  request_.sink->OnFinish({
+      .choice = sequence.choice(),
+      .reason = ending.reason,
+      .stop_string = std::move(ending.stop_string),
+      .stop_token = ending.stop_token,
+      .error = std::move(ending.error),
+      .prompt_tokens = static_cast<int32_t>(request_.prompt.size()),
+      .completion_tokens = sequence.output_count() + (ending.stop_token ? 1 : 0),
+      .cached_tokens = 0,
+      .last = unfinished_count_ == 0,
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,68 @@
+// An accepted request from Submit to its terminal event. The only place that talks to its sink, so
+// that every choice gets exactly one FinishEvent. Owned and used by the engine thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/request.h"
+#include "engine/sequence.h"
+
+namespace weft {
+
+// Why a choice ends; the fields of FinishEvent that depend on it.
+struct Ending {
+  FinishReason reason = FinishReason::kStop;
+  std::string stop_string;
+  std::optional<TokenId> stop_token;
+  std::string error;
+};
+
+class LiveRequest {
+ public:
+  // Makes a sequence for each choice; the first has the prompt, the others await it.
+  LiveRequest(Request request, uint64_t arrival, BlockPool& pool);
+
+  RequestId id() const { return request_.id; }
+  const SamplingParams& sampling() const { return request_.sampling; }
+  std::optional<std::chrono::steady_clock::time_point> deadline() const {
+    return request_.deadline;
+  }
+  Sequence& first_choice() { return *choices_.front(); }
+  const std::vector<std::unique_ptr<Sequence>>& choices() const { return choices_; }
+  bool finished() const { return unfinished_count_ == 0; }
+
+  // Tokens that may not be sampled as output token `output_position` (min_tokens); `end_tokens` are
+  // the model's.
+  std::vector<TokenId> BannedTokens(int32_t output_position,
+                                    const std::vector<TokenId>& end_tokens) const;
+  // Whether a sampled token ends a choice.
+  bool IsEnd(TokenId token, const std::vector<TokenId>& end_tokens) const;
+
+  // Collects the logprob of the next prompt token.
+  void AddPromptLogprob(TokenLogprob logprob);
+  // Hands the collected ones over, the first time it is called.
+  void EmitPromptLogprobs();
+
+  // Appends a sampled token that does not end the choice and emits it. If it completes a stop
+  // string or is the last one allowed, the answer says how the choice ends: call Finish.
+  std::optional<Ending> AppendToken(Sequence& sequence, TokenId token, std::string_view bytes,
+                                    std::optional<TokenLogprob> logprob);
+  // The terminal event of a choice, after the text that was held back. The sequence is out of the
+  // scheduler.
+  void Finish(Sequence& sequence, Ending ending);
+
+  bool queued = true;  // has not been in a step yet
+
+ private:
+  Request request_;
+  std::vector<std::unique_ptr<Sequence>> choices_;
+  int32_t unfinished_count_ = 0;
+  std::vector<TokenLogprob> prompt_logprobs_;
+  bool prompt_logprobs_emitted_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,61 @@
+// One generated continuation: what the scheduler plans and the engine extends.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/block_pool.h"
+#include "engine/stop_matcher.h"
+#include "model/tensor.h"
+
+namespace weft {
+
+class LiveRequest;
+
+enum class SequenceState {
+  kAwaitingPrompt,  // a later choice, until the first one's prompt is computed; holds nothing
+  kWaiting,         // in the queue: new, or preempted; holds no blocks
+  kRunning,         // holds blocks and takes part in steps
+  kFinished,
+};
+
+// Who is served first: smaller is "older". Unique among live sequences.
+struct SequenceAge {
+  int32_t priority = 0;
+  uint64_t arrival = 0;  // of the request, counted by the engine
+  int32_t choice = 0;
+  auto operator<=>(const SequenceAge&) const = default;
+};
+
+// Owned by its LiveRequest, used by the engine thread alone. Everything that decides about its next
+// token lives here or in the request, and survives preemption.
+struct Sequence {
+  Sequence(LiveRequest& owner, SequenceAge its_age, BlockPool& pool, StopMatcher matcher)
+      : request(&owner), age(its_age), blocks(pool), stop_matcher(std::move(matcher)) {}
+
+  LiveRequest* request;
+  SequenceAge age;
+  SequenceState state = SequenceState::kWaiting;
+  // Running sequences that it counts as: itself and the choices that await its prompt.
+  int32_t slot_count = 1;
+
+  std::vector<TokenId> tokens;  // prompt, then output; empty while kAwaitingPrompt
+  int32_t prompt_count = 0;     // positions below are TokenPhase::kPrompt for life
+  int32_t computed_count = 0;   // leading positions whose K and V are in `blocks`
+  // The first prompt position whose logits are still wanted for prompt logprobs; prompt_count if
+  // none is.
+  int32_t next_prompt_logprob = 0;
+  bool samples = true;  // false: the prompt is computed and nothing generated (max_tokens 0)
+
+  BlockTable blocks;
+  StopMatcher stop_matcher;
+
+  int32_t token_count() const { return static_cast<int32_t>(tokens.size()); }
+  int32_t pending_count() const { return token_count() - computed_count; }
+  int32_t output_count() const { return token_count() - prompt_count; }
+  int32_t choice() const { return age.choice; }
+};
+
+}  // namespace weft

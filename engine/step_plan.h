@@ -1,0 +1,27 @@
+// What one step will compute: plain data from the scheduler to the batch builder.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/block_pool.h"
+#include "engine/sequence.h"
+
+namespace weft {
+
+// The next `row_count` positions of a sequence. Its table holds their blocks, and the ones written
+// are its own.
+struct PlannedSequence {
+  Sequence* sequence = nullptr;
+  int32_t first_position = 0;
+  int32_t row_count = 0;
+};
+
+struct StepPlan {
+  std::vector<PlannedSequence> sequences;
+  std::vector<BlockCopy> copies;  // to be done in this order before the step
+  int32_t row_count = 0;
+  int32_t preemptions = 0;
+};
+
+}  // namespace weft

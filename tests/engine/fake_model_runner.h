@@ -1,0 +1,63 @@
+// A deterministic model without arithmetic: the logits of a row are a hash of everything that the
+// row can see, read back through the block table. A wrong table, a stale, lost or foreign block, a
+// wrong phase or a wrong order of steps changes the output or is reported.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/model_runner.h"
+
+namespace weft {
+
+class FakeModelRunner : public ModelRunner {
+ public:
+  struct Options {
+    int64_t vocab_size = 29;
+    int64_t block_size = 4;
+    int64_t block_count = 64;
+  };
+  explicit FakeModelRunner(const Options& options);
+
+  int64_t vocab_size() const override { return options_.vocab_size; }
+  int64_t block_size() const override { return options_.block_size; }
+  int64_t block_count() const override { return options_.block_count; }
+  Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) override;
+  void CopyBlock(int32_t from, int32_t to) override;
+
+  // Fills `logits` for a row that sees `history_hash`; replaced by tests that want certain tokens.
+  std::function<void(uint64_t history_hash, TokenId token, int32_t position, float* logits)>
+      fill_logits;
+  // Called at the start of every Run; may fail or throw.
+  std::function<Result<void>(const ForwardBatch&)> before_run;
+  // Whether more than one sequence holds a block; such a block must not be written.
+  std::function<bool(int32_t)> is_shared;
+
+  // What was wrong with the batches so far; empty if nothing.
+  const std::string& complaint() const { return complaint_; }
+
+ private:
+  struct Slot {
+    bool written = false;
+    TokenId token = 0;
+    int32_t position = 0;
+    TokenPhase phase = TokenPhase::kPrompt;
+  };
+
+  Slot* SlotAt(const SequenceSpan& span, int32_t position);
+  void Write(const ForwardBatch& batch, const SequenceSpan& span);
+  uint64_t HashHistory(const SequenceSpan& span, int32_t position);
+  void Complain(const std::string& what);
+
+  Options options_;
+  std::vector<Slot> slots_;
+  std::vector<int32_t> writer_of_block_;  // in this step: index of the span, or -1
+  std::string complaint_;
+};
+
+// A well-mixed function of its argument (splitmix64's finaliser).
+uint64_t Mix(uint64_t value);
+
+}  // namespace weft
