@@ -20,9 +20,7 @@ class ByteWriter {
   template <typename T>
   ByteWriter& Number(T value) {
     static_assert(std::is_arithmetic_v<T>);
-    const auto* data = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), data, data + sizeof value);
-    return *this;
+    return Bytes(std::as_bytes(std::span(&value, 1)));
   }
   ByteWriter& Text(std::string_view text) {  // without a length
     return Bytes(std::as_bytes(std::span(text)));
@@ -31,7 +29,9 @@ class ByteWriter {
     return Number<uint64_t>(text.size()).Text(text);
   }
   ByteWriter& Bytes(std::span<const std::byte> data) {
-    bytes_.insert(bytes_.end(), data.begin(), data.end());
+    const size_t begin = bytes_.size();
+    bytes_.resize(begin + data.size());
+    if (!data.empty()) std::memcpy(bytes_.data() + begin, data.data(), data.size());
     return *this;
   }
   ByteWriter& PadTo(size_t multiple) {
