@@ -1,29 +1,34 @@
 // One table of function pointers per (arithmetic, instruction set). Everything a forward pass
 // computes goes through it.
 //
-// The `bf16` arithmetic, which every instruction set reproduces bit for bit (the scalar table is
-// the definition):
+// The `bf16` arithmetic, which every instruction set reproduces bit for bit (scalar_math.h,
+// scalar.cc and scalar_attention.cc are the definition; this is its summary):
+//   * Everything runs under ScopedFlushDenormals, which the caller holds: denormal inputs count as
+//   zero, results
+//     that would be denormal become zero.
 //   * Dot product over k of two bf16 operands: k is padded with zeros to a multiple of 32. For each
-//   group of 32, in ascending
-//     order: even = fma chain over the even k, from +0; odd = fma chain over the odd k, from +0;
-//     acc = acc + (even + odd). acc starts at +0. All float32, round to nearest even, denormals
-//     flushed (ScopedFlushDenormals). That is AMX's tdpbf16ps.
-//   * Weights: the file's dequantisation (formats/dequantize.h), rounded to bf16. Activations:
-//   rounded to bf16.
+//   group of 32,
+//     in ascending order: even = fma chain over the even k, from +0; odd = fma chain over the odd
+//     k, from +0; acc = acc + (even + odd). acc starts at +0. All float32, round to nearest even.
+//     That is AMX's tdpbf16ps.
+//   * Weights: the file's dequantisation (formats/dequantize.h), rounded to bf16. Activations,
+//   queries, keys,
+//     values: rounded to bf16 (denormals to zero, ties to even).
 //   * Sums of float32 (norms, softmax, router): 16 virtual lanes, element i into lane i % 16 in
-//   ascending order, then lanes folded
-//     8, 4, 2, 1 (lane j += lane j + half).
-//   * exp, SiLU, GELU, sin, cos, pow, log: kernels/math.h, never libm.
-//   * Attention: spans of kAttentionSpan positions starting at absolute position 0, online softmax
-//   in a span, spans merged in ascending
-//     order. Scores: dot product of bf16 query and key, times scale. Probabilities are rounded to
-//     bf16 before they meet V; their sum is taken before rounding. Masked slots count as
-//     probability 0 and value 0, and are never read.
-// The `f32` arithmetic (BLAS): float32 throughout; outside the laws of equality.
+//   ascending order,
+//     a last partial 16 completed with zeros, then lanes folded 8, 4, 2, 1 (lane j += lane j +
+//     half). Squares and the router's products enter their lane by fma.
+//   * exp, SiLU, GELU: scalar_math.h, never libm.
+//   * Attention: spans of kAttentionSpan positions starting at absolute position 0, softmax in a
+//   span, spans
+//     merged in ascending order; scalar_attention.cc says how. Masked slots count as probability 0
+//     and value 0, and are never multiplied; blocks without a visible position are never read.
+// NaN is NaN, whichever its sign and payload. Weights are finite: what a file's infinite scale
+// makes is not finite either, but may be NaN here and infinity there. The `f32` arithmetic (BLAS):
+// float32 throughout; outside the laws of equality.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "base/result.h"
@@ -88,7 +93,8 @@ struct AttentionTask {
   const float* query =
       nullptr;  // query[r * query_stride + head * head_dim + i], after RoPE; rounded inside
   int64_t query_stride = 0;
-  void* out = nullptr;  // operand elements: out[r * out_stride + head * head_dim + i]
+  void* out = nullptr;  // operand elements: out[r * out_stride + head * head_dim + i]; no padding
+                        // is written
   int64_t out_stride = 0;
   std::byte* scratch =
       nullptr;  // kernels' own, attention_scratch_bytes(layout, row_count * heads), 64-byte aligned
@@ -153,13 +159,14 @@ struct CpuFeatures {
   bool avx512_vnni = false;
   bool avx512_bf16 = false;
   bool avx512_vbmi = false;
-  bool amx_bf16 = false;  // tiles usable by this process
+  bool amx_bf16 = false;  // with tile registers that the operating system saves
   bool amx_int8 = false;
 };
-const CpuFeatures& DetectCpu();
+CpuFeatures DetectCpu();
 
 // The best instruction set here, or the one that WEFT_ISA names ("scalar", "avx2", "avx512",
-// "amx"); an error if that one is unknown or this machine lacks it.
+// "amx"); an error if that one is unknown or this machine lacks it. Asks the operating system for
+// AMX's tiles if that is the choice: call it before threads start.
 Result<Isa> ChooseIsa();
 // The table for an arithmetic on an instruction set; where a set has no kernels of its own (yet)
 // the next lower one's, and the table's name says which.

@@ -1,0 +1,164 @@
+#include "model/kernels/f32_kernels.h"
+
+#include <algorithm>
+#include <cblas.h>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/check.h"
+#include "model/formats/dequantize.h"
+#include "model/kernels/scalar_math.h"
+
+// OpenBLAS's own; absent from other BLAS libraries.
+extern "C" void openblas_set_num_threads(int thread_count) __attribute__((weak));
+
+namespace weft::f32 {
+namespace {
+
+// Sixteen partial sums, which the compiler can keep in registers without reordering any of them.
+float Dot(const float* a, const float* b, int64_t n) {
+  scalar::Lanes lanes;
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    for (int64_t lane = 0; lane < 16; ++lane) lanes.lane[lane] += a[i + lane] * b[i + lane];
+  }
+  for (int64_t lane = 0; i < n; ++i, ++lane) lanes.lane[lane] += a[i] * b[i];
+  return lanes.Fold();
+}
+
+// A page: keys [block_size][head_dim], then values likewise.
+const float* KeyAt(const AttentionTask& task, int64_t position) {
+  const int64_t block = task.block_table[position / task.layout.block_size];
+  const auto* page = reinterpret_cast<const float*>(task.pages + block * task.page_stride_bytes);
+  return page + position % task.layout.block_size * task.layout.head_dim;
+}
+
+// Online softmax over the spans that the query's position sees.
+class HeadAttention {
+ public:
+  HeadAttention(const AttentionTask& task, const float* query)
+      : task_(task), query_(query), output_(static_cast<size_t>(task.layout.head_dim)) {}
+
+  void AttendSpan(int64_t first, int64_t end) {
+    const int64_t head_dim = task_.layout.head_dim;
+    float scores[kAttentionSpan];
+    float maximum = maximum_;
+    for (int64_t position = first; position < end; ++position) {
+      float& score = scores[position - first];
+      score = Dot(query_, KeyAt(task_, position), head_dim) * task_.scale;
+      maximum = std::max(maximum, score);
+    }
+    const float keep = scalar::Exp(maximum_ - maximum);
+    maximum_ = maximum;
+    sum_ *= keep;
+    for (float& value : output_) value *= keep;
+    for (int64_t position = first; position < end; ++position) {
+      const float p = scalar::Exp(scores[position - first] - maximum);
+      const float* value = KeyAt(task_, position) + task_.layout.block_size * head_dim;
+      sum_ += p;
+      for (int64_t d = 0; d < head_dim; ++d) output_[static_cast<size_t>(d)] += p * value[d];
+    }
+  }
+
+  void Write(float* out) const {
+    for (size_t d = 0; d < output_.size(); ++d) out[d] = output_[d] / sum_;
+  }
+
+ private:
+  const AttentionTask& task_;
+  const float* query_;
+  float maximum_ = -std::numeric_limits<float>::infinity();
+  float sum_ = 0;
+  std::vector<float> output_;
+};
+
+}  // namespace
+
+void UseOneBlasThread() {
+  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
+}
+
+DataType PackedLayout(DataType /*file_type*/) { return DataType::kF32; }
+
+int64_t PanelBytes(DataType /*layout*/, int64_t columns) {
+  return kPanelRows * columns * static_cast<int64_t>(sizeof(float));
+}
+
+void PackPanels(const TensorView& source, int64_t first_panel, int64_t panel_count,
+                PackedMatrix& packed) {
+  WEFT_CHECK(source.rank == 2 && source.rows() == packed.rows &&
+             source.columns() == packed.columns);
+  const int64_t end = std::min(packed.rows, (first_panel + panel_count) * kPanelRows);
+  for (int64_t row = first_panel * kPanelRows; row < end; ++row) {
+    DequantizeRow(source.type, source.data + row * source.strides_bytes[0], packed.columns,
+                  packed.storage.As<float>() + row * packed.columns);
+  }
+}
+
+void UnpackRow(const PackedMatrix& weights, int64_t row, float* out) {
+  std::copy_n(weights.storage.As<float>() + row * weights.columns, weights.columns, out);
+}
+
+void Matmul(const MatmulTask& task) {
+  const PackedMatrix& weights = *task.weights;
+  const int64_t columns = weights.columns;
+  const int64_t first_output = task.first_panel * kPanelRows;
+  const int64_t outputs = std::min(weights.rows - first_output, task.panel_count * kPanelRows);
+  if (task.row_count == 0 || outputs <= 0) return;
+  const auto* x = static_cast<const float*>(task.x);
+  int64_t x_stride = task.x_stride;
+  std::vector<float> gathered;
+  if (task.x_rows != nullptr) {
+    gathered.resize(static_cast<size_t>(task.row_count * columns));
+    for (int64_t r = 0; r < task.row_count; ++r) {
+      std::copy_n(x + task.x_rows[r] * x_stride, columns, gathered.data() + r * columns);
+    }
+    x = gathered.data();
+    x_stride = columns;
+  }
+  const auto as_int = [](int64_t value) { return static_cast<int>(value); };
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, as_int(task.row_count), as_int(outputs),
+              as_int(columns), 1.0F, x, as_int(x_stride),
+              weights.storage.As<float>() + first_output * columns, as_int(columns),
+              task.accumulate ? 1.0F : 0.0F, task.y + first_output, as_int(task.y_stride));
+}
+
+void ToOperand(const float* x, int64_t n, void* out) {
+  auto* operand = static_cast<float*>(out);
+  std::copy_n(x, n, operand);
+  std::fill(operand + n, operand + OperandColumns(n), 0.0F);
+}
+
+int64_t KvPageBytes(int64_t block_size, int64_t head_dim) {
+  return 2 * block_size * head_dim * static_cast<int64_t>(sizeof(float));
+}
+
+void KvWrite(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
+             const float* value) {
+  auto* keys = reinterpret_cast<float*>(page);
+  std::copy_n(key, layout.head_dim, keys + slot * layout.head_dim);
+  std::copy_n(value, layout.head_dim, keys + (layout.block_size + slot) * layout.head_dim);
+}
+
+int64_t AttentionScratchBytes(const KvLayout& /*layout*/, int64_t /*query_rows*/) { return 0; }
+
+void Attention(const AttentionTask& task) {
+  const int64_t head_dim = task.layout.head_dim;
+  for (int64_t row = 0; row < task.row_count; ++row) {
+    const int64_t end = task.first_position + row + 1;
+    const int64_t first =
+        task.sliding_window > 0 ? std::max<int64_t>(0, end - task.sliding_window) : 0;
+    for (int64_t head = 0; head < task.heads; ++head) {
+      HeadAttention attention(task, task.query + row * task.query_stride + head * head_dim);
+      for (int64_t from = first; from < end;) {
+        const int64_t span_end = std::min(end, (from / kAttentionSpan + 1) * kAttentionSpan);
+        attention.AttendSpan(from, span_end);
+        from = span_end;
+      }
+      attention.Write(static_cast<float*>(task.out) + row * task.out_stride + head * head_dim);
+    }
+  }
+}
+
+}  // namespace weft::f32

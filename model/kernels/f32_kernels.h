@@ -1,0 +1,25 @@
+// The f32 arithmetic: full precision through BLAS, the yardstick for accuracy. Its row functions
+// are those of the bf16 tables (float32 either way); what is here is what differs.
+#pragma once
+
+#include "model/kernels/kernels.h"
+
+namespace weft::f32 {
+
+// Tells OpenBLAS, where that is the BLAS, to use one thread a call: panels come from our own pool.
+void UseOneBlasThread();
+
+DataType PackedLayout(DataType file_type);
+int64_t PanelBytes(DataType layout, int64_t columns);
+void PackPanels(const TensorView& source, int64_t first_panel, int64_t panel_count,
+                PackedMatrix& packed);
+void UnpackRow(const PackedMatrix& weights, int64_t row, float* out);
+void Matmul(const MatmulTask& task);
+void ToOperand(const float* x, int64_t n, void* out);
+int64_t KvPageBytes(int64_t block_size, int64_t head_dim);
+void KvWrite(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
+             const float* value);
+int64_t AttentionScratchBytes(const KvLayout& layout, int64_t query_rows);
+void Attention(const AttentionTask& task);
+
+}  // namespace weft::f32

@@ -1,0 +1,23 @@
+// Weights from the file's order to panels and back, for the bf16 arithmetic. The same on every
+// instruction set; panel_layout.h says where things lie.
+#pragma once
+
+#include <cstdint>
+
+#include "model/kernels/packed_matrix.h"
+#include "model/tensor.h"
+
+namespace weft {
+
+DataType PackedLayoutBF16(DataType file_type);
+int64_t PanelBytesBF16(DataType layout, int64_t columns);
+// KernelTable::pack_panels. Rows that the matrix does not have become zeros.
+void PackPanelsBF16(const TensorView& source, int64_t first_panel, int64_t panel_count,
+                    PackedMatrix& packed);
+// The weights of one lane (0 .. 15) of a panel, rounded to bf16: out[0 .. columns).
+void UnpackLaneBF16(DataType layout, const std::byte* panel, int64_t lane, int64_t columns,
+                    float* out);
+// KernelTable::unpack_row.
+void UnpackRowBF16(const PackedMatrix& weights, int64_t row, float* out);
+
+}  // namespace weft

@@ -1,0 +1,162 @@
+// The definition of the bf16 arithmetic: plain code, one value at a time. Attention is in
+// scalar_attention.cc.
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/check.h"
+#include "model/kernels/isa_functions.h"
+#include "model/kernels/kv_page.h"
+#include "model/kernels/packing.h"
+#include "model/kernels/scalar_attention.h"
+#include "model/kernels/scalar_math.h"
+
+namespace weft::scalar {
+namespace {
+
+void StoreOperand(float value, int64_t i, void* out) {
+  static_cast<uint16_t*>(out)[i] = OperandBits(value);
+}
+
+void PadOperand(int64_t n, void* out) {
+  for (int64_t i = n; i < OperandColumns(n); ++i) static_cast<uint16_t*>(out)[i] = 0;
+}
+
+void Matmul(const MatmulTask& task, const std::byte* panel) {
+  const PackedMatrix& weights = *task.weights;
+  const int64_t columns = OperandColumns(weights.columns);
+  std::vector<float> w(static_cast<size_t>(columns));
+  std::vector<float> x(static_cast<size_t>(task.row_count * columns));
+  for (int64_t r = 0; r < task.row_count; ++r) {
+    const int64_t row = task.x_rows == nullptr ? r : task.x_rows[r];
+    const uint16_t* operand = static_cast<const uint16_t*>(task.x) + row * task.x_stride;
+    for (int64_t k = 0; k < columns; ++k) {
+      x[static_cast<size_t>(r * columns + k)] = BFloat16ToFloat(operand[k]);
+    }
+  }
+  const int64_t first = task.first_panel * kPanelRows;
+  const int64_t end = std::min(weights.rows, first + task.panel_count * kPanelRows);
+  for (int64_t output = first; output < end; ++output) {
+    const int64_t panel_offset = output / kPanelRows - task.first_panel;
+    UnpackLaneBF16(weights.layout, panel + panel_offset * weights.panel_bytes, output % kPanelRows,
+                   weights.columns, w.data());
+    for (int64_t r = 0; r < task.row_count; ++r) {
+      const float dot = Dot(x.data() + r * columns, w.data(), 1, columns);
+      float& y = task.y[r * task.y_stride + output];
+      y = task.accumulate ? y + dot : dot;
+    }
+  }
+}
+
+void ToOperand(const float* x, int64_t n, void* out) {
+  for (int64_t i = 0; i < n; ++i) StoreOperand(x[i], i, out);
+  PadOperand(n, out);
+}
+
+float RmsScale(const float* x, int64_t n, float epsilon) {
+  Lanes squares;
+  for (int64_t i = 0; i < n; ++i) {
+    float& lane = squares.lane[i % 16];
+    lane = FusedMultiplyAdd(x[i], x[i], lane);
+  }
+  const float mean = squares.Fold() / static_cast<float>(n);
+  return 1.0F / std::sqrt(mean + epsilon);
+}
+
+void RmsNorm(const float* x, const float* weight, int64_t n, float epsilon, float* out) {
+  const float scale = RmsScale(x, n, epsilon);
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] * scale * weight[i];
+}
+
+void RmsNormToOperand(const float* x, const float* weight, int64_t n, float epsilon, void* out) {
+  const float scale = RmsScale(x, n, epsilon);
+  for (int64_t i = 0; i < n; ++i) StoreOperand(x[i] * scale * weight[i], i, out);
+  PadOperand(n, out);
+}
+
+void Rope(float* head, const float* cos, const float* sin, int64_t rotary_dim,
+          RopePairing pairing) {
+  const int64_t half = rotary_dim / 2;
+  for (int64_t i = 0; i < half; ++i) {
+    float& a = head[pairing == RopePairing::kHalves ? i : 2 * i];
+    float& b = head[pairing == RopePairing::kHalves ? i + half : 2 * i + 1];
+    const float rotated_a = a * cos[i] - b * sin[i];
+    b = a * sin[i] + b * cos[i];
+    a = rotated_a;
+  }
+}
+
+void GatedActivation(const float* gate, const float* up, int64_t n, ActivationKind activation,
+                     float* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = Activate(gate[i], activation) * up[i];
+}
+
+void GatedActivationToOperand(const float* gate, const float* up, int64_t n,
+                              ActivationKind activation, void* out) {
+  for (int64_t i = 0; i < n; ++i) StoreOperand(Activate(gate[i], activation) * up[i], i, out);
+  PadOperand(n, out);
+}
+
+void Add(float* x, const float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = x[i] + y[i];
+}
+
+void MultiplyAdd(float* x, const float* y, float factor, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = FusedMultiplyAdd(y[i], factor, x[i]);
+}
+
+void Softmax(float* x, int64_t n) {
+  float maximum = -std::numeric_limits<float>::infinity();
+  for (int64_t i = 0; i < n; ++i) maximum = Max(x[i], maximum);
+  Lanes lanes;
+  for (int64_t i = 0; i < n; ++i) {
+    x[i] = Exp(x[i] - maximum);
+    lanes.lane[i % 16] = lanes.lane[i % 16] + x[i];
+  }
+  const float sum = lanes.Fold();
+  for (int64_t i = 0; i < n; ++i) x[i] = x[i] / sum;
+}
+
+void DenseDot(const float* x, const float* w, int64_t rows, int64_t columns, float* y) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* w_row = w + row * columns;
+    Lanes lanes;
+    for (int64_t i = 0; i < (columns + 15) / 16 * 16; ++i) {
+      float& lane = lanes.lane[i % 16];
+      lane = i < columns ? FusedMultiplyAdd(x[i], w_row[i], lane) : lane + 0.0F;
+    }
+    y[row] = lanes.Fold();
+  }
+}
+
+void KvWrite(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
+             const float* value) {
+  auto* keys = reinterpret_cast<uint16_t*>(page);
+  auto* values = reinterpret_cast<uint16_t*>(page + KeyBytes(layout.block_size, layout.head_dim));
+  const int64_t value_columns = ValueColumns(layout.head_dim);
+  for (int64_t i = 0; i < layout.head_dim; ++i) {
+    keys[(i / 2 * layout.block_size + slot) * 2 + i % 2] = OperandBits(key[i]);
+    values[(slot / 2 * value_columns + i) * 2 + slot % 2] = OperandBits(value[i]);
+  }
+}
+
+}  // namespace
+
+constexpr IsaFunctions kFunctions = {
+    .matmul = Matmul,
+    .to_operand = ToOperand,
+    .rms_norm = RmsNorm,
+    .rms_norm_to_operand = RmsNormToOperand,
+    .rope = Rope,
+    .gated_activation = GatedActivation,
+    .gated_activation_to_operand = GatedActivationToOperand,
+    .add = Add,
+    .multiply_add = MultiplyAdd,
+    .softmax = Softmax,
+    .dense_dot = DenseDot,
+    .kv_write = KvWrite,
+    .attention_scratch_bytes = AttentionScratchBytes,
+    .attention = Attention,
+};
+
+}  // namespace weft::scalar

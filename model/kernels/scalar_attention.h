@@ -1,0 +1,11 @@
+// The definition of attention in the bf16 arithmetic; see scalar_attention.cc.
+#pragma once
+
+#include "model/kernels/kernels.h"
+
+namespace weft::scalar {
+
+int64_t AttentionScratchBytes(const KvLayout& layout, int64_t query_rows);
+void Attention(const AttentionTask& task);
+
+}  // namespace weft::scalar

@@ -1,0 +1,184 @@
+// Random matrices, operands and caches for the kernel tests, all from a seed.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/checked_math.h"
+#include "model/formats/dequantize.h"
+#include "model/kernels/kernels.h"
+
+namespace weft {
+
+inline constexpr DataType kAllTypes[] = {DataType::kF32,  DataType::kF16,  DataType::kBF16,
+                                         DataType::kQ8_0, DataType::kQ4_0, DataType::kQ4_1,
+                                         DataType::kQ5_0, DataType::kQ5_1, DataType::kQ4_K,
+                                         DataType::kQ5_K, DataType::kQ6_K};
+
+// Every table of the bf16 arithmetic that this machine can run, scalar first.
+inline std::vector<const KernelTable*> AvailableTables() {
+  const CpuFeatures cpu = DetectCpu();
+  std::vector<const KernelTable*> tables = {&KernelsFor(Arithmetic::kBF16, Isa::kScalar)};
+  if (cpu.avx2_fma) tables.push_back(&KernelsFor(Arithmetic::kBF16, Isa::kAvx2));
+  if (cpu.avx512) tables.push_back(&KernelsFor(Arithmetic::kBF16, Isa::kAvx512));
+  return tables;
+}
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : engine_(seed) {}
+
+  int64_t Integer(int64_t low, int64_t high) {  // both included
+    return std::uniform_int_distribution<int64_t>(low, high)(engine_);
+  }
+  float Normal() { return std::normal_distribution<float>()(engine_); }
+  uint32_t Bits() { return static_cast<uint32_t>(engine_()); }
+
+  std::vector<float> Normals(int64_t n) {
+    std::vector<float> values(static_cast<size_t>(n));
+    for (float& value : values) value = Normal();
+    return values;
+  }
+
+  // Mostly ordinary numbers; some zeros, denormals, tiny and huge ones.
+  float Wild() {
+    switch (Integer(0, 9)) {
+      case 0:
+        return std::bit_cast<float>(Bits() & 0x80000000);
+      case 1:
+        return std::bit_cast<float>(Bits() & 0x807fffff);
+      case 2:
+        return std::ldexp(Normal(), static_cast<int>(Integer(-126, -40)));
+      case 3:
+        return std::ldexp(Normal(), static_cast<int>(Integer(20, 60)));
+      default:
+        return Normal();
+    }
+  }
+  std::vector<float> Wilds(int64_t n) {
+    std::vector<float> values(static_cast<size_t>(n));
+    for (float& value : values) value = Wild();
+    return values;
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+enum class Scales { kOrdinary, kExtreme };
+
+// A finite f16: near 0.01, or anything.
+inline uint16_t RandomHalf(Random& random, Scales scales) {
+  if (scales == Scales::kOrdinary) {
+    return static_cast<uint16_t>(0x2000 | (random.Bits() & 0x83ff));  // 2^-7 .. 2^-6
+  }
+  uint16_t bits = static_cast<uint16_t>(random.Bits());
+  while ((bits & 0x7c00) == 0x7c00) bits = static_cast<uint16_t>(random.Bits());
+  return bits;
+}
+
+// Where the f16 scales of a quantised block lie.
+inline std::vector<int64_t> HalfOffsets(DataType type) {
+  switch (type) {
+    case DataType::kQ8_0:
+    case DataType::kQ4_0:
+    case DataType::kQ5_0:
+      return {0};
+    case DataType::kQ4_1:
+    case DataType::kQ5_1:
+    case DataType::kQ4_K:
+    case DataType::kQ5_K:
+      return {0, 2};
+    case DataType::kQ6_K:
+      return {208};
+    default:
+      return {};
+  }
+}
+
+// A matrix in file format, its rows `row_padding_bytes` apart from their neighbours.
+struct FileMatrix {
+  std::vector<std::byte> bytes;
+  TensorView view;
+};
+
+inline void FillRow(DataType type, int64_t columns, Scales scales, Random& random, std::byte* row) {
+  const DataTypeTraits& traits = TraitsOf(type);
+  for (int64_t b = 0; b < columns / traits.block_elements; ++b) {
+    std::byte* block = row + b * traits.block_bytes;
+    if (type == DataType::kF32) {
+      const float value = scales == Scales::kOrdinary ? random.Normal() : random.Wild();
+      std::memcpy(block, &value, 4);
+    } else if (type == DataType::kBF16) {
+      const uint16_t bits =
+          FloatToBFloat16(scales == Scales::kOrdinary ? random.Normal() : random.Wild());
+      std::memcpy(block, &bits, 2);
+    } else if (type == DataType::kF16) {
+      const uint16_t bits = RandomHalf(random, scales);
+      std::memcpy(block, &bits, 2);
+    } else {
+      for (int64_t i = 0; i < traits.block_bytes; ++i)
+        block[i] = static_cast<std::byte>(random.Bits());
+      for (const int64_t offset : HalfOffsets(type)) {
+        const uint16_t bits = RandomHalf(random, scales);
+        std::memcpy(block + offset, &bits, 2);
+      }
+    }
+  }
+}
+
+inline FileMatrix RandomMatrix(DataType type, int64_t rows, int64_t columns, Scales scales,
+                               Random& random, int64_t row_padding_bytes = 0) {
+  const int64_t stride = RowBytes(type, columns) + row_padding_bytes;
+  FileMatrix matrix;
+  matrix.bytes.resize(static_cast<size_t>(rows * stride), std::byte{0xff});
+  for (int64_t row = 0; row < rows; ++row) {
+    FillRow(type, columns, scales, random, matrix.bytes.data() + row * stride);
+  }
+  matrix.view = TensorView::Contiguous(matrix.bytes.data(), type, {rows, columns});
+  matrix.view.strides_bytes[0] = stride;
+  return matrix;
+}
+
+inline PackedMatrix Pack(const KernelTable& kernels, const TensorView& source) {
+  PackedMatrix packed;
+  packed.layout = kernels.packed_layout(source.type);
+  packed.rows = source.rows();
+  packed.columns = source.columns();
+  packed.panel_bytes = kernels.panel_bytes(packed.layout, packed.columns);
+  packed.storage = AlignedBuffer(static_cast<size_t>(packed.panel_count() * packed.panel_bytes));
+  kernels.pack_panels(source, 0, packed.panel_count(), packed);
+  return packed;
+}
+
+// The weights as the bf16 definition sees them, row-major.
+inline std::vector<float> DefinedWeights(const TensorView& source) {
+  std::vector<float> values(static_cast<size_t>(source.rows() * source.columns()));
+  for (int64_t row = 0; row < source.rows(); ++row) {
+    float* out = values.data() + row * source.columns();
+    DequantizeRow(source.type, source.data + row * source.strides_bytes[0], source.columns(), out);
+    for (int64_t k = 0; k < source.columns(); ++k)
+      out[k] = BFloat16ToFloat(FloatToBFloat16(out[k]));
+  }
+  return values;
+}
+
+// The bits, but one NaN for all NaNs.
+inline uint32_t ComparableBits(float value) {
+  return std::isnan(value) ? 0x7fc00000 : std::bit_cast<uint32_t>(value);
+}
+
+// Index of the first difference, or -1.
+inline int64_t FirstDifference(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (ComparableBits(a[i]) != ComparableBits(b[i])) return static_cast<int64_t>(i);
+  }
+  return -1;
+}
+
+}  // namespace weft

@@ -1,0 +1,203 @@
+// Matrix products: every instruction set equals scalar bit for bit; scalar is right; a row depends
+// on itself alone.
+#include <gtest/gtest.h>
+
+#include "base/float_env.h"
+#include "tests/model/kernels/kernel_fixtures.h"
+
+namespace weft {
+namespace {
+
+// Operand rows with a stride of their own.
+struct Operand {
+  std::vector<uint16_t> bf16;
+  std::vector<float> f32;
+  int64_t stride;
+};
+
+Operand RandomOperand(int64_t rows, int64_t columns, bool wild, Random& random) {
+  Operand x;
+  x.stride = OperandColumns(columns) + 32 * random.Integer(0, 2);
+  x.bf16.resize(static_cast<size_t>(rows * x.stride), 0x7fc0);  // NaN where no operand may be read
+  x.f32.resize(x.bf16.size(), NAN);
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t k = 0; k < OperandColumns(columns); ++k) {
+      const float value = k >= columns ? 0.0F : wild ? random.Wild() : random.Normal();
+      const auto i = static_cast<size_t>(row * x.stride + k);
+      x.bf16[i] = FloatToBFloat16(value);
+      x.f32[i] = BFloat16ToFloat(x.bf16[i]);
+    }
+  }
+  return x;
+}
+
+MatmulTask WholeTask(const PackedMatrix& weights, const Operand& x, int64_t row_count,
+                     std::vector<float>& y, int64_t y_stride) {
+  MatmulTask task;
+  task.weights = &weights;
+  task.panel_count = weights.panel_count();
+  task.x = x.bf16.data();
+  task.x_stride = x.stride;
+  task.row_count = row_count;
+  task.y = y.data();
+  task.y_stride = y_stride;
+  return task;
+}
+
+class MatmulTest : public testing::TestWithParam<DataType> {
+ protected:
+  int64_t RandomColumns(Random& random) {
+    const int64_t block = TraitsOf(GetParam()).block_elements;
+    return block == 1 ? random.Integer(1, 300) : block * random.Integer(1, block == 256 ? 3 : 9);
+  }
+  const KernelTable& scalar_ = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
+  ScopedFlushDenormals flush_;
+};
+
+TEST_P(MatmulTest, EveryInstructionSetEqualsScalar) {
+  Random random(4);
+  for (int trial = 0; trial < 24; ++trial) {
+    const bool wild = trial % 3 == 2;
+    const int64_t outputs = random.Integer(1, 150);
+    const int64_t columns = RandomColumns(random);
+    const int64_t rows = trial % 4 == 0 ? 1 : random.Integer(1, trial % 4 == 1 ? 150 : 9);
+    const FileMatrix matrix = RandomMatrix(GetParam(), outputs, columns,
+                                           wild ? Scales::kExtreme : Scales::kOrdinary, random);
+    const PackedMatrix weights = Pack(scalar_, matrix.view);
+    const Operand x = RandomOperand(rows + 3, columns, wild, random);
+    std::vector<int32_t> gather;
+    for (int64_t r = 0; r < rows; ++r) {
+      gather.push_back(static_cast<int32_t>(random.Integer(0, rows + 2)));
+    }
+    const int64_t y_stride = outputs + random.Integer(0, 5);
+    const std::vector<float> before = random.Normals(rows * y_stride);
+    std::vector<float> expected;
+    for (const KernelTable* kernels : AvailableTables()) {
+      std::vector<float> y = before;
+      MatmulTask task = WholeTask(weights, x, rows, y, y_stride);
+      task.first_panel = trial % 5 == 0 ? weights.panel_count() / 2 : 0;
+      task.panel_count = weights.panel_count() - task.first_panel;
+      task.x_rows = trial % 2 == 0 ? gather.data() : nullptr;
+      task.accumulate = trial % 7 < 3;
+      kernels->matmul(task);
+      if (expected.empty()) expected = y;
+      ASSERT_EQ(FirstDifference(y, expected), -1)
+          << kernels->name << ": " << rows << " x " << columns << " x " << outputs;
+    }
+  }
+}
+
+TEST_P(MatmulTest, ScalarAgreesWithDoublePrecision) {
+  Random random(5);
+  const int64_t columns = 768;
+  const int64_t outputs = 33;
+  const int64_t rows = 3;
+  const FileMatrix matrix = RandomMatrix(GetParam(), outputs, columns, Scales::kOrdinary, random);
+  const PackedMatrix weights = Pack(scalar_, matrix.view);
+  const std::vector<float> w = DefinedWeights(matrix.view);
+  const Operand x = RandomOperand(rows, columns, false, random);
+  std::vector<float> y(static_cast<size_t>(rows * outputs));
+  scalar_.matmul(WholeTask(weights, x, rows, y, outputs));
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t o = 0; o < outputs; ++o) {
+      double sum = 0;
+      double magnitude = 0;
+      for (int64_t k = 0; k < columns; ++k) {
+        const double product = static_cast<double>(x.f32[static_cast<size_t>(r * x.stride + k)]) *
+                               w[static_cast<size_t>(o * columns + k)];
+        sum += product;
+        magnitude += std::fabs(product);
+      }
+      ASSERT_NEAR(y[static_cast<size_t>(r * outputs + o)], sum, magnitude * 2e-6);
+    }
+  }
+}
+
+TEST_P(MatmulTest, ARowDependsOnItselfAlone) {
+  Random random(6);
+  const int64_t columns = 512;
+  const int64_t outputs = 100;
+  const int64_t rows = 70;
+  const FileMatrix matrix = RandomMatrix(GetParam(), outputs, columns, Scales::kOrdinary, random);
+  const PackedMatrix weights = Pack(scalar_, matrix.view);
+  const Operand x = RandomOperand(rows, columns, false, random);
+  for (const KernelTable* kernels : AvailableTables()) {
+    std::vector<float> together(static_cast<size_t>(rows * outputs));
+    kernels->matmul(WholeTask(weights, x, rows, together, outputs));
+    // Alone, one panel a task, through a gather.
+    std::vector<float> alone(together.size());
+    for (int32_t row = 0; row < rows; row += 23) {
+      for (int64_t panel = 0; panel < weights.panel_count(); ++panel) {
+        MatmulTask task = WholeTask(weights, x, 1, alone, outputs);
+        task.first_panel = panel;
+        task.panel_count = 1;
+        task.x_rows = &row;
+        kernels->matmul(task);
+      }
+      ASSERT_EQ(std::memcmp(alone.data(), together.data() + row * outputs,
+                            static_cast<size_t>(outputs) * sizeof(float)),
+                0)
+          << kernels->name << " row " << row;
+    }
+  }
+}
+
+TEST_P(MatmulTest, WritesNothingBeyondTheMatrix) {
+  Random random(7);
+  const FileMatrix matrix = RandomMatrix(GetParam(), 21, 256, Scales::kOrdinary, random);
+  const PackedMatrix weights = Pack(scalar_, matrix.view);
+  const Operand x = RandomOperand(5, 256, false, random);
+  for (const KernelTable* kernels : AvailableTables()) {
+    std::vector<float> y(5 * 24, 123.0F);
+    kernels->matmul(WholeTask(weights, x, 5, y, 24));
+    for (size_t i = 0; i < y.size(); ++i) {
+      ASSERT_TRUE(i % 24 < 21 || y[i] == 123.0F) << kernels->name;
+    }
+  }
+}
+
+TEST_P(MatmulTest, BlasAgreesWithDoublePrecision) {
+  Random random(8);
+  const KernelTable& f32 = KernelsFor(Arithmetic::kF32, Isa::kScalar);
+  const int64_t columns = 256;
+  const int64_t outputs = 40;
+  const FileMatrix matrix = RandomMatrix(GetParam(), outputs, columns, Scales::kOrdinary, random);
+  const PackedMatrix weights = Pack(f32, matrix.view);
+  const Operand x = RandomOperand(4, columns, false, random);
+  const std::vector<int32_t> gather = {3, 1};
+  std::vector<float> y(2 * 40, 1.0F);
+  MatmulTask task = WholeTask(weights, x, 2, y, outputs);
+  task.first_panel = 1;
+  task.panel_count = 2;
+  task.x = x.f32.data();
+  task.x_rows = gather.data();
+  task.accumulate = true;
+  f32.matmul(task);
+  std::vector<float> w(columns);
+  for (int64_t o = 0; o < outputs; ++o) {
+    f32.unpack_row(weights, o, w.data());
+    for (size_t r = 0; r < 2; ++r) {
+      double sum = 1;
+      double magnitude = 1;
+      for (int64_t k = 0; k < columns; ++k) {
+        const double product =
+            static_cast<double>(x.f32[static_cast<size_t>(gather[r] * x.stride + k)]) *
+            w[static_cast<size_t>(k)];
+        sum += product;
+        magnitude += std::fabs(product);
+      }
+      const float value = y[r * 40 + static_cast<size_t>(o)];
+      if (o < 16) {
+        ASSERT_EQ(value, 1.0F);
+      } else {
+        ASSERT_NEAR(value, sum, magnitude * 2e-6);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTypes, MatmulTest, testing::ValuesIn(kAllTypes),
+                         [](const auto& type) { return std::string(TraitsOf(type.param).name); });
+
+}  // namespace
+}  // namespace weft
