@@ -1,0 +1,262 @@
+// A tokenizer from GGUF metadata (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md).
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "model/tokenizer/text_tokenizer.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kAbsentId = 0xFFFFFFFF;
+// Longer spellings are nobody's, and would make the table of SentencePiece's merges slow to build.
+constexpr size_t kMaxSpellingBytes = 1024;
+
+class GgufTokenizerLoader {
+ public:
+  GgufTokenizerLoader(const GgufMetadata& metadata, int64_t vocab_size)
+      : metadata_(metadata), vocab_size_(vocab_size) {}
+
+  Result<std::shared_ptr<const Tokenizer>> Load();
+
+ private:
+  std::string Where(std::string_view key) const {
+    return fmt::format("{}: {}", metadata_.path(), key);
+  }
+  Result<std::vector<Token>> ReadTokens() const;
+  Result<void> ReadKinds(std::vector<Token>* tokens) const;
+  Result<std::vector<float>> ReadScores(size_t token_count) const;
+  Result<std::optional<TokenId>> ReadId(std::string_view key) const;
+  // The id under `key`, or else, in a SentencePiece vocabulary, of the token `text`.
+  Result<std::optional<TokenId>> ReadIdOrFind(std::string_view key, std::string_view text) const;
+  Result<bool> ReadFlag(std::string_view key, bool otherwise) const;
+
+  Result<void> LoadByteLevel(std::vector<Token> tokens);
+  Result<void> LoadSentencePiece(std::vector<Token> tokens);
+  Result<void> SetSpecialTokens(bool adds_bos);
+
+  const GgufMetadata& metadata_;
+  int64_t vocab_size_;
+  TokenizerParts parts_;
+};
+
+Result<std::shared_ptr<const Tokenizer>> GgufTokenizerLoader::Load() {
+  constexpr std::string_view kModelKey = "tokenizer.ggml.model";
+  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string_view> model,
+                        metadata_.GetString(kModelKey));
+  if (!model) {
+    return Fail(ErrorCode::kNotFound, "{} is missing: the file brings no tokenizer",
+                Where(kModelKey));
+  }
+  if (*model != "gpt2" && *model != "llama") {
+    return Fail(ErrorCode::kUnsupported,
+                "{} is \"{}\", which is not supported; expected \"gpt2\" (byte-level BPE) or "
+                "\"llama\" (SentencePiece BPE)",
+                Where(kModelKey), *model);
+  }
+  WEFT_ASSIGN_OR_RETURN(std::vector<Token> tokens, ReadTokens());
+  WEFT_RETURN_IF_ERROR(ReadKinds(&tokens));
+  if (*model == "gpt2") {
+    WEFT_RETURN_IF_ERROR(LoadByteLevel(std::move(tokens)));
+  } else {
+    WEFT_RETURN_IF_ERROR(LoadSentencePiece(std::move(tokens)));
+  }
+  return MakeTokenizer(std::move(parts_));
+}
+
+Result<std::vector<Token>> GgufTokenizerLoader::ReadTokens() const {
+  constexpr std::string_view kKey = "tokenizer.ggml.tokens";
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string_view>* texts, metadata_.GetStrings(kKey));
+  if (texts == nullptr || texts->empty()) {
+    return Fail(ErrorCode::kCorrupt, "{} is missing or empty", Where(kKey));
+  }
+  if (static_cast<int64_t>(texts->size()) > vocab_size_) {
+    return Fail(ErrorCode::kCorrupt, "{} has {} tokens, the model's vocabulary {}", Where(kKey),
+                texts->size(), vocab_size_);
+  }
+  std::vector<Token> tokens;
+  tokens.reserve(texts->size());
+  for (const std::string_view text : *texts) {
+    if (text.size() > kMaxSpellingBytes) {
+      return Fail(ErrorCode::kCorrupt, "{}: token {} has {} bytes, at most {} are accepted",
+                  Where(kKey), tokens.size(), text.size(), kMaxSpellingBytes);
+    }
+    tokens.push_back({std::string(text), TokenKind::kNormal});
+  }
+  return tokens;
+}
+
+Result<void> GgufTokenizerLoader::ReadKinds(std::vector<Token>* tokens) const {
+  constexpr std::string_view kKey = "tokenizer.ggml.token_type";
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t>* kinds, metadata_.GetInts(kKey));
+  if (kinds == nullptr) return {};
+  if (kinds->size() != tokens->size()) {
+    return Fail(ErrorCode::kCorrupt, "{} has {} entries, tokenizer.ggml.tokens {}", Where(kKey),
+                kinds->size(), tokens->size());
+  }
+  for (size_t i = 0; i < tokens->size(); ++i) {
+    const int64_t kind = (*kinds)[i];
+    if (kind < static_cast<int64_t>(TokenKind::kNormal) ||
+        kind > static_cast<int64_t>(TokenKind::kByte)) {
+      return Fail(ErrorCode::kCorrupt, "{}: token {} has type {}, 1 to 6 expected", Where(kKey), i,
+                  kind);
+    }
+    Token& token = (*tokens)[i];
+    token.kind = static_cast<TokenKind>(kind);
+    // Converters often leave the tokens that end a turn user-defined; as text they make no sense.
+    if (token.kind == TokenKind::kUserDefined && IsEndOfTurnText(token.text)) {
+      token.kind = TokenKind::kControl;
+    }
+  }
+  return {};
+}
+
+Result<std::vector<float>> GgufTokenizerLoader::ReadScores(size_t token_count) const {
+  constexpr std::string_view kKey = "tokenizer.ggml.scores";
+  WEFT_ASSIGN_OR_RETURN(const std::vector<double>* scores, metadata_.GetDoubles(kKey));
+  if (scores == nullptr || scores->size() != token_count) {
+    return Fail(ErrorCode::kCorrupt, "{} has {} entries, tokenizer.ggml.tokens {}", Where(kKey),
+                scores == nullptr ? 0 : scores->size(), token_count);
+  }
+  std::vector<float> values(token_count);
+  for (size_t i = 0; i < token_count; ++i) {
+    values[i] = static_cast<float>((*scores)[i]);
+    if (!std::isfinite(values[i])) {
+      return Fail(ErrorCode::kCorrupt, "{}: the score of token {} is not finite", Where(kKey), i);
+    }
+  }
+  return values;
+}
+
+Result<std::optional<TokenId>> GgufTokenizerLoader::ReadId(std::string_view key) const {
+  WEFT_ASSIGN_OR_RETURN(const std::optional<int64_t> id, metadata_.GetInt(key));
+  if (!id || *id == -1 || *id == kAbsentId) return std::nullopt;
+  const size_t token_count = parts_.vocabulary->tokens().size();
+  if (*id < 0 || *id >= static_cast<int64_t>(token_count)) {
+    return Fail(ErrorCode::kCorrupt, "{} is {}, a token below {} (or 4294967295 for none) expected",
+                Where(key), *id, token_count);
+  }
+  return static_cast<TokenId>(*id);
+}
+
+Result<std::optional<TokenId>> GgufTokenizerLoader::ReadIdOrFind(std::string_view key,
+                                                                 std::string_view text) const {
+  if (metadata_.Contains(key) || parts_.vocabulary->spelling() == Spelling::kByteLevel) {
+    return ReadId(key);
+  }
+  return parts_.vocabulary->Find(text);
+}
+
+Result<bool> GgufTokenizerLoader::ReadFlag(std::string_view key, bool otherwise) const {
+  WEFT_ASSIGN_OR_RETURN(const std::optional<bool> flag, metadata_.GetBool(key));
+  return flag.value_or(otherwise);
+}
+
+Result<void> GgufTokenizerLoader::LoadByteLevel(std::vector<Token> tokens) {
+  constexpr std::string_view kPreKey = "tokenizer.ggml.pre";
+  constexpr std::string_view kMergesKey = "tokenizer.ggml.merges";
+  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string_view> pre, metadata_.GetString(kPreKey));
+  const std::string_view pre_name = pre.value_or("default");
+  Result<NamedPreTokenizer> named = MakeNamedPreTokenizer(pre_name);
+  if (!named) return Fail(named.error().code, "{}: {}", Where(kPreKey), named.error().message);
+  parts_.pre_tokenizer = std::move(named->pre_tokenizer);
+
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string_view>* merges,
+                        metadata_.GetStrings(kMergesKey));
+  if (merges == nullptr) {
+    return Fail(ErrorCode::kCorrupt, "{} is missing", Where(kMergesKey));
+  }
+  std::vector<std::pair<std::string_view, std::string_view>> pairs;
+  pairs.reserve(merges->size());
+  for (const std::string_view merge : *merges) {
+    const size_t space = merge.find(' ', 1);
+    if (merge.empty() || space == std::string_view::npos) {
+      return Fail(ErrorCode::kCorrupt, "{}: merge {} is \"{}\", two spellings and a space expected",
+                  Where(kMergesKey), pairs.size(), merge);
+    }
+    pairs.emplace_back(merge.substr(0, space), merge.substr(space + 1));
+  }
+
+  parts_.vocabulary =
+      std::make_shared<Vocabulary>(std::move(tokens), vocab_size_, Spelling::kByteLevel);
+  WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> unknown,
+                        ReadId("tokenizer.ggml.unknown_token_id"));
+  WEFT_ASSIGN_OR_RETURN(
+      parts_.model,
+      BpeModel::FromMerges(parts_.vocabulary, pairs,
+                           {.ignore_merges = named->ignore_merges, .unknown = unknown},
+                           Where(kMergesKey)));
+  parts_.description = fmt::format("byte-level BPE ({})", pre_name);
+  return SetSpecialTokens(named->adds_bos);
+}
+
+Result<void> GgufTokenizerLoader::LoadSentencePiece(std::vector<Token> tokens) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<float> scores, ReadScores(tokens.size()));
+  parts_.vocabulary =
+      std::make_shared<Vocabulary>(std::move(tokens), vocab_size_, Spelling::kSentencePiece);
+  WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> unknown,
+                        ReadIdOrFind("tokenizer.ggml.unknown_token_id", "<unk>"));
+  parts_.model = BpeModel::FromScores(
+      parts_.vocabulary, scores, {.byte_fallback = true, .fuse_unknown = true, .unknown = unknown});
+
+  WEFT_ASSIGN_OR_RETURN(const bool removes_spaces,
+                        ReadFlag("tokenizer.ggml.remove_extra_whitespaces", false));
+  WEFT_ASSIGN_OR_RETURN(const bool adds_space, ReadFlag("tokenizer.ggml.add_space_prefix", true));
+  if (removes_spaces) parts_.normalizer.Add(MakeCollapseSpacesStep());
+  if (adds_space) parts_.normalizer.Add(MakePrependStep(" "));
+  parts_.normalizer.Add(MakeReplaceStep(" ", std::string(kSpaceSymbol)));
+  parts_.decode_drops_first_space = adds_space;
+  parts_.description = "SentencePiece BPE";
+  return SetSpecialTokens(true);
+}
+
+Result<void> GgufTokenizerLoader::SetSpecialTokens(bool adds_bos) {
+  std::vector<SpecialToken> specials;
+  const std::vector<Token>& tokens = parts_.vocabulary->tokens();
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const TokenKind kind = tokens[i].kind;
+    const bool is_control = kind == TokenKind::kControl || kind == TokenKind::kUnknown;
+    if (tokens[i].text.empty() || (!is_control && kind != TokenKind::kUserDefined)) continue;
+    specials.push_back({tokens[i].text, static_cast<TokenId>(i), is_control});
+  }
+  parts_.raw_specials = SpecialTokenMatcher(std::move(specials));
+
+  WEFT_ASSIGN_OR_RETURN(parts_.bos, ReadIdOrFind("tokenizer.ggml.bos_token_id", "<s>"));
+  WEFT_ASSIGN_OR_RETURN(parts_.eos, ReadIdOrFind("tokenizer.ggml.eos_token_id", "</s>"));
+  WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> padding,
+                        ReadId("tokenizer.ggml.padding_token_id"));
+  static_cast<void>(padding);  // only checked
+  std::vector<TokenId> ends;
+  if (parts_.eos) ends.push_back(*parts_.eos);
+  for (const std::string_view key : {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
+    WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> end, ReadId(key));
+    if (end) ends.push_back(*end);
+  }
+  parts_.end_tokens = EndTokens(*parts_.vocabulary, std::move(ends));
+
+  const auto add = [&](std::string_view key, bool otherwise, std::optional<TokenId> id,
+                       std::vector<TokenId>* ids) -> Result<void> {
+    WEFT_ASSIGN_OR_RETURN(const bool adds, ReadFlag(key, otherwise));
+    if (adds && id) ids->push_back(*id);
+    if (adds && !id && metadata_.Contains(key)) {
+      return Fail(ErrorCode::kCorrupt, "{} is true, but the file names no such token", Where(key));
+    }
+    return {};
+  };
+  WEFT_RETURN_IF_ERROR(add("tokenizer.ggml.add_bos_token", adds_bos, parts_.bos, &parts_.prefix));
+  return add("tokenizer.ggml.add_eos_token", false, parts_.eos, &parts_.suffix);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromGguf(const GgufMetadata& metadata,
+                                                             int64_t vocab_size) {
+  if (vocab_size <= 0 || vocab_size > INT32_MAX) {
+    return Fail(ErrorCode::kInvalidArgument, "{}: vocabulary size {}, 1 to 2147483647 expected",
+                metadata.path(), vocab_size);
+  }
+  return GgufTokenizerLoader(metadata, vocab_size).Load();
+}
+
+}  // namespace weft

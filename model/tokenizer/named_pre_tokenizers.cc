@@ -1,0 +1,235 @@
+// GGUF's tokenizer.ggml.pre: one name for each pre-tokenizer that models were trained with. Sources:
+// the pre_tokenizer sections of the models' tokenizer.json files, and llama.cpp's table of names
+// (https://github.com/ggml-org/llama.cpp, src/llama-vocab.cpp).
+#include <algorithm>
+#include <array>
+
+#include "model/tokenizer/pre_tokenizer.h"
+#include "model/tokenizer/unicode.h"
+
+namespace weft {
+namespace {
+
+enum class Family {
+  kDefault,
+  kGpt2,
+  kStarCoder,
+  kFalcon,
+  kLlama3,
+  kQwen2,
+  kQwen35,
+  kSeedCoder,
+  kBailing,
+  kDeepSeekLlm,
+  kDeepSeekCoder,
+  kDeepSeekV3,
+  kTekken,
+  kGpt4o,
+  kBloom,
+  kViking,
+  kMiniCpm5,
+  kExaoneMoe,
+};
+
+struct Row {
+  std::string_view name;
+  Family family;
+  bool ignore_merges = false;
+  bool adds_bos = false;
+};
+
+constexpr auto kRows = std::to_array<Row>({
+    {"default", Family::kDefault},
+    {"gpt-2", Family::kGpt2},
+    {"gpt2", Family::kGpt2},
+    {"phi-2", Family::kGpt2},
+    {"mpt", Family::kGpt2},
+    {"olmo", Family::kGpt2},
+    {"dolma", Family::kGpt2},
+    {"jais", Family::kGpt2},
+    {"trillion", Family::kGpt2},
+    {"gigachat", Family::kGpt2},
+    {"mellum", Family::kGpt2},
+    {"a.x-4.0", Family::kGpt2},
+    {"exaone4", Family::kGpt2},
+    {"granite-docling", Family::kGpt2},
+    {"modern-bert", Family::kGpt2},
+    {"starcoder", Family::kStarCoder},
+    {"refact", Family::kStarCoder},
+    {"command-r", Family::kStarCoder},
+    {"smollm", Family::kStarCoder},
+    {"codeshell", Family::kStarCoder},
+    {"exaone", Family::kStarCoder},
+    {"minerva-7b", Family::kStarCoder},
+    {"mellum2", Family::kStarCoder},
+    {"falcon", Family::kFalcon},
+    {"llama3", Family::kLlama3, true, true},
+    {"llama-v3", Family::kLlama3, true, true},
+    {"llama-bpe", Family::kLlama3, true, true},
+    {"falcon3", Family::kLlama3, true, true},
+    {"falcon-h1", Family::kLlama3, true, true},
+    {"pixtral", Family::kLlama3, true, true},
+    {"midm-2.0", Family::kLlama3, true, true},
+    {"lfm2", Family::kLlama3, true, true},
+    {"dbrx", Family::kLlama3},
+    {"smaug-bpe", Family::kLlama3},
+    {"glm4", Family::kLlama3},
+    {"chatglm-bpe", Family::kLlama3},
+    {"qwen2", Family::kQwen2},
+    {"deepseek-r1-qwen", Family::kQwen2},
+    {"kormo", Family::kQwen2},
+    {"stablelm2", Family::kQwen2},
+    {"hunyuan", Family::kQwen2},
+    {"megrez", Family::kQwen2},
+    {"solar-open", Family::kQwen2},
+    {"grok-2", Family::kQwen2},
+    {"qwen35", Family::kQwen35},
+    {"seed-coder", Family::kSeedCoder},
+    {"bailingmoe", Family::kBailing},
+    {"bailingmoe2", Family::kBailing},
+    {"llada-moe", Family::kBailing},
+    {"deepseek-llm", Family::kDeepSeekLlm},
+    {"deepseek-coder", Family::kDeepSeekCoder},
+    {"deepseek-v3", Family::kDeepSeekV3},
+    {"hunyuan-dense", Family::kDeepSeekV3},
+    {"joyai-llm", Family::kDeepSeekV3},
+    {"tekken", Family::kTekken, true, true},
+    {"gpt-4o", Family::kGpt4o},
+    {"llama4", Family::kGpt4o},
+    {"kanana2", Family::kGpt4o},
+    {"minimax-m2", Family::kGpt4o},
+    {"bloom", Family::kBloom},
+    {"poro-chat", Family::kBloom},
+    {"gpt3-finnish", Family::kBloom},
+    {"viking", Family::kViking},
+    {"minicpm5", Family::kMiniCpm5, true},
+    {"exaone-moe", Family::kExaoneMoe},
+});
+
+constexpr std::string_view kLlama3Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
+    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kQwen2Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
+    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kQwen35Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N})"
+    R"(| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kSeedCoderPattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
+    R"(| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kBailingPattern =
+    R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N})"
+    R"(| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)";
+constexpr std::string_view kMiniCpm5Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+)"
+    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kExaoneMoePattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N})"
+    R"(| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+)";
+constexpr std::string_view kTekkenPattern =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
+    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
+    R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kGpt4oPattern =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+    R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kBloomPattern = R"( ?[^(\s|.,!?…。，、।۔،)]+)";
+
+constexpr std::string_view kCjkAndHangul = R"([一-龥ࠀ-一가-퟿]+)";
+constexpr std::string_view kDeepSeekLlmLetters =
+    R"(\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿ)"
+    R"(ᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹ)"
+    R"(ℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+)";
+constexpr std::string_view kDeepSeekLlmPunctuation = R"(\s?[!-/:-~！-／：-～‘-‟　-。]+)";
+constexpr std::string_view kDeepSeekV3Pattern =
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
+    R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+Result<void> AddPatterns(std::initializer_list<std::string_view> patterns,
+                         PreTokenizer* pre_tokenizer) {
+  for (const std::string_view pattern : patterns) {
+    WEFT_RETURN_IF_ERROR(pre_tokenizer->AddRegex(pattern));
+  }
+  return {};
+}
+
+// Falcon looks for digits in the byte-level spelling, where the bytes B2, B3, B9 and BC to BE look
+// like superscripts and fractions.
+Result<void> AddFalcon(PreTokenizer* pre_tokenizer) {
+  pre_tokenizer->Add(MakeCharacterStage(IsPunctuation, SplitBehavior::kContiguous));
+  WEFT_RETURN_IF_ERROR(pre_tokenizer->AddRegex(kGpt2Pattern));
+  pre_tokenizer->Add(MakeByteLevelSpellingStage());
+  pre_tokenizer->set_spells_bytes();
+  pre_tokenizer->Add(MakeCharacterStage(IsNumeric, SplitBehavior::kContiguous));
+  return pre_tokenizer->AddRegex("[0-9][0-9][0-9]");
+}
+
+Result<void> AddFamily(Family family, PreTokenizer* pre_tokenizer) {
+  switch (family) {
+    case Family::kDefault:
+      return AddPatterns(
+          {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2Pattern, R"(\p{N}+)", "[0-9][0-9][0-9]"},
+          pre_tokenizer);
+    case Family::kGpt2:
+      return AddPatterns({kGpt2Pattern}, pre_tokenizer);
+    case Family::kStarCoder:
+      return AddPatterns({R"(\p{N})", kGpt2Pattern}, pre_tokenizer);
+    case Family::kFalcon:
+      return AddFalcon(pre_tokenizer);
+    case Family::kLlama3:
+      return AddPatterns({kLlama3Pattern}, pre_tokenizer);
+    case Family::kQwen2:
+      return AddPatterns({kQwen2Pattern}, pre_tokenizer);
+    case Family::kQwen35:
+      return AddPatterns({kQwen35Pattern}, pre_tokenizer);
+    case Family::kSeedCoder:
+      return AddPatterns({kSeedCoderPattern}, pre_tokenizer);
+    case Family::kBailing:
+      return AddPatterns({kBailingPattern}, pre_tokenizer);
+    case Family::kDeepSeekLlm:
+      return AddPatterns({R"([\r\n])", kDeepSeekLlmLetters, kDeepSeekLlmPunctuation, R"(\s+$)",
+                          kCjkAndHangul, R"(\p{N}+)"},
+                         pre_tokenizer);
+    case Family::kDeepSeekCoder:
+      return AddPatterns(
+          {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kCjkAndHangul, R"(\p{N})"}, pre_tokenizer);
+    case Family::kDeepSeekV3:
+      return AddPatterns({R"(\p{N}{1,3})", R"([一-龥぀-ゟ゠-ヿ]+)", kDeepSeekV3Pattern},
+                         pre_tokenizer);
+    case Family::kTekken:
+      return AddPatterns({kTekkenPattern}, pre_tokenizer);
+    case Family::kGpt4o:
+      return AddPatterns({kGpt4oPattern}, pre_tokenizer);
+    case Family::kBloom:
+      return AddPatterns({kBloomPattern}, pre_tokenizer);
+    case Family::kViking:
+      return AddPatterns({kBloomPattern, R"(\p{N})"}, pre_tokenizer);
+    case Family::kMiniCpm5:
+      return AddPatterns({R"(\p{N}{1,3})", kMiniCpm5Pattern}, pre_tokenizer);
+    case Family::kExaoneMoe:
+      return AddPatterns({kExaoneMoePattern}, pre_tokenizer);
+  }
+  return Fail(ErrorCode::kInternal, "pre-tokenizer family {} has no stages",
+              static_cast<int>(family));
+}
+
+}  // namespace
+
+Result<NamedPreTokenizer> MakeNamedPreTokenizer(std::string_view name) {
+  const auto row = std::find_if(kRows.begin(), kRows.end(),
+                                [&](const Row& candidate) { return candidate.name == name; });
+  if (row == kRows.end()) {
+    return Fail(ErrorCode::kUnsupported, "pre-tokenizer \"{}\" is not supported", name);
+  }
+  NamedPreTokenizer named;
+  named.ignore_merges = row->ignore_merges;
+  named.adds_bos = row->adds_bos;
+  WEFT_RETURN_IF_ERROR(AddFamily(row->family, &named.pre_tokenizer));
+  return named;
+}
+
+}  // namespace weft

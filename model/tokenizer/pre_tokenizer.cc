@@ -1,0 +1,255 @@
+#include "model/tokenizer/pre_tokenizer.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "model/tokenizer/utf8.h"
+#include "model/tokenizer/vocabulary.h"
+
+namespace weft {
+namespace {
+
+using Span = PreTokenizeScratch::Span;
+
+// Appends the pieces that `behavior` makes of spans that cover `text`.
+void AppendPieces(std::string_view text, const std::vector<Span>& spans, SplitBehavior behavior,
+                  std::vector<std::string_view>* parts) {
+  const size_t first = parts->size();
+  bool previous_was_match = false;
+  for (const Span& span : spans) {
+    if (span.begin == span.end) continue;
+    const std::string_view piece = text.substr(span.begin, span.end - span.begin);
+    bool joins = false;
+    switch (behavior) {
+      case SplitBehavior::kIsolated:
+        break;
+      case SplitBehavior::kRemoved:
+        if (span.is_match) continue;
+        break;
+      case SplitBehavior::kMergedWithPrevious:
+        joins = span.is_match && !previous_was_match;
+        break;
+      case SplitBehavior::kMergedWithNext:
+        joins = !span.is_match && previous_was_match;
+        break;
+      case SplitBehavior::kContiguous:
+        joins = span.is_match == previous_was_match;
+        break;
+    }
+    previous_was_match = span.is_match;
+    if (joins && parts->size() > first) {
+      std::string_view& last = parts->back();
+      last = std::string_view(last.data(), last.size() + piece.size());
+    } else {
+      parts->push_back(piece);
+    }
+  }
+}
+
+// A stage that finds matches and leaves the rest to the behaviour.
+class SplitStage : public PreTokenizerStage {
+ public:
+  SplitStage(SplitBehavior behavior, bool invert) : behavior_(behavior), invert_(invert) {}
+
+  void Apply(std::string_view piece, PreTokenizeScratch* scratch,
+             std::vector<std::string_view>* parts) const final {
+    std::vector<Span>& spans = scratch->spans;
+    spans.clear();
+    size_t covered = 0;
+    size_t offset = 0;
+    while (offset <= piece.size()) {
+      const std::optional<ByteRange> match = FindNext(piece, offset, scratch);
+      if (!match) break;
+      if (match->begin > covered) spans.push_back({covered, match->begin, invert_});
+      if (match->end > match->begin) spans.push_back({match->begin, match->end, !invert_});
+      covered = match->end;
+      offset = match->end;
+      if (match->begin == match->end) {  // an empty match cuts, and the search goes on behind
+        if (offset >= piece.size()) break;
+        offset += DecodeUtf8(piece, offset).size_bytes;
+      }
+    }
+    if (covered < piece.size()) spans.push_back({covered, piece.size(), invert_});
+    AppendPieces(piece, spans, behavior_, parts);
+  }
+
+ protected:
+  virtual std::optional<ByteRange> FindNext(std::string_view text, size_t offset,
+                                            PreTokenizeScratch* scratch) const = 0;
+
+ private:
+  SplitBehavior behavior_;
+  bool invert_;
+};
+
+class RegexStage final : public SplitStage {
+ public:
+  RegexStage(Regex regex, SplitBehavior behavior, bool invert)
+      : SplitStage(behavior, invert), regex_(std::move(regex)) {}
+
+ private:
+  std::optional<ByteRange> FindNext(std::string_view text, size_t offset,
+                                    PreTokenizeScratch* scratch) const override {
+    return regex_.Find(text, offset, &scratch->regex);
+  }
+
+  Regex regex_;
+};
+
+class LiteralStage final : public SplitStage {
+ public:
+  LiteralStage(std::string literal, SplitBehavior behavior, bool invert)
+      : SplitStage(behavior, invert), literal_(std::move(literal)) {}
+
+ private:
+  std::optional<ByteRange> FindNext(std::string_view text, size_t offset,
+                                    PreTokenizeScratch*) const override {
+    const size_t found = text.find(literal_, offset);
+    if (literal_.empty() || found == std::string_view::npos) return std::nullopt;
+    return ByteRange{found, found + literal_.size()};
+  }
+
+  std::string literal_;
+};
+
+class CharacterStage final : public SplitStage {
+ public:
+  CharacterStage(bool (*is_in_class)(char32_t), SplitBehavior behavior)
+      : SplitStage(behavior, false), is_in_class_(is_in_class) {}
+
+ private:
+  std::optional<ByteRange> FindNext(std::string_view text, size_t offset,
+                                    PreTokenizeScratch*) const override {
+    while (offset < text.size()) {
+      const Utf8Character character = DecodeUtf8(text, offset);
+      if (is_in_class_(character.code_point)) {
+        return ByteRange{offset, offset + character.size_bytes};
+      }
+      offset += character.size_bytes;
+    }
+    return std::nullopt;
+  }
+
+  bool (*is_in_class_)(char32_t);
+};
+
+class PrefixSpaceStage final : public PreTokenizerStage {
+ public:
+  void Apply(std::string_view piece, PreTokenizeScratch* scratch,
+             std::vector<std::string_view>* parts) const override {
+    if (piece.starts_with(' ')) {
+      parts->push_back(piece);
+    } else {
+      parts->push_back(scratch->storage.emplace_back(" ").append(piece));
+    }
+  }
+};
+
+class ByteLevelSpellingStage final : public PreTokenizerStage {
+ public:
+  void Apply(std::string_view piece, PreTokenizeScratch* scratch,
+             std::vector<std::string_view>* parts) const override {
+    parts->push_back(scratch->storage.emplace_back(ToByteLevel(piece)));
+  }
+};
+
+class MetaspaceStage final : public PreTokenizerStage {
+ public:
+  MetaspaceStage(std::string replacement, PrependScheme scheme, bool split)
+      : replacement_(std::move(replacement)), scheme_(scheme), split_(split) {}
+
+  void Apply(std::string_view piece, PreTokenizeScratch* scratch,
+             std::vector<std::string_view>* parts) const override {
+    std::string& text = scratch->storage.emplace_back();
+    text.reserve(piece.size() + piece.size() / 2);
+    const bool may_prepend = scheme_ == PrependScheme::kAlways ||
+                             (scheme_ == PrependScheme::kFirst && scratch->at_text_start);
+    if (may_prepend && !piece.starts_with(' ') && !piece.starts_with(replacement_)) {
+      text += replacement_;
+    }
+    for (const char c : piece) {
+      if (c == ' ') {
+        text += replacement_;
+      } else {
+        text += c;
+      }
+    }
+    if (!split_) {
+      parts->push_back(text);
+      return;
+    }
+    const std::string_view view = text;
+    size_t begin = 0;
+    while (begin < view.size()) {  // each replacement begins a piece
+      const size_t end = std::min(view.find(replacement_, begin + 1), view.size());
+      parts->push_back(view.substr(begin, end - begin));
+      begin = end;
+    }
+  }
+
+ private:
+  std::string replacement_;
+  PrependScheme scheme_;
+  bool split_;
+};
+
+}  // namespace
+
+std::unique_ptr<PreTokenizerStage> MakeRegexStage(Regex regex, SplitBehavior behavior,
+                                                  bool invert) {
+  return std::make_unique<RegexStage>(std::move(regex), behavior, invert);
+}
+
+std::unique_ptr<PreTokenizerStage> MakeLiteralStage(std::string literal, SplitBehavior behavior,
+                                                    bool invert) {
+  return std::make_unique<LiteralStage>(std::move(literal), behavior, invert);
+}
+
+std::unique_ptr<PreTokenizerStage> MakeCharacterStage(bool (*is_in_class)(char32_t),
+                                                      SplitBehavior behavior) {
+  return std::make_unique<CharacterStage>(is_in_class, behavior);
+}
+
+std::unique_ptr<PreTokenizerStage> MakePrefixSpaceStage() {
+  return std::make_unique<PrefixSpaceStage>();
+}
+
+std::unique_ptr<PreTokenizerStage> MakeByteLevelSpellingStage() {
+  return std::make_unique<ByteLevelSpellingStage>();
+}
+
+std::unique_ptr<PreTokenizerStage> MakeMetaspaceStage(std::string replacement, PrependScheme scheme,
+                                                      bool split) {
+  return std::make_unique<MetaspaceStage>(std::move(replacement), scheme, split);
+}
+
+Result<void> PreTokenizer::AddRegex(std::string_view pattern, SplitBehavior behavior,
+                                    bool invert) {
+  WEFT_ASSIGN_OR_RETURN(Regex regex, Regex::Compile(pattern));
+  Add(MakeRegexStage(std::move(regex), behavior, invert));
+  return {};
+}
+
+void PreTokenizer::Split(std::string_view text, bool at_text_start, PreTokenizeScratch* scratch,
+                         std::vector<std::string_view>* pieces) const {
+  scratch->storage.clear();
+  pieces->clear();
+  if (text.empty()) return;
+  pieces->push_back(text);
+  for (const auto& stage : stages_) {
+    scratch->pieces.swap(*pieces);
+    pieces->clear();
+    scratch->at_text_start = at_text_start;
+    for (const std::string_view piece : scratch->pieces) {
+      stage->Apply(piece, scratch, pieces);
+      scratch->at_text_start = false;
+    }
+  }
+  if (!spells_bytes_) return;
+  for (std::string_view& piece : *pieces) {
+    piece = scratch->storage.emplace_back(FromByteLevel(piece));
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,145 @@
+#include "model/tokenizer/special_tokens.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "model/tokenizer/unicode.h"
+#include "model/tokenizer/utf8.h"
+
+namespace weft {
+namespace {
+
+// The character that ends before `offset`; U+0000 at the beginning of the text and after bytes that
+// are not UTF-8.
+Utf8Character CharacterBefore(std::string_view text, size_t offset) {
+  for (size_t size = 1; size <= 4 && size <= offset; ++size) {
+    const Utf8Character character = DecodeUtf8(text, offset - size);
+    if (character.status == Utf8Status::kValid && character.size_bytes == size) return character;
+  }
+  return {};
+}
+
+bool TouchesWord(std::string_view text, size_t begin, size_t end) {
+  const Utf8Character before = CharacterBefore(text, begin);
+  if (before.status == Utf8Status::kValid && IsWordCharacter(before.code_point)) return true;
+  if (end == text.size()) return false;
+  const Utf8Character after = DecodeUtf8(text, end);
+  return after.status == Utf8Status::kValid && IsWordCharacter(after.code_point);
+}
+
+size_t SkipSpaceBackwards(std::string_view text, size_t offset, size_t limit) {
+  while (offset > limit) {
+    const Utf8Character before = CharacterBefore(text, offset);
+    if (before.status != Utf8Status::kValid || !IsSpace(before.code_point)) break;
+    if (offset - limit < before.size_bytes) break;
+    offset -= before.size_bytes;
+  }
+  return offset;
+}
+
+size_t SkipSpace(std::string_view text, size_t offset) {
+  while (offset < text.size()) {
+    const Utf8Character next = DecodeUtf8(text, offset);
+    if (next.status != Utf8Status::kValid || !IsSpace(next.code_point)) break;
+    offset += next.size_bytes;
+  }
+  return offset;
+}
+
+}  // namespace
+
+SpecialTokenMatcher::SpecialTokenMatcher(std::vector<SpecialToken> tokens)
+    : tokens_(std::move(tokens)) {
+  std::vector<uint32_t> sorted(tokens_.size());
+  std::iota(sorted.begin(), sorted.end(), 0u);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](uint32_t a, uint32_t b) { return tokens_[a].text < tokens_[b].text; });
+  nodes_.emplace_back();
+  for (const SpecialToken& token : tokens_) starts_token_[static_cast<uint8_t>(token.text[0])] = true;
+
+  // Breadth first, so that the children of a node lie side by side.
+  struct Range {
+    uint32_t node;
+    size_t depth, first, last;  // sorted[first, last) share the node's path
+  };
+  std::vector<Range> level = {{0, 0, 0, sorted.size()}};
+  while (!level.empty()) {
+    std::vector<Range> next_level;
+    for (Range range : level) {
+      while (range.first < range.last && tokens_[sorted[range.first]].text.size() == range.depth) {
+        if (nodes_[range.node].token < 0) {
+          nodes_[range.node].token = static_cast<int32_t>(sorted[range.first]);
+        }
+        ++range.first;
+      }
+      nodes_[range.node].first_child = static_cast<uint32_t>(nodes_.size());
+      for (size_t begin = range.first; begin < range.last;) {
+        const char byte = tokens_[sorted[begin]].text[range.depth];
+        size_t end = begin;
+        while (end < range.last && tokens_[sorted[end]].text[range.depth] == byte) ++end;
+        Node child;
+        child.byte = static_cast<uint8_t>(byte);
+        next_level.push_back({static_cast<uint32_t>(nodes_.size()), range.depth + 1, begin, end});
+        nodes_.push_back(child);
+        ++nodes_[range.node].child_count;
+        begin = end;
+      }
+    }
+    level = std::move(next_level);
+  }
+}
+
+uint32_t SpecialTokenMatcher::Child(uint32_t node, uint8_t byte) const {
+  const auto begin = nodes_.begin() + nodes_[node].first_child;
+  const auto end = begin + nodes_[node].child_count;
+  const auto found = std::lower_bound(
+      begin, end, byte, [](const Node& child, uint8_t wanted) { return child.byte < wanted; });
+  return found == end || found->byte != byte ? 0 : static_cast<uint32_t>(found - nodes_.begin());
+}
+
+const SpecialToken* SpecialTokenMatcher::MatchAt(std::string_view text, size_t offset,
+                                                 bool match_control) const {
+  const SpecialToken* longest = nullptr;
+  uint32_t node = 0;
+  for (size_t i = offset; i < text.size(); ++i) {
+    node = Child(node, static_cast<uint8_t>(text[i]));
+    if (node == 0) break;
+    if (nodes_[node].token < 0) continue;
+    const SpecialToken& token = tokens_[static_cast<size_t>(nodes_[node].token)];
+    if (token.control && !match_control) continue;
+    longest = &token;
+  }
+  return longest;
+}
+
+std::vector<SpecialTokenMatcher::Segment> SpecialTokenMatcher::Split(std::string_view text,
+                                                                     bool match_control) const {
+  std::vector<Segment> segments;
+  size_t segment_begin = 0;
+  for (size_t offset = 0; offset < text.size() && !tokens_.empty();) {
+    if (!starts_token_[static_cast<uint8_t>(text[offset])]) {
+      ++offset;
+      continue;
+    }
+    const SpecialToken* token = MatchAt(text, offset, match_control);
+    if (token == nullptr) {
+      ++offset;
+      continue;
+    }
+    size_t begin = offset;
+    size_t end = offset + token->text.size();
+    offset = end;
+    if (token->single_word && TouchesWord(text, begin, end)) continue;
+    if (token->strip_left) begin = SkipSpaceBackwards(text, begin, segment_begin);
+    if (token->strip_right) end = SkipSpace(text, end);
+    begin = std::max(begin, segment_begin);
+    segments.push_back({text.substr(segment_begin, begin - segment_begin), token});
+    segment_begin = std::max(end, segment_begin);
+    offset = std::max(offset, segment_begin);
+  }
+  segments.push_back({text.substr(segment_begin), nullptr});
+  return segments;
+}
+
+}  // namespace weft

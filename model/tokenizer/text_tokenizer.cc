@@ -1,0 +1,177 @@
+#include "model/tokenizer/text_tokenizer.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "model/tokenizer/utf8.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kEndOfTurnTexts = std::to_array<std::string_view>({
+    "</s>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|EOT|>",
+    "<|eot|>",
+    "<EOT>",
+    "<eos>",
+    "<end_of_turn>",
+    "<|end_of_turn|>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<｜end▁of▁sentence｜>",
+});
+
+class TextTokenizer final : public Tokenizer {
+ public:
+  explicit TextTokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
+    parts_.description += fmt::format(", {} tokens", parts_.vocabulary->tokens().size());
+  }
+
+  std::vector<TokenId> Encode(std::string_view text, const EncodeOptions& options) const override;
+  std::string Decode(const std::vector<TokenId>& ids, bool keep_special_tokens) const override;
+
+  std::string_view TokenBytes(TokenId id) const override { return parts_.vocabulary->Bytes(id); }
+  int64_t vocab_size() const override { return parts_.vocabulary->size(); }
+  std::string_view TokenText(TokenId id) const override { return parts_.vocabulary->Text(id); }
+  bool IsControl(TokenId id) const override {
+    const TokenKind kind = parts_.vocabulary->Kind(id);
+    return kind == TokenKind::kControl || kind == TokenKind::kUnknown;
+  }
+  std::optional<TokenId> TokenOf(std::string_view vocabulary_text) const override {
+    return parts_.vocabulary->Find(vocabulary_text);
+  }
+  std::optional<TokenId> bos() const override { return parts_.bos; }
+  const std::vector<TokenId>& end_tokens() const override { return parts_.end_tokens; }
+  bool adds_bos() const override {
+    return parts_.bos && !parts_.prefix.empty() && parts_.prefix.front() == *parts_.bos;
+  }
+  bool adds_eos() const override {
+    return parts_.eos && !parts_.suffix.empty() && parts_.suffix.back() == *parts_.eos;
+  }
+  std::string_view description() const override { return parts_.description; }
+
+ private:
+  struct Scratch {
+    BpeScratch bpe;
+    PreTokenizeScratch pre_tokenize;
+    std::vector<std::string_view> pieces;
+    bool match_control = true;
+    bool at_text_start = true;
+  };
+
+  // A segment without raw special tokens; any bytes.
+  void EncodeSegment(std::string_view segment, Scratch* scratch, std::vector<TokenId>* ids) const;
+  // A part of it that is valid UTF-8.
+  void EncodeValid(std::string_view text, bool begins_segment, Scratch* scratch,
+                   std::vector<TokenId>* ids) const;
+  void EncodePieces(std::string_view normalized, Scratch* scratch, std::vector<TokenId>* ids) const;
+
+  TokenizerParts parts_;
+};
+
+std::vector<TokenId> TextTokenizer::Encode(std::string_view text,
+                                           const EncodeOptions& options) const {
+  std::vector<TokenId> ids;
+  ids.reserve(text.size() / 3 + 8);
+  Scratch scratch;
+  scratch.bpe.cache.Reset(text.size());
+  scratch.match_control = options.parse_special_tokens;
+  if (options.add_special_tokens) ids = parts_.prefix;
+  for (const auto& [segment, token] : parts_.raw_specials.Split(text, scratch.match_control)) {
+    EncodeSegment(segment, &scratch, &ids);
+    if (token == nullptr) continue;
+    ids.push_back(token->id);
+    scratch.at_text_start = false;
+  }
+  if (options.add_special_tokens) {
+    ids.insert(ids.end(), parts_.suffix.begin(), parts_.suffix.end());
+  }
+  return ids;
+}
+
+void TextTokenizer::EncodeSegment(std::string_view segment, Scratch* scratch,
+                                  std::vector<TokenId>* ids) const {
+  for (size_t offset = 0; offset < segment.size();) {
+    const std::string_view rest = segment.substr(offset);
+    const size_t valid_bytes = ValidUtf8Prefix(rest);
+    if (valid_bytes > 0) {
+      EncodeValid(rest.substr(0, valid_bytes), offset == 0, scratch, ids);
+      offset += valid_bytes;
+    } else {
+      parts_.model->EncodeInvalidByte(rest[0], &scratch->bpe, ids);
+      ++offset;
+    }
+    scratch->at_text_start = false;
+  }
+}
+
+void TextTokenizer::EncodeValid(std::string_view text, bool begins_segment, Scratch* scratch,
+                                std::vector<TokenId>* ids) const {
+  std::string normalized;
+  if (!parts_.normalizer.empty()) {
+    normalized = parts_.normalizer.Apply(text, begins_segment);
+    text = normalized;
+  }
+  if (parts_.normalized_specials.empty()) {
+    EncodePieces(text, scratch, ids);
+    return;
+  }
+  for (const auto& [segment, token] :
+       parts_.normalized_specials.Split(text, scratch->match_control)) {
+    EncodePieces(segment, scratch, ids);
+    if (token != nullptr) ids->push_back(token->id);
+    scratch->at_text_start = false;
+  }
+}
+
+void TextTokenizer::EncodePieces(std::string_view normalized, Scratch* scratch,
+                                 std::vector<TokenId>* ids) const {
+  parts_.pre_tokenizer.Split(normalized, scratch->at_text_start, &scratch->pre_tokenize,
+                             &scratch->pieces);
+  for (const std::string_view piece : scratch->pieces) {
+    parts_.model->Encode(piece, &scratch->bpe, ids);
+  }
+}
+
+std::string TextTokenizer::Decode(const std::vector<TokenId>& ids,
+                                  bool keep_special_tokens) const {
+  std::string text;
+  for (const TokenId id : ids) {
+    text += keep_special_tokens && IsControl(id) ? TokenText(id) : TokenBytes(id);
+  }
+  if (parts_.decode_drops_first_space && text.starts_with(' ')) text.erase(0, 1);
+  return text;
+}
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> MakeTokenizer(TokenizerParts parts) {
+  return std::make_shared<TextTokenizer>(std::move(parts));
+}
+
+bool IsEndOfTurnText(std::string_view text) {
+  return std::find(kEndOfTurnTexts.begin(), kEndOfTurnTexts.end(), text) != kEndOfTurnTexts.end();
+}
+
+std::vector<TokenId> EndTokens(const Vocabulary& vocabulary, std::vector<TokenId> declared) {
+  const bool is_harmony = vocabulary.Find("<|return|>") && vocabulary.Find("<|call|>");
+  for (size_t i = 0; i < vocabulary.tokens().size(); ++i) {
+    const Token& token = vocabulary.tokens()[i];
+    if (token.kind != TokenKind::kControl && token.kind != TokenKind::kUserDefined) continue;
+    if (!IsEndOfTurnText(token.text) || (is_harmony && token.text == "<|end|>")) continue;
+    declared.push_back(static_cast<TokenId>(i));
+  }
+  std::sort(declared.begin(), declared.end());
+  declared.erase(std::unique(declared.begin(), declared.end()), declared.end());
+  return declared;
+}
+
+}  // namespace weft

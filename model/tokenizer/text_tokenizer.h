@@ -1,0 +1,46 @@
+// The one implementation of Tokenizer: the loaders of each file format assemble its parts.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/tokenizer/bpe_model.h"
+#include "model/tokenizer/normalizer.h"
+#include "model/tokenizer/pre_tokenizer.h"
+#include "model/tokenizer/special_tokens.h"
+#include "model/tokenizer/tokenizer.h"
+#include "model/tokenizer/vocabulary.h"
+
+namespace weft {
+
+// text -> cut at raw_specials -> normalizer -> cut at normalized_specials -> pre_tokenizer -> model.
+struct TokenizerParts {
+  std::shared_ptr<const Vocabulary> vocabulary;
+  std::unique_ptr<const BpeModel> model;
+  SpecialTokenMatcher raw_specials;         // found in the text as it comes
+  SpecialTokenMatcher normalized_specials;  // found after normalisation
+  Normalizer normalizer;
+  PreTokenizer pre_tokenizer;
+  std::vector<TokenId> prefix;  // what add_special_tokens puts around a text
+  std::vector<TokenId> suffix;
+  std::optional<TokenId> bos;
+  std::optional<TokenId> eos;
+  std::vector<TokenId> end_tokens;
+  bool decode_drops_first_space = false;  // the space that the normalizer has put before the text
+  std::string description;                // without the vocabulary's size
+};
+
+std::shared_ptr<const Tokenizer> MakeTokenizer(TokenizerParts parts);
+
+// Whether `text` is how a well-known model spells the end of a turn or of a text. The list is
+// conservative: texts that mean nothing else in any model known to us.
+bool IsEndOfTurnText(std::string_view text);
+
+// `declared` (EOS, end of turn, ... as the file names them) and the control and user-defined tokens
+// with a well-known end-of-turn text, sorted and unique. In vocabularies that have <|return|> and
+// <|call|> (OpenAI's harmony), <|end|> closes a message and not the turn, and is left out.
+std::vector<TokenId> EndTokens(const Vocabulary& vocabulary, std::vector<TokenId> declared);
+
+}  // namespace weft

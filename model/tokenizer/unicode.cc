@@ -1,0 +1,141 @@
+#include "model/tokenizer/unicode.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/check.h"
+#include "model/tokenizer/utf8.h"
+
+namespace weft {
+namespace {
+
+utf8proc_category_t CategoryOf(char32_t character) {
+  return utf8proc_category(static_cast<utf8proc_int32_t>(character));
+}
+
+bool IsAscii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<uint8_t>(c) < 0x80; });
+}
+
+// Canonical ordering: every run of combining marks sorted by class, equal classes in their order.
+// (utf8proc's own is quadratic in the length of a run.)
+void OrderMarks(std::vector<utf8proc_int32_t>* characters) {
+  const auto mark_class = [](utf8proc_int32_t c) {
+    return utf8proc_get_property(c)->combining_class;
+  };
+  for (auto run = characters->begin(); run != characters->end();) {
+    if (mark_class(*run) == 0) {
+      ++run;
+      continue;
+    }
+    const auto end = std::find_if(run, characters->end(),
+                                  [&](utf8proc_int32_t c) { return mark_class(c) == 0; });
+    std::stable_sort(run, end, [&](utf8proc_int32_t a, utf8proc_int32_t b) {
+      return mark_class(a) < mark_class(b);
+    });
+    run = end;
+  }
+}
+
+}  // namespace
+
+bool IsSpace(char32_t character) {
+  if (character < 0x80) return character == ' ' || (character >= 0x09 && character <= 0x0D);
+  if (character == 0x85) return true;
+  switch (CategoryOf(character)) {
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsNumeric(char32_t character) {
+  if (character < 0x80) return character >= '0' && character <= '9';
+  switch (CategoryOf(character)) {
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_NO:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsPunctuation(char32_t character) {
+  if (character < 0x80) {
+    return (character >= 0x21 && character <= 0x2F) || (character >= 0x3A && character <= 0x40) ||
+           (character >= 0x5B && character <= 0x60) || (character >= 0x7B && character <= 0x7E);
+  }
+  const utf8proc_category_t category = CategoryOf(character);
+  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+}
+
+bool IsWordCharacter(char32_t character) {
+  if (character < 0x80) {
+    return (character >= '0' && character <= '9') || (character >= 'a' && character <= 'z') ||
+           (character >= 'A' && character <= 'Z') || character == '_';
+  }
+  const utf8proc_category_t category = CategoryOf(character);
+  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NL) ||
+         category == UTF8PROC_CATEGORY_PC;
+}
+
+std::string Normalize(std::string_view text, NormalizationForm form) {
+  if (IsAscii(text)) return std::string(text);
+  const bool compatible =
+      form == NormalizationForm::kNfkc || form == NormalizationForm::kNfkd;
+  const bool composed = form == NormalizationForm::kNfc || form == NormalizationForm::kNfkc;
+  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE |
+                                                      (compatible ? UTF8PROC_COMPAT : 0));
+  std::vector<utf8proc_int32_t> characters;
+  characters.reserve(text.size());
+  std::array<utf8proc_int32_t, 32> decomposed;  // the longest decomposition has 18 characters
+  for (size_t offset = 0; offset < text.size();) {
+    const Utf8Character character = DecodeUtf8(text, offset);
+    int boundary_class = 0;
+    const utf8proc_ssize_t count =
+        utf8proc_decompose_char(static_cast<utf8proc_int32_t>(character.code_point),
+                                decomposed.data(), decomposed.size(), options, &boundary_class);
+    WEFT_CHECK(count >= 0 && static_cast<size_t>(count) <= decomposed.size());
+    characters.insert(characters.end(), decomposed.begin(), decomposed.begin() + count);
+    offset += character.size_bytes;
+  }
+  OrderMarks(&characters);
+  if (composed) {
+    const utf8proc_ssize_t count = utf8proc_normalize_utf32(
+        characters.data(), static_cast<utf8proc_ssize_t>(characters.size()),
+        static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+    WEFT_CHECK(count >= 0);
+    characters.resize(static_cast<size_t>(count));
+  }
+  std::string normalized;
+  normalized.reserve(text.size());
+  for (const utf8proc_int32_t c : characters) AppendUtf8(static_cast<char32_t>(c), &normalized);
+  return normalized;
+}
+
+std::string Lowercase(std::string_view text) {
+  std::string lower;
+  lower.reserve(text.size());
+  for (size_t offset = 0; offset < text.size();) {
+    const Utf8Character character = DecodeUtf8(text, offset);
+    offset += character.size_bytes;
+    if (character.code_point == 0x130) {  // the one character whose lower case has two
+      lower += "i\xCC\x87";
+      continue;
+    }
+    AppendUtf8(static_cast<char32_t>(
+                   utf8proc_tolower(static_cast<utf8proc_int32_t>(character.code_point))),
+               &lower);
+  }
+  return lower;
+}
+
+}  // namespace weft

@@ -1,0 +1,21 @@
+// The character classes that pre-tokenizers ask for, from utf8proc's tables.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+bool IsSpace(char32_t character);          // White_Space
+bool IsNumeric(char32_t character);        // Nd, Nl, No
+bool IsPunctuation(char32_t character);    // P* and the other printable ASCII marks
+bool IsWordCharacter(char32_t character);  // \w: letters, marks, numbers, connectors
+
+enum class NormalizationForm { kNfc, kNfd, kNfkc, kNfkd };
+
+// Unicode normalisation of valid UTF-8 in O(n log n), whatever the combining marks.
+std::string Normalize(std::string_view text, NormalizationForm form);
+// Full lower-casing, character by character (no final sigma).
+std::string Lowercase(std::string_view text);
+
+}  // namespace weft
