@@ -119,9 +119,9 @@ std::unique_ptr<BpeModel> BpeModel::FromScores(std::shared_ptr<const Vocabulary>
     const Utf8Character character = DecodeUtf8(part, 0);
     if (character.size_bytes != part.size()) return kNoToken;
     const auto [entry, is_new] = model->character_symbols_.try_emplace(
-        character.code_point, static_cast<TokenId>(model->vocabulary_->size() +
-                                                   static_cast<int64_t>(
-                                                       model->extra_symbols_.size())));
+        character.code_point,
+        static_cast<TokenId>(model->vocabulary_->size() +
+                             static_cast<int64_t>(model->extra_symbols_.size())));
     if (is_new) {
       model->extra_symbols_.push_back(character.code_point);
       if (character.code_point < 128) model->ascii_symbols_[character.code_point] = entry->second;
@@ -255,8 +255,7 @@ void BpeModel::AppendCharacter(char32_t character, std::vector<TokenId>* ids) co
   if (options_.unknown) ids->push_back(*options_.unknown);
 }
 
-void BpeModel::EncodeInvalidByte(char byte, BpeScratch* scratch,
-                                 std::vector<TokenId>* ids) const {
+void BpeModel::EncodeInvalidByte(char byte, BpeScratch* scratch, std::vector<TokenId>* ids) const {
   const TokenId id = byte_tokens_[static_cast<uint8_t>(byte)];
   const bool usable = vocabulary_->spelling() == Spelling::kByteLevel || options_.byte_fallback;
   if (usable && id >= 0) {

@@ -26,9 +26,9 @@ struct BpeScratch {
 };
 
 struct BpeOptions {
-  bool byte_fallback = false;    // characters: one that the vocabulary lacks becomes <0xAB> tokens
-  bool fuse_unknown = false;     // characters: neighbouring unknown ones become one unknown token
-  bool ignore_merges = false;    // a piece that is a token becomes it, whatever the merges say
+  bool byte_fallback = false;  // characters: one that the vocabulary lacks becomes <0xAB> tokens
+  bool fuse_unknown = false;   // characters: neighbouring unknown ones become one unknown token
+  bool ignore_merges = false;  // a piece that is a token becomes it, whatever the merges say
   std::optional<TokenId> unknown = std::nullopt;  // without it, what cannot be spelled is dropped
 };
 
@@ -48,8 +48,8 @@ class BpeModel {
                                               const std::vector<float>& scores,
                                               const BpeOptions& options);
 
-  // Appends the ids of `piece`, which is valid UTF-8 unless the spelling is byte-level. A piece that
-  // no merge can cross at its U+2581 is cut there, so that words are looked up in the cache.
+  // Appends the ids of `piece`, which is valid UTF-8 unless the spelling is byte-level. A piece
+  // that no merge can cross at its U+2581 is cut there, so that words are looked up in the cache.
   void Encode(std::string_view piece, BpeScratch* scratch, std::vector<TokenId>* ids) const;
   // Appends what stands for one byte that is not part of a UTF-8 character.
   void EncodeInvalidByte(char byte, BpeScratch* scratch, std::vector<TokenId>* ids) const;
@@ -72,7 +72,8 @@ class BpeModel {
   std::unordered_map<char32_t, TokenId> character_symbols_;
   std::array<TokenId, 128> ascii_symbols_;
   std::vector<char32_t> extra_symbols_;  // the character of symbol vocabulary.size() + i
-  std::unordered_map<std::string_view, TokenId> whole_pieces_;  // if ignore_merges; views vocabulary_
+  std::unordered_map<std::string_view, TokenId>
+      whole_pieces_;            // if ignore_merges; views vocabulary_
   bool cut_at_spaces_ = false;  // no merge has U+2581 to the right of another character
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/tokenizer/text_tokenizer.h"
+#include "model/tokenizer/utf8.h"
 
 namespace weft {
 namespace {
@@ -182,11 +183,10 @@ Result<void> GgufTokenizerLoader::LoadByteLevel(std::vector<Token> tokens) {
       std::make_shared<Vocabulary>(std::move(tokens), vocab_size_, Spelling::kByteLevel);
   WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> unknown,
                         ReadId("tokenizer.ggml.unknown_token_id"));
-  WEFT_ASSIGN_OR_RETURN(
-      parts_.model,
-      BpeModel::FromMerges(parts_.vocabulary, pairs,
-                           {.ignore_merges = named->ignore_merges, .unknown = unknown},
-                           Where(kMergesKey)));
+  WEFT_ASSIGN_OR_RETURN(parts_.model, BpeModel::FromMerges(parts_.vocabulary, pairs,
+                                                           {.ignore_merges = named->ignore_merges,
+                                                            .unknown = unknown},
+                                                           Where(kMergesKey)));
   parts_.description = fmt::format("byte-level BPE ({})", pre_name);
   return SetSpecialTokens(named->adds_bos);
 }
@@ -229,7 +229,8 @@ Result<void> GgufTokenizerLoader::SetSpecialTokens(bool adds_bos) {
   static_cast<void>(padding);  // only checked
   std::vector<TokenId> ends;
   if (parts_.eos) ends.push_back(*parts_.eos);
-  for (const std::string_view key : {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
+  for (const std::string_view key :
+       {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
     WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> end, ReadId(key));
     if (end) ends.push_back(*end);
   }

@@ -1,6 +1,6 @@
-// GGUF's tokenizer.ggml.pre: one name for each pre-tokenizer that models were trained with. Sources:
-// the pre_tokenizer sections of the models' tokenizer.json files, and llama.cpp's table of names
-// (https://github.com/ggml-org/llama.cpp, src/llama-vocab.cpp).
+// GGUF's tokenizer.ggml.pre: one name for each pre-tokenizer that models were trained with.
+// Sources: the pre_tokenizer sections of the models' tokenizer.json files, and llama.cpp's table of
+// names (https://github.com/ggml-org/llama.cpp, src/llama-vocab.cpp).
 #include <algorithm>
 #include <array>
 
@@ -171,9 +171,8 @@ Result<void> AddFalcon(PreTokenizer* pre_tokenizer) {
 Result<void> AddFamily(Family family, PreTokenizer* pre_tokenizer) {
   switch (family) {
     case Family::kDefault:
-      return AddPatterns(
-          {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2Pattern, R"(\p{N}+)", "[0-9][0-9][0-9]"},
-          pre_tokenizer);
+      return AddPatterns({R"([\p{P}\$\+<=>\^~\|]+)", kGpt2Pattern, R"(\p{N}+)", "[0-9][0-9][0-9]"},
+                         pre_tokenizer);
     case Family::kGpt2:
       return AddPatterns({kGpt2Pattern}, pre_tokenizer);
     case Family::kStarCoder:
@@ -195,8 +194,8 @@ Result<void> AddFamily(Family family, PreTokenizer* pre_tokenizer) {
                           kCjkAndHangul, R"(\p{N}+)"},
                          pre_tokenizer);
     case Family::kDeepSeekCoder:
-      return AddPatterns(
-          {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kCjkAndHangul, R"(\p{N})"}, pre_tokenizer);
+      return AddPatterns({R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kCjkAndHangul, R"(\p{N})"},
+                         pre_tokenizer);
     case Family::kDeepSeekV3:
       return AddPatterns({R"(\p{N}{1,3})", R"([一-龥぀-ゟ゠-ヿ]+)", kDeepSeekV3Pattern},
                          pre_tokenizer);

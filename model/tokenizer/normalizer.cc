@@ -121,8 +121,9 @@ class CollapseSpacesStep final : public NormalizerStep {
   }
 };
 
-// The blob: trie size in bytes (uint32), the trie's units (uint32 each), then the replacements, each
-// ended by a zero byte. A unit is one of Darts-clone's (https://github.com/s-yata/darts-clone).
+// The blob: trie size in bytes (uint32), the trie's units (uint32 each), then the replacements,
+// each ended by a zero byte. A unit is one of Darts-clone's
+// (https://github.com/s-yata/darts-clone).
 class CharacterMapStep final : public NormalizerStep {
  public:
   CharacterMapStep(std::vector<uint32_t> units, std::string replacements)

@@ -15,8 +15,8 @@ namespace weft {
 class NormalizerStep {
  public:
   virtual ~NormalizerStep() = default;
-  // `text` is valid UTF-8 and so is the result. `begins_segment` is false where the text continues a
-  // segment that was cut at bytes that are not UTF-8.
+  // `text` is valid UTF-8 and so is the result. `begins_segment` is false where the text continues
+  // a segment that was cut at bytes that are not UTF-8.
   virtual std::string Apply(std::string text, bool begins_segment) const = 0;
 };
 

@@ -224,8 +224,7 @@ std::unique_ptr<PreTokenizerStage> MakeMetaspaceStage(std::string replacement, P
   return std::make_unique<MetaspaceStage>(std::move(replacement), scheme, split);
 }
 
-Result<void> PreTokenizer::AddRegex(std::string_view pattern, SplitBehavior behavior,
-                                    bool invert) {
+Result<void> PreTokenizer::AddRegex(std::string_view pattern, SplitBehavior behavior, bool invert) {
   WEFT_ASSIGN_OR_RETURN(Regex regex, Regex::Compile(pattern));
   Add(MakeRegexStage(std::move(regex), behavior, invert));
   return {};

@@ -70,13 +70,13 @@ class PreTokenizer {
  public:
   PreTokenizer() = default;  // the text is one piece
   void Add(std::unique_ptr<PreTokenizerStage> stage) { stages_.push_back(std::move(stage)); }
-  Result<void> AddRegex(std::string_view pattern,
-                        SplitBehavior behavior = SplitBehavior::kIsolated, bool invert = false);
+  Result<void> AddRegex(std::string_view pattern, SplitBehavior behavior = SplitBehavior::kIsolated,
+                        bool invert = false);
   // The pieces are byte-level spellings (MakeByteLevelSpellingStage) and shall come out as bytes.
   void set_spells_bytes() { spells_bytes_ = true; }
 
-  // Replaces *pieces by the pieces of `text`, valid UTF-8. They view `text` or scratch->storage, and
-  // are good until the next call. `at_text_start`: nothing comes before `text`.
+  // Replaces *pieces by the pieces of `text`, valid UTF-8. They view `text` or scratch->storage,
+  // and are good until the next call. `at_text_start`: nothing comes before `text`.
   void Split(std::string_view text, bool at_text_start, PreTokenizeScratch* scratch,
              std::vector<std::string_view>* pieces) const;
 

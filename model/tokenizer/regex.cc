@@ -1,9 +1,8 @@
 #include "model/tokenizer/regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 #include <array>
+#include <pcre2.h>
 
 #include "base/check.h"
 
@@ -87,9 +86,9 @@ Result<Regex> Regex::Compile(std::string_view pattern) {
   WEFT_ASSIGN_OR_RETURN(const std::string translated, TranslateFromOniguruma(pattern));
   int error = 0;
   size_t offset = 0;
-  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()),
-                                   translated.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE,
-                                   &error, &offset, nullptr);
+  pcre2_code* code =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE, &error, &offset, nullptr);
   if (code == nullptr) {
     std::array<char, 128> message = {};
     pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(message.data()), message.size());

@@ -56,7 +56,8 @@ SpecialTokenMatcher::SpecialTokenMatcher(std::vector<SpecialToken> tokens)
   std::stable_sort(sorted.begin(), sorted.end(),
                    [&](uint32_t a, uint32_t b) { return tokens_[a].text < tokens_[b].text; });
   nodes_.emplace_back();
-  for (const SpecialToken& token : tokens_) starts_token_[static_cast<uint8_t>(token.text[0])] = true;
+  for (const SpecialToken& token : tokens_)
+    starts_token_[static_cast<uint8_t>(token.text[0])] = true;
 
   // Breadth first, so that the children of a node lie side by side.
   struct Range {

@@ -29,8 +29,8 @@ class SpecialTokenMatcher {
   bool empty() const { return tokens_.empty(); }
 
   struct Segment {
-    std::string_view text;           // what lies before the token; may be empty
-    const SpecialToken* token;       // nullptr after the last one
+    std::string_view text;      // what lies before the token; may be empty
+    const SpecialToken* token;  // nullptr after the last one
   };
   // Cuts `text` at the tokens: the leftmost match first, of those the longest. Ends with a segment
   // without token. `match_control` false leaves control tokens to be read as ordinary text.
@@ -41,8 +41,8 @@ class SpecialTokenMatcher {
   struct Node {
     uint32_t first_child = 0;
     uint16_t child_count = 0;
-    uint8_t byte = 0;      // on the edge that leads here
-    int32_t token = -1;    // that ends here
+    uint8_t byte = 0;    // on the edge that leads here
+    int32_t token = -1;  // that ends here
   };
   uint32_t Child(uint32_t node, uint8_t byte) const;  // 0: none
   const SpecialToken* MatchAt(std::string_view text, size_t offset, bool match_control) const;

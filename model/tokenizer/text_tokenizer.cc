@@ -141,8 +141,7 @@ void TextTokenizer::EncodePieces(std::string_view normalized, Scratch* scratch,
   }
 }
 
-std::string TextTokenizer::Decode(const std::vector<TokenId>& ids,
-                                  bool keep_special_tokens) const {
+std::string TextTokenizer::Decode(const std::vector<TokenId>& ids, bool keep_special_tokens) const {
   std::string text;
   for (const TokenId id : ids) {
     text += keep_special_tokens && IsControl(id) ? TokenText(id) : TokenBytes(id);

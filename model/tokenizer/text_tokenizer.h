@@ -15,7 +15,8 @@
 
 namespace weft {
 
-// text -> cut at raw_specials -> normalizer -> cut at normalized_specials -> pre_tokenizer -> model.
+// text -> cut at raw_specials -> normalizer -> cut at normalized_specials -> pre_tokenizer ->
+// model.
 struct TokenizerParts {
   std::shared_ptr<const Vocabulary> vocabulary;
   std::unique_ptr<const BpeModel> model;

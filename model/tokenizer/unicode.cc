@@ -1,9 +1,8 @@
 #include "model/tokenizer/unicode.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
 #include <array>
+#include <utf8proc.h>
 #include <vector>
 
 #include "base/check.h"
@@ -89,8 +88,7 @@ bool IsWordCharacter(char32_t character) {
 
 std::string Normalize(std::string_view text, NormalizationForm form) {
   if (IsAscii(text)) return std::string(text);
-  const bool compatible =
-      form == NormalizationForm::kNfkc || form == NormalizationForm::kNfkd;
+  const bool compatible = form == NormalizationForm::kNfkc || form == NormalizationForm::kNfkd;
   const bool composed = form == NormalizationForm::kNfc || form == NormalizationForm::kNfkc;
   const auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE |
                                                       (compatible ? UTF8PROC_COMPAT : 0));

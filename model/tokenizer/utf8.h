@@ -20,7 +20,8 @@ enum class Utf8Status : uint8_t {
 
 struct Utf8Character {
   Utf8Status status = Utf8Status::kInvalid;
-  uint8_t size_bytes = 1;  // kInvalid: the "maximal subpart" that one U+FFFD replaces (1 to 3 bytes)
+  uint8_t size_bytes =
+      1;  // kInvalid: the "maximal subpart" that one U+FFFD replaces (1 to 3 bytes)
   char32_t code_point = 0;  // only if kValid
 };
 

@@ -1,12 +1,12 @@
 // Tokenizers from GGUF metadata: the vocabularies of real models, and files that lie.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "model/formats/gguf.h"
 #include "model/tokenizer/tokenizer.h"
@@ -23,17 +23,16 @@ std::string ReadFile(const std::string& path) {
   return content.str();
 }
 
-// The texts of an .inp file.
+// The texts of an .inp file: each is ended by the separator.
 std::vector<std::string> ReadTexts(const std::string& path) {
   constexpr std::string_view kSeparator = "\n__ggml_vocab_test__\n";
   const std::string content = ReadFile(path);
   std::vector<std::string> texts;
-  for (size_t begin = 0;;) {
-    const size_t end = content.find(kSeparator, begin);
+  for (size_t begin = 0, end = 0; (end = content.find(kSeparator, begin)) != std::string::npos;
+       begin = end + kSeparator.size()) {
     texts.push_back(content.substr(begin, end - begin));
-    if (end == std::string::npos) return texts;
-    begin = end + kSeparator.size();
   }
+  return texts;
 }
 
 std::vector<std::vector<TokenId>> ReadIds(const std::string& path) {
@@ -52,6 +51,7 @@ struct RealVocabulary {
   std::string name;
   int64_t vocab_size;
 };
+void PrintTo(const RealVocabulary& vocabulary, std::ostream* out) { *out << vocabulary.name; }
 
 class RealVocabularyTest : public testing::TestWithParam<RealVocabulary> {
  protected:
@@ -89,16 +89,17 @@ TEST_P(RealVocabularyTest, DecodesEveryCaseToItsText) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Gguf, RealVocabularyTest,
-    testing::Values(RealVocabulary{"gpt-2", 50257}, RealVocabulary{"llama-spm", 32000},
-                    RealVocabulary{"phi-3", 32064}, RealVocabulary{"deepseek-coder", 32256},
-                    RealVocabulary{"falcon", 65024}),
-    [](const testing::TestParamInfo<RealVocabulary>& info) {
-      std::string name = info.param.name;
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Gguf, RealVocabularyTest,
+                         testing::Values(RealVocabulary{"gpt-2", 50257},
+                                         RealVocabulary{"llama-spm", 32000},
+                                         RealVocabulary{"phi-3", 32064},
+                                         RealVocabulary{"deepseek-coder", 32256},
+                                         RealVocabulary{"falcon", 65024}),
+                         [](const testing::TestParamInfo<RealVocabulary>& instance) {
+                           std::string name = instance.param.name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace weft
