@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/exact_math.h"
 #include "engine/sampling_math.h"
 
 namespace weft {
@@ -222,7 +223,7 @@ Result<TokenLogprob> Sampler::Logprob(std::span<const float> logits, TokenId tok
   const float max_logit = Largest(logits);
   const double sum =
       SumInLanes(logits.size(), [&](size_t i) { return ExpNonPositive(logits[i] - max_logit); });
-  const double log_sum = static_cast<double>(max_logit) + LogPositive(sum);
+  const double log_sum = static_cast<double>(max_logit) + exact::Log(sum);
   const auto logprob = [&](TokenId id) {
     return static_cast<float>(static_cast<double>(logits[static_cast<size_t>(id)]) - log_sum);
   };

@@ -1,5 +1,5 @@
-// exp and log for the sampler: the same bits on every machine, from additions, multiplications and
-// bit operations alone.
+// exp for whole vocabularies: the same bits on every machine, from float32 additions,
+// multiplications and bit operations alone. exact::Exp is more precise, but costs a call a token.
 #pragma once
 
 #include <bit>
@@ -23,23 +23,6 @@ inline float ExpNonPositive(float x) {
   p = p * (r * r) + r + 1.0F;
   const float scale = std::bit_cast<float>((static_cast<int32_t>(n) + 127) << 23);
   return x < -87.0F ? 0.0F : p * scale;
-}
-
-// log(x) for normal x > 0, relative error below 1e-14: x = 2^n m, log(m) = 2 artanh((m - 1) / (m +
-// 1)).
-inline double LogPositive(double x) {
-  auto bits = std::bit_cast<uint64_t>(x);
-  int64_t exponent = static_cast<int64_t>(bits >> 52) - 1023;
-  double m = std::bit_cast<double>((bits & 0x000FFFFFFFFFFFFF) | 0x3FF0000000000000);
-  if (m > 1.4142135623730951) {
-    m *= 0.5;
-    ++exponent;
-  }
-  const double s = (m - 1) / (m + 1);
-  const double s2 = s * s;
-  double series = 0;
-  for (int k = 21; k >= 1; k -= 2) series = series * s2 + 1.0 / k;
-  return static_cast<double>(exponent) * 0.69314718055994530942 + 2 * s * series;
 }
 
 }  // namespace weft

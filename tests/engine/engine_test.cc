@@ -1,0 +1,261 @@
+// The engine with its thread: submission from many threads, aborts at any moment, shutdown.
+#include "engine/engine.h"
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/engine/fake_model_runner.h"
+#include "tests/engine/recording_sink.h"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::hours;
+using std::chrono::milliseconds;
+
+// Holds the engine thread inside Run until it is opened.
+class Gate {
+ public:
+  void Pass() {
+    ++arrivals_;
+    arrivals_.notify_all();
+    opened_.wait();
+  }
+  void WaitForArrival() { arrivals_.wait(0); }
+  void Open() { open_.set_value(); }
+
+ private:
+  std::atomic<int> arrivals_{0};
+  std::promise<void> open_;
+  std::shared_future<void> opened_ = open_.get_future().share();
+};
+
+EngineOptions SmallOptions() {
+  EngineOptions options;
+  options.max_context = 64;
+  options.max_batch_tokens = 16;
+  options.max_sequences = 4;
+  return options;
+}
+
+std::unique_ptr<FakeModelRunner> MakeRunner() {
+  return std::make_unique<FakeModelRunner>(
+      FakeModelRunner::Options{.vocab_size = 29, .block_size = 4, .block_count = 32});
+}
+
+struct Submitted {
+  RequestId id = 0;
+  std::shared_ptr<RecordingSink> sink;
+  Result<void> result;
+};
+
+Submitted Submit(Engine& engine, int32_t max_tokens, int32_t choice_count = 1) {
+  Request request;
+  request.id = engine.NextId();
+  request.prompt = {1, 2, 3};
+  request.sampling.max_tokens = max_tokens;
+  request.sampling.seed = request.id;
+  request.choice_count = choice_count;
+  auto sink = std::make_shared<RecordingSink>(choice_count);
+  request.sink = sink;
+  const RequestId id = request.id;
+  return {id, sink, engine.Submit(std::move(request))};
+}
+
+TEST(Engine, ServesRequests) {
+  Engine engine(SmallOptions(), MakeRunner());
+  const Submitted submitted = Submit(engine, 5, 2);
+  ASSERT_TRUE(submitted.result);
+  submitted.sink->WaitUntilFinished();
+  EXPECT_EQ(submitted.sink->complaint(), "");
+  EXPECT_EQ(submitted.sink->choice(1).tokens.size(), 5U);
+}
+
+TEST(Engine, RefusesInvalidRequestsAtOnce) {
+  Engine engine(SmallOptions(), MakeRunner());
+  const Submitted submitted = Submit(engine, 62);
+  ASSERT_FALSE(submitted.result);
+  EXPECT_EQ(submitted.result.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_FALSE(submitted.sink->finished());
+}
+
+TEST(Engine, RefusesWhenTheQueueIsFull) {
+  Gate gate;
+  auto runner = MakeRunner();
+  runner->before_run = [&](const ForwardBatch&) -> Result<void> {
+    gate.Pass();
+    return {};
+  };
+  EngineOptions options = SmallOptions();
+  options.max_waiting = 2;
+  Engine engine(options, std::move(runner));
+  std::vector<Submitted> accepted = {Submit(engine, 1)};
+  gate.WaitForArrival();
+  // The first is in a step, but counted as queued until that is over: one more fits.
+  accepted.push_back(Submit(engine, 1));
+  ASSERT_TRUE(accepted.back().result);
+  const Submitted refused = Submit(engine, 1);
+  ASSERT_FALSE(refused.result);
+  EXPECT_EQ(refused.result.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(refused.result.error().message, "2 requests are waiting already, the most allowed");
+  gate.Open();
+  for (const Submitted& submitted : accepted) submitted.sink->WaitUntilFinished();
+  EXPECT_FALSE(refused.sink->finished());
+  // There is room again.
+  const Submitted later = Submit(engine, 1);
+  ASSERT_TRUE(later.result);
+  later.sink->WaitUntilFinished();
+}
+
+TEST(Engine, AbortEndsARequestWithinOneStepAndFreesItsBlocks) {
+  std::promise<StepReport> after_abort;
+  std::atomic<bool> aborting{false};
+  EngineOptions options = SmallOptions();
+  options.on_step = [&](const StepReport& report) {
+    if (report.finished_requests > 0 && aborting.exchange(false)) after_abort.set_value(report);
+  };
+  Gate gate;
+  auto runner = MakeRunner();
+  runner->before_run = [&](const ForwardBatch&) -> Result<void> {
+    gate.Pass();
+    return {};
+  };
+  Engine engine(options, std::move(runner));
+  const Submitted submitted = Submit(engine, 50);
+  gate.WaitForArrival();
+  aborting = true;
+  engine.Abort(submitted.id);
+  engine.Abort(12345);  // unknown ids are ignored
+  gate.Open();
+  submitted.sink->WaitUntilFinished();
+  EXPECT_EQ(submitted.sink->choice().finishes.at(0).reason, FinishReason::kAborted);
+  EXPECT_EQ(submitted.sink->choice().tokens.size(), 1U);
+  const StepReport report = after_abort.get_future().get();
+  EXPECT_EQ(report.used_blocks, 0);
+  EXPECT_EQ(report.running, 0);
+}
+
+TEST(Engine, IdleEngineRunsNoSteps) {
+  std::atomic<int> reports{0};
+  EngineOptions options = SmallOptions();
+  options.on_step = [&](const StepReport&) { ++reports; };
+  Engine engine(options, MakeRunner());
+  const Submitted submitted = Submit(engine, 3);
+  submitted.sink->WaitUntilFinished();
+  engine.Shutdown(Clock::now() + hours(1));  // ends at once: nothing runs
+  EXPECT_EQ(reports, 3);
+  EXPECT_EQ(engine.Stats().used_blocks, 0);
+  EXPECT_EQ(engine.Stats().total_blocks, 32);
+}
+
+TEST(Engine, ShutdownFinishesWhatWasAcceptedAndRefusesTheRest) {
+  Gate gate;
+  auto runner = MakeRunner();
+  runner->before_run = [&](const ForwardBatch&) -> Result<void> {
+    gate.Pass();
+    return {};
+  };
+  Engine engine(SmallOptions(), std::move(runner));
+  std::vector<Submitted> accepted;
+  for (int i = 0; i < 10; ++i) accepted.push_back(Submit(engine, 5));
+  gate.WaitForArrival();
+  std::thread shutdown([&] { engine.Shutdown(Clock::now() + hours(1)); });
+  Submitted refused = Submit(engine, 5);
+  while (refused.result) {
+    accepted.push_back(std::move(refused));
+    refused = Submit(engine, 5);
+  }
+  EXPECT_EQ(refused.result.error().code, ErrorCode::kUnavailable);
+  gate.Open();
+  shutdown.join();
+  for (const Submitted& submitted : accepted) {
+    EXPECT_TRUE(submitted.sink->finished());
+    EXPECT_EQ(submitted.sink->complaint(), "");
+    EXPECT_EQ(submitted.sink->choice().finishes.at(0).reason, FinishReason::kLength);
+  }
+}
+
+TEST(Engine, ASecondShutdownHastensTheFirst) {
+  auto runner = MakeRunner();
+  runner->before_run = [](const ForwardBatch&) -> Result<void> {
+    std::this_thread::sleep_for(milliseconds(1));
+    return {};
+  };
+  EngineOptions options = SmallOptions();
+  options.max_sequences = 1;
+  Engine engine(options, std::move(runner));
+  std::vector<Submitted> accepted;
+  for (int i = 0; i < 1000; ++i) accepted.push_back(Submit(engine, 60));
+  std::thread first([&] { engine.Shutdown(Clock::now() + hours(1)); });
+  std::thread second([&] { engine.Shutdown(Clock::now()); });
+  first.join();
+  second.join();
+  engine.Shutdown(Clock::now() + hours(1));  // it has ended; returns
+  int aborted = 0;
+  for (const Submitted& submitted : accepted) {
+    ASSERT_TRUE(submitted.result);
+    ASSERT_TRUE(submitted.sink->finished());
+    EXPECT_EQ(submitted.sink->complaint(), "");
+    if (submitted.sink->choice().finishes.at(0).reason == FinishReason::kAborted) ++aborted;
+  }
+  EXPECT_GT(aborted, 0);
+}
+
+TEST(Engine, DestructionAbortsWhatRuns) {
+  std::vector<Submitted> accepted;
+  {
+    Engine engine(SmallOptions(), MakeRunner());
+    for (int i = 0; i < 100; ++i) accepted.push_back(Submit(engine, 60));
+  }
+  for (const Submitted& submitted : accepted) {
+    EXPECT_TRUE(submitted.sink->finished());
+    EXPECT_EQ(submitted.sink->complaint(), "");
+  }
+}
+
+TEST(Engine, ManyThreadsSubmitAndAbortAtAnyMoment) {
+  EngineOptions options = SmallOptions();
+  options.max_waiting = 50;
+  std::atomic<int64_t> finished_requests{0};
+  options.on_step = [&](const StepReport& report) {
+    finished_requests += report.finished_requests;
+  };
+  Engine engine(options, MakeRunner());
+  std::atomic<int64_t> accepted_count{0};
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random(t);
+      for (int i = 0; i < 200; ++i) {
+        const Submitted submitted = Submit(engine, static_cast<int32_t>(1 + random() % 30),
+                                           static_cast<int32_t>(1 + random() % 3));
+        if (!submitted.result) {
+          EXPECT_EQ(submitted.result.error().code, ErrorCode::kResourceExhausted);
+          continue;
+        }
+        ++accepted_count;
+        if (random() % 2 == 0) {
+          for (uint64_t spin = random() % 20; spin > 0; --spin) std::this_thread::yield();
+          engine.Abort(submitted.id);
+        }
+        if (random() % 4 == 0) (void)engine.Stats();
+        submitted.sink->WaitUntilFinished();
+        EXPECT_EQ(submitted.sink->complaint(), "");
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  engine.Shutdown(Clock::now());
+  EXPECT_EQ(finished_requests, accepted_count);
+}
+
+}  // namespace
+}  // namespace weft
