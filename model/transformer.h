@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/result.h"
 #include "base/thread_pool.h"
@@ -21,14 +22,17 @@ class Workspace;  // workspace.h: every intermediate buffer of a step, allocated
 class Transformer {
  public:
   Transformer(ModelConfig config, Weights weights, const KernelTable& kernels, ThreadPool& threads);
+  Transformer(Transformer&&) noexcept;
   ~Transformer();
 
   const ModelConfig& config() const { return config_; }
   const KernelTable& kernels() const { return kernels_; }
 
-  // Computes the batch's rows, writes their K and V into the cache and hands the wanted logits to
-  // `visit` in pieces of at most Workspace::logit_rows_per_piece. A row's result depends on that
-  // row and its sequence's earlier positions alone.
+  // The cache and the workspace were made for this model, these kernels and this pool; the batch
+  // has at most WorkspaceOptions::max_rows rows. Computes the batch's rows, writes their K and V
+  // into the cache and hands the wanted logits to `visit` in pieces of at most
+  // Workspace::kLogitRowsPerPiece. A row's result depends on that row and its sequence's earlier
+  // positions alone.
   void Forward(const ForwardBatch& batch, KvCache& cache, Workspace& workspace,
                const LogitsVisitor& visit);
 
@@ -37,6 +41,7 @@ class Transformer {
   std::unique_ptr<Weights> weights_;
   const KernelTable& kernels_;
   ThreadPool& threads_;
+  std::vector<double> rope_frequencies_;
 };
 
 }  // namespace weft

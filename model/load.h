@@ -1,0 +1,19 @@
+// From a checkpoint to a model that computes.
+#pragma once
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "model/checkpoint.h"
+#include "model/kernels/kernels.h"
+#include "model/transformer.h"
+#include "model/weights.h"
+
+namespace weft {
+
+// Packs the checkpoint's tensors for these kernels, in parallel on `threads`, and closes its files:
+// `checkpoint.tensors` and `checkpoint.files` are empty afterwards, the rest stays. `kernels` and
+// `threads` outlive the result. An error if memory runs out.
+Result<Transformer> LoadTransformer(Checkpoint& checkpoint, const KernelTable& kernels,
+                                    ThreadPool& threads, const PackingProgress& progress = {});
+
+}  // namespace weft

@@ -1,0 +1,84 @@
+// What the parts of one forward pass share: the model, the step's buffers, and the two ways in
+// which its work is cut into tasks.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/checked_math.h"
+#include "base/thread_pool.h"
+#include "model/config.h"
+#include "model/kernels/kernels.h"
+#include "model/workspace.h"
+
+namespace weft {
+
+struct Step {
+  const ModelConfig& config;
+  const KernelTable& kernels;
+  ThreadPool& threads;
+  Workspace& buffers;
+  int64_t row_count;
+
+  float epsilon() const { return static_cast<float>(config.norm_epsilon); }
+};
+
+// Calls work(row, thread_index) for rows [0, row_count), a few rows a task.
+template <typename Work>
+void ParallelRows(ThreadPool& threads, int64_t row_count, const Work& work) {
+  constexpr int64_t kRowsPerTask = 4;
+  threads.ParallelFor(CeilDivide(row_count, kRowsPerTask), [&](int64_t task, int thread) {
+    const int64_t end = std::min(row_count, (task + 1) * kRowsPerTask);
+    for (int64_t row = task * kRowsPerTask; row < end; ++row) work(row, thread);
+  });
+}
+
+// Panels of one matmul task: a few tasks a thread even out their speeds. Even, so that a task's
+// outputs begin and end where an operand group does.
+inline int64_t PanelsPerTask(int64_t panel_count, int thread_count) {
+  constexpr int64_t kTasksPerThread = 4;
+  return RoundUp(CeilDivide(panel_count, kTasksPerThread * thread_count), 2);
+}
+
+struct Panels {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+// These panels of y = x * weights^T (or y += ...), for rows [0, row_count) of x, or for those that
+// x_rows names.
+inline void Multiply(const KernelTable& kernels, const PackedMatrix& weights, Panels panels,
+                     OperandRows x, const int32_t* x_rows, int64_t row_count, FloatRows y,
+                     bool accumulate = false) {
+  MatmulTask task;
+  task.weights = &weights;
+  task.first_panel = panels.first;
+  task.panel_count = panels.count;
+  task.x = x.data;
+  task.x_stride = x.stride;
+  task.x_rows = x_rows;
+  task.row_count = row_count;
+  task.y = y.data;
+  task.y_stride = y.stride;
+  task.accumulate = accumulate;
+  kernels.matmul(task);
+}
+
+// Calls work(panels) for pieces of [0, panel_count).
+template <typename Work>
+void ParallelPanels(ThreadPool& threads, int64_t panel_count, const Work& work) {
+  const int64_t each = PanelsPerTask(panel_count, threads.thread_count());
+  threads.ParallelFor(CeilDivide(panel_count, each), [&](int64_t task, int) {
+    work(Panels{task * each, std::min(each, panel_count - task * each)});
+  });
+}
+
+// All panels of one product, in parallel.
+inline void ParallelMultiply(const Step& step, const PackedMatrix& weights, OperandRows x,
+                             int64_t row_count, FloatRows y, bool accumulate = false) {
+  ParallelPanels(step.threads, weights.panel_count(), [&](Panels panels) {
+    Multiply(step.kernels, weights, panels, x, nullptr, row_count, y, accumulate);
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,81 @@
+#include "model/transformer.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "model/attention.h"
+#include "model/mlp.h"
+#include "model/rope.h"
+#include "model/step.h"
+#include "model/weights.h"
+#include "model/workspace.h"
+
+namespace weft {
+namespace {
+
+void Embed(const Step& step, const PackedMatrix& embedding, std::span<const TokenId> token_ids) {
+  ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
+    step.kernels.unpack_row(embedding, token_ids[static_cast<size_t>(row)],
+                            step.buffers.residual[row]);
+  });
+}
+
+// Final norm and head of the rows that want logits, a piece of them at a time.
+void Logits(const Step& step, const Weights& weights, std::span<const int32_t> logit_rows,
+            const LogitsVisitor& visit) {
+  const Workspace& b = step.buffers;
+  const auto total = static_cast<int64_t>(logit_rows.size());
+  for (int64_t first = 0; first < total; first += Workspace::kLogitRowsPerPiece) {
+    const int64_t count = std::min(Workspace::kLogitRowsPerPiece, total - first);
+    ParallelRows(step.threads, count, [&](int64_t i, int) {
+      step.kernels.rms_norm_to_operand(b.residual[logit_rows[static_cast<size_t>(first + i)]],
+                                       weights.output_norm().data(), step.config.hidden_size,
+                                       step.epsilon(), b.normed.At(i));
+    });
+    ParallelMultiply(step, weights.output_head(), b.normed, count, b.logits);
+    visit(first, count, b.logits.data);
+  }
+}
+
+void CheckBatch(const ForwardBatch& batch, const Workspace& workspace, const KvCache& cache,
+                const ThreadPool& threads) {
+  const WorkspaceOptions& options = workspace.options();
+  WEFT_CHECK(batch.row_count() <= options.max_rows);
+  WEFT_CHECK(std::ssize(batch.positions) == batch.row_count());
+  WEFT_CHECK(std::ssize(batch.logit_rows) <= batch.row_count());
+  WEFT_CHECK(cache.block_size() == options.block_size);
+  WEFT_CHECK(threads.thread_count() <= options.thread_count);
+}
+
+}  // namespace
+
+Transformer::Transformer(ModelConfig config, Weights weights, const KernelTable& kernels,
+                         ThreadPool& threads)
+    : config_(std::move(config)),
+      weights_(std::make_unique<Weights>(std::move(weights))),
+      kernels_(kernels),
+      threads_(threads),
+      rope_frequencies_(RopeFrequencies(config_.rope)) {}
+
+Transformer::Transformer(Transformer&&) noexcept = default;
+Transformer::~Transformer() = default;
+
+void Transformer::Forward(const ForwardBatch& batch, KvCache& cache, Workspace& workspace,
+                          const LogitsVisitor& visit) {
+  CheckBatch(batch, workspace, cache, threads_);
+  const Step step{config_, kernels_, threads_, workspace, batch.row_count()};
+  PrepareAttention(step, batch, rope_frequencies_);
+  Embed(step, weights_->token_embedding(), batch.token_ids);
+  for (int64_t layer = 0; layer < config_.layer_count; ++layer) {
+    const LayerWeights& weights = weights_->layers()[static_cast<size_t>(layer)];
+    SelfAttention(step, batch, weights, layer, cache);
+    if (config_.is_moe()) {
+      MixtureMlp(step, weights);
+    } else {
+      DenseMlp(step, weights);
+    }
+  }
+  Logits(step, *weights_, batch.logit_rows, visit);
+}
+
+}  // namespace weft

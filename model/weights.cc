@@ -1,0 +1,152 @@
+#include "model/weights.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "model/formats/dequantize.h"
+
+namespace weft {
+namespace {
+
+// Calls visit(view, place) for every tensor of the model and the place that its weights go to: a
+// PackedMatrix, or a vector of float.
+template <typename Visit>
+void VisitLayer(const LayerTensors& tensors, LayerWeights& weights, Visit&& visit) {
+  visit(tensors.attention_norm, weights.attention_norm);
+  visit(tensors.query, weights.query);
+  visit(tensors.key, weights.key);
+  visit(tensors.value, weights.value);
+  visit(tensors.query_bias, weights.query_bias);
+  visit(tensors.key_bias, weights.key_bias);
+  visit(tensors.value_bias, weights.value_bias);
+  visit(tensors.query_norm, weights.query_norm);
+  visit(tensors.key_norm, weights.key_norm);
+  visit(tensors.attention_output, weights.attention_output);
+  visit(tensors.mlp_norm, weights.mlp_norm);
+  visit(tensors.gate, weights.gate);
+  visit(tensors.up, weights.up);
+  visit(tensors.down, weights.down);
+  visit(tensors.router, weights.router);
+  const auto visit_experts = [&](const std::vector<TensorView>& views,
+                                 std::vector<PackedMatrix>& experts) {
+    experts.resize(views.size());
+    for (size_t i = 0; i < views.size(); ++i) visit(views[i], experts[i]);
+  };
+  visit_experts(tensors.expert_gate, weights.expert_gate);
+  visit_experts(tensors.expert_up, weights.expert_up);
+  visit_experts(tensors.expert_down, weights.expert_down);
+}
+
+int64_t PanelBytes(const TensorView& view, const KernelTable& kernels) {
+  return kernels.panel_bytes(kernels.packed_layout(view.type), view.columns());
+}
+
+// Packs one tensor after the other.
+class Packer {
+ public:
+  Packer(std::span<const MappedFile> files, const KernelTable& kernels, ThreadPool& threads,
+         int64_t total_bytes, const PackingProgress& progress)
+      : files_(files),
+        kernels_(kernels),
+        threads_(threads),
+        total_bytes_(total_bytes),
+        progress_(progress) {}
+
+  void operator()(const TensorView& view, PackedMatrix& packed) {
+    if (!view) return;
+    packed.layout = kernels_.packed_layout(view.type);
+    packed.rows = view.rows();
+    packed.columns = view.columns();
+    packed.panel_bytes = PanelBytes(view, kernels_);
+    packed.storage = AlignedBuffer(static_cast<size_t>(packed.panel_count() * packed.panel_bytes));
+    constexpr int64_t kPanelsPerTask = 8;
+    threads_.ParallelFor(CeilDivide(packed.panel_count(), kPanelsPerTask), [&](int64_t task, int) {
+      const int64_t first = task * kPanelsPerTask;
+      kernels_.pack_panels(view, first, std::min(kPanelsPerTask, packed.panel_count() - first),
+                           packed);
+    });
+    Finish(view);
+  }
+
+  void operator()(const TensorView& view, std::vector<float>& values) {
+    if (!view) return;
+    values.resize(static_cast<size_t>(view.element_count()));
+    const int64_t row_count = view.element_count() / view.columns();
+    for (int64_t row = 0; row < row_count; ++row) {
+      DequantizeRow(view.type, view.data + row * view.strides_bytes[0], view.columns(),
+                    values.data() + row * view.columns());
+    }
+    Finish(view);
+  }
+
+ private:
+  void Finish(const TensorView& view) {
+    const auto size_bytes = static_cast<size_t>(view.size_bytes());
+    for (const MappedFile& file : files_) {
+      const std::span<const std::byte> bytes = file.bytes();
+      if (view.data >= bytes.data() && view.data < bytes.data() + bytes.size()) {
+        file.ReleasePages(view.data, size_bytes);
+      }
+    }
+    done_bytes_ += view.size_bytes();
+    if (progress_) progress_(done_bytes_, total_bytes_);
+  }
+
+  std::span<const MappedFile> files_;
+  const KernelTable& kernels_;
+  ThreadPool& threads_;
+  const int64_t total_bytes_;
+  const PackingProgress& progress_;
+  int64_t done_bytes_ = 0;
+};
+
+// Adds up over all tensors; the weights that it walks beside them stay empty.
+template <typename Measure>
+int64_t Sum(const ModelTensors& tensors, const Measure& measure) {
+  int64_t total = 0;
+  const auto add = [&](const TensorView& view, const auto& place) {
+    if (view) total += measure(view, place);
+  };
+  add(tensors.token_embedding, PackedMatrix());
+  add(tensors.output_head, PackedMatrix());
+  add(tensors.output_norm, std::vector<float>());
+  for (const LayerTensors& layer : tensors.layers) {
+    LayerWeights unused;
+    VisitLayer(layer, unused, add);
+  }
+  return total;
+}
+
+}  // namespace
+
+Weights Weights::Pack(const ModelTensors& tensors, std::span<const MappedFile> files,
+                      const KernelTable& kernels, ThreadPool& threads,
+                      const PackingProgress& progress) {
+  const int64_t total_bytes =
+      Sum(tensors, [](const TensorView& view, const auto&) { return view.size_bytes(); });
+  Packer pack(files, kernels, threads, total_bytes, progress);
+  Weights weights;
+  pack(tensors.token_embedding, weights.token_embedding_);
+  weights.layers_.resize(tensors.layers.size());
+  for (size_t i = 0; i < tensors.layers.size(); ++i) {
+    VisitLayer(tensors.layers[i], weights.layers_[i], pack);
+  }
+  pack(tensors.output_norm, weights.output_norm_);
+  pack(tensors.output_head, weights.output_head_);
+  // Pages that two tensors share were still in use when the first of them was done.
+  for (const MappedFile& file : files) file.ReleasePages(file.bytes().data(), file.bytes().size());
+  return weights;
+}
+
+int64_t Weights::PackedBytes(const ModelTensors& tensors, const KernelTable& kernels) {
+  return Sum(tensors, [&](const TensorView& view, const auto& place) -> int64_t {
+    if constexpr (std::is_same_v<std::decay_t<decltype(place)>, PackedMatrix>) {
+      return CeilDivide(view.rows(), kPanelRows) * PanelBytes(view, kernels);
+    } else {
+      return view.element_count() * static_cast<int64_t>(sizeof(float));
+    }
+  });
+}
+
+}  // namespace weft

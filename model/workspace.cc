@@ -1,0 +1,102 @@
+#include "model/workspace.h"
+
+#include <algorithm>
+
+#include "base/checked_math.h"
+
+namespace weft {
+
+// Hands out aligned pieces of one buffer; without a buffer it only counts.
+class Workspace::Arena {
+ public:
+  explicit Arena(std::byte* base) : base_(base) {}
+
+  std::byte* Take(int64_t size_bytes) {
+    std::byte* piece = base_ == nullptr ? nullptr : base_ + used_bytes_;
+    used_bytes_ += RoundUp(size_bytes, static_cast<int64_t>(AlignedBuffer::kAlignment));
+    return piece;
+  }
+  FloatRows Floats(int64_t rows, int64_t columns) {
+    constexpr int64_t kFloatBytes = sizeof(float);
+    const int64_t stride = RoundUp(columns, AlignedBuffer::kAlignment / kFloatBytes);
+    return {reinterpret_cast<float*>(Take(rows * stride * kFloatBytes)), stride};
+  }
+  OperandRows Operands(int64_t rows, int64_t columns, DataType type) {
+    const int64_t stride = OperandColumns(columns);
+    const int64_t element_bytes = TraitsOf(type).block_bytes;
+    return {Take(rows * stride * element_bytes), stride, element_bytes};
+  }
+  int64_t used_bytes() const { return used_bytes_; }
+
+ private:
+  std::byte* base_;
+  int64_t used_bytes_ = 0;
+};
+
+void Workspace::Lay(const ModelConfig& config, const KernelTable& kernels, Arena& arena) {
+  const int64_t rows = options_.max_rows;
+  const bool moe = config.is_moe();
+  const int64_t slots = moe ? rows * config.moe.experts_per_token : rows;
+  const int64_t width = moe ? config.moe.feed_forward_length : config.feed_forward_length;
+
+  residual = arena.Floats(rows, config.hidden_size);
+  normed = arena.Operands(rows, config.hidden_size, kernels.operand_type);
+  query = arena.Floats(rows, config.query_size());
+  key = arena.Floats(rows, config.kv_size());
+  value = arena.Floats(rows, config.kv_size());
+  cos = arena.Floats(rows, config.rope.rotary_dim / 2);
+  sin = arena.Floats(rows, config.rope.rotary_dim / 2);
+  attention = arena.Operands(rows, config.query_size(), kernels.operand_type);
+  gate = arena.Floats(slots, width);
+  up = arena.Floats(slots, width);
+  activated = arena.Operands(slots, width, kernels.operand_type);
+  logits = {
+      reinterpret_cast<float*>(arena.Take(std::min(rows, kLogitRowsPerPiece) * config.vocab_size *
+                                          static_cast<int64_t>(sizeof(float)))),
+      config.vocab_size};
+  const KvLayout layout = {options_.block_size, config.head_dim,
+                           kernels.kv_page_bytes(options_.block_size, config.head_dim)};
+  attention_scratch_bytes_ =
+      RoundUp(kernels.attention_scratch_bytes(
+                  layout, kRowsPerAttentionTask * (config.head_count / config.kv_head_count)),
+              static_cast<int64_t>(AlignedBuffer::kAlignment));
+  attention_scratch_ = arena.Take(options_.thread_count * attention_scratch_bytes_);
+  if (!moe) return;
+  normed_exact = arena.Floats(options_.thread_count, config.hidden_size);
+  router_logits = arena.Floats(rows, config.moe.expert_count);
+  expert_output = arena.Floats(slots, config.hidden_size);
+}
+
+int64_t Workspace::Bytes(const ModelConfig& config, const KernelTable& kernels,
+                         const WorkspaceOptions& options) {
+  Arena counting(nullptr);
+  const Workspace unused(options, counting, config, kernels);
+  return counting.used_bytes();
+}
+
+Workspace::Workspace(const WorkspaceOptions& options, Arena& arena, const ModelConfig& config,
+                     const KernelTable& kernels)
+    : options_(options) {
+  Lay(config, kernels, arena);
+}
+
+Workspace::Workspace(const ModelConfig& config, const KernelTable& kernels,
+                     const WorkspaceOptions& options)
+    : options_(options), storage_(static_cast<size_t>(Bytes(config, kernels, options))) {
+  Arena arena(storage_.data());
+  Lay(config, kernels, arena);
+  const auto rows = static_cast<size_t>(options.max_rows);
+  row_sequence.resize(rows);
+  attention_tasks.reserve(rows);
+  if (!config.is_moe()) return;
+  const size_t slots = rows * static_cast<size_t>(config.moe.experts_per_token);
+  const auto experts = static_cast<size_t>(config.moe.expert_count);
+  chosen_expert.resize(slots);
+  chosen_weight.resize(slots);
+  slot_of_choice.resize(slots);
+  row_of_slot.resize(slots);
+  first_slot.resize(experts + 1);
+  active_experts.reserve(experts);
+}
+
+}  // namespace weft

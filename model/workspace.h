@@ -1,0 +1,104 @@
+// Every intermediate buffer of a step, allocated once, so that a step allocates nothing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "model/config.h"
+#include "model/kernels/kernels.h"
+
+namespace weft {
+
+// Rows of float32, row r at data + r * stride.
+struct FloatRows {
+  float* data = nullptr;
+  int64_t stride = 0;
+  float* operator[](int64_t row) const { return data + row * stride; }
+  FloatRows From(int64_t row) const { return {data + row * stride, stride}; }
+};
+
+// Rows of a kernel table's operand type; columns past the used ones stay zero.
+struct OperandRows {
+  std::byte* data = nullptr;
+  int64_t stride = 0;  // elements
+  int64_t element_bytes = 0;
+  std::byte* At(int64_t row, int64_t column = 0) const {
+    return data + (row * stride + column) * element_bytes;
+  }
+  OperandRows From(int64_t row) const { return {At(row), stride, element_bytes}; }
+};
+
+struct WorkspaceOptions {
+  int64_t max_rows = 512;   // rows of one ForwardBatch
+  int64_t block_size = 32;  // of the KV cache that it is used with
+  int thread_count = 1;     // of the pool that it is used with
+};
+
+// Consecutive rows of one sequence whose attention is one task a KV head.
+struct AttentionRows {
+  int32_t sequence = 0;
+  int32_t first_row = 0;  // of the batch
+  int32_t row_count = 0;
+};
+
+// Plain buffers for Transformer::Forward; R is max_rows, T a slot: one (row, chosen expert) pair,
+// R * experts_per_token of them, or R where the model is dense. Used by one Forward at a time.
+class Workspace {
+ public:
+  // Wanted logits are computed and handed out in pieces of this many rows.
+  static constexpr int64_t kLogitRowsPerPiece = 32;
+  // Query positions of one attention task.
+  static constexpr int64_t kRowsPerAttentionTask = 16;
+
+  // Throws std::bad_alloc.
+  Workspace(const ModelConfig& config, const KernelTable& kernels, const WorkspaceOptions& options);
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  // What a Workspace will allocate.
+  static int64_t Bytes(const ModelConfig& config, const KernelTable& kernels,
+                       const WorkspaceOptions& options);
+
+  const WorkspaceOptions& options() const { return options_; }
+  std::byte* attention_scratch(int thread) const {
+    return attention_scratch_ + thread * attention_scratch_bytes_;
+  }
+
+  FloatRows residual;                          // (R, D)
+  OperandRows normed;                          // (R, D)
+  FloatRows normed_exact;                      // (threads, D): the router's input, one row a thread
+  FloatRows query;                             // (R, H*h)
+  FloatRows key, value;                        // (R, G*h)
+  FloatRows cos, sin;                          // (R, rotary_dim / 2)
+  OperandRows attention;                       // (R, H*h)
+  FloatRows gate, up;                          // (T, F)
+  OperandRows activated;                       // (T, F)
+  FloatRows logits;                            // (pieces of kLogitRowsPerPiece, V), contiguous
+  std::vector<int32_t> row_sequence;           // (R): index into ForwardBatch::sequences
+  std::vector<AttentionRows> attention_tasks;  // of this step
+
+  // MoE only.
+  FloatRows router_logits;              // (R, E)
+  FloatRows expert_output;              // (T, D)
+  std::vector<int32_t> chosen_expert;   // (R, experts_per_token), ascending in a row
+  std::vector<float> chosen_weight;     // likewise
+  std::vector<int32_t> slot_of_choice;  // likewise: where the pair stands when sorted by expert
+  std::vector<int32_t> row_of_slot;     // (T), sorted by expert
+  std::vector<int32_t>
+      first_slot;  // (E + 1): expert e has slots [first_slot[e], first_slot[e + 1])
+  std::vector<int32_t> active_experts;  // those that have slots, ascending
+
+ private:
+  class Arena;
+  void Lay(const ModelConfig& config, const KernelTable& kernels, Arena& arena);
+  Workspace(const WorkspaceOptions& options, Arena& arena, const ModelConfig& config,
+            const KernelTable& kernels);
+
+  WorkspaceOptions options_;
+  AlignedBuffer storage_;
+  std::byte* attention_scratch_ = nullptr;
+  int64_t attention_scratch_bytes_ = 0;
+};
+
+}  // namespace weft
