@@ -1,0 +1,125 @@
+// A model file loaded and ready to run, and the shortest way from token ids to logits, for tests.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/float_env.h"
+#include "base/thread_pool.h"
+#include "model/load.h"
+#include "model/transformer.h"
+#include "model/workspace.h"
+
+namespace weft {
+
+inline std::string ParityPath(const std::string& fixture, const std::string& file) {
+  return std::string(WEFT_SOURCE_DIR) + "/tests/model/fixtures/parity/" + fixture + "/" + file;
+}
+
+struct RunOptions {
+  Arithmetic arithmetic = Arithmetic::kF32;
+  Isa isa = Isa::kScalar;
+  int thread_count = 1;
+  int64_t block_size = 32;
+  int64_t block_count = 16;
+  int64_t max_rows = 256;
+};
+
+// One sequence's rows of a step.
+struct Chunk {
+  std::vector<TokenId> tokens;
+  int32_t first_position = 0;
+  std::vector<int32_t> block_table;
+};
+
+class RunnableModel {
+ public:
+  RunnableModel(const std::string& path, const RunOptions& options)
+      : threads_(options.thread_count) {
+    auto checkpoint = LoadCheckpoint(path);
+    if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
+    checkpoint_ = *std::move(checkpoint);
+    const KernelTable& kernels = KernelsFor(options.arithmetic, options.isa);
+    auto transformer = LoadTransformer(checkpoint_, kernels, threads_);
+    if (!transformer) throw std::runtime_error(transformer.error().message);
+    transformer_ = std::make_unique<Transformer>(*std::move(transformer));
+    cache_ = std::make_unique<KvCache>(config(), kernels, options.block_count, options.block_size);
+    workspace_ = std::make_unique<Workspace>(
+        config(), kernels,
+        WorkspaceOptions{options.max_rows, options.block_size, options.thread_count});
+  }
+
+  const ModelConfig& config() const { return checkpoint_.config; }
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+  KvCache& cache() { return *cache_; }
+
+  // Blocks [first_block, ...) for this many positions.
+  std::vector<int32_t> Blocks(int32_t first_block, int64_t position_count) const {
+    std::vector<int32_t> table;
+    for (int64_t at = 0; at < position_count; at += cache_->block_size()) {
+      table.push_back(first_block++);
+    }
+    return table;
+  }
+
+  // One step; the logits of all its rows.
+  std::vector<std::vector<float>> Run(std::span<const Chunk> chunks) {
+    std::vector<TokenId> tokens;
+    std::vector<int32_t> positions;
+    std::vector<TokenPhase> phases;
+    std::vector<SequenceSpan> sequences;
+    std::vector<int32_t> logit_rows;
+    for (const Chunk& chunk : chunks) {
+      const auto first_row = static_cast<int32_t>(tokens.size());
+      const auto row_count = static_cast<int32_t>(chunk.tokens.size());
+      sequences.push_back({first_row, row_count, chunk.first_position, chunk.block_table});
+      for (int32_t i = 0; i < row_count; ++i) {
+        logit_rows.push_back(first_row + i);
+        positions.push_back(chunk.first_position + i);
+        phases.push_back(TokenPhase::kPrompt);
+      }
+      tokens.insert(tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
+    }
+    std::vector<std::vector<float>> logits(tokens.size());
+    const int64_t vocab_size = config().vocab_size;
+    const ScopedFlushDenormals flush_denormals;
+    transformer_->Forward({tokens, positions, phases, sequences, logit_rows}, *cache_, *workspace_,
+                          [&](int64_t first, int64_t row_count, float* values) {
+                            for (int64_t i = 0; i < row_count; ++i) {
+                              logits[static_cast<size_t>(first + i)].assign(
+                                  values + i * vocab_size, values + (i + 1) * vocab_size);
+                            }
+                          });
+    return logits;
+  }
+
+  // One sequence alone, in chunks of at most `chunk_size` rows, in blocks from `first_block` on.
+  std::vector<std::vector<float>> RunSequence(const std::vector<TokenId>& tokens,
+                                              size_t chunk_size = 1 << 20,
+                                              int32_t first_block = 0) {
+    std::vector<std::vector<float>> logits;
+    const std::vector<int32_t> blocks = Blocks(first_block, std::ssize(tokens));
+    for (size_t at = 0; at < tokens.size(); at += chunk_size) {
+      const size_t end = std::min(tokens.size(), at + chunk_size);
+      const Chunk chunk{{tokens.begin() + static_cast<ptrdiff_t>(at),
+                         tokens.begin() + static_cast<ptrdiff_t>(end)},
+                        static_cast<int32_t>(at),
+                        blocks};
+      for (auto& row : Run(std::span(&chunk, 1))) logits.push_back(std::move(row));
+    }
+    return logits;
+  }
+
+ private:
+  ThreadPool threads_;
+  Checkpoint checkpoint_;
+  std::unique_ptr<Transformer> transformer_;
+  std::unique_ptr<KvCache> cache_;
+  std::unique_ptr<Workspace> workspace_;
+};
+
+}  // namespace weft
