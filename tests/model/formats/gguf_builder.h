@@ -14,6 +14,10 @@
 
 namespace weft {
 
+inline std::string_view AsText(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 // Little-endian bytes, appended one thing at a time.
 class ByteWriter {
  public:
@@ -150,10 +154,7 @@ class GgufBuilder {
     return file.bytes();
   }
   void Write(const std::string& path) const {
-    const std::vector<std::byte> bytes = Build();
-    std::ofstream(path, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary) << AsText(Build());
   }
 
  private:

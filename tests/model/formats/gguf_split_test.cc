@@ -5,7 +5,7 @@
 #include "model/formats/dequantize.h"
 #include "model/formats/gguf.h"
 #include "tests/model/formats/gguf_builder.h"
-#include "tests/model/formats/temp_directory.h"
+#include "tests/temporary_directory.h"
 
 namespace weft {
 namespace {
@@ -22,9 +22,7 @@ GgufBuilder Part(uint16_t index, uint16_t part_count, int32_t tensor_count) {
 
 class GgufSplit : public ::testing::Test {
  protected:
-  void Write(const GgufBuilder& builder, std::string_view name) {
-    builder.Write(directory_.File(name));
-  }
+  void Write(const GgufBuilder& builder, std::string_view name) { builder.Write(PathOf(name)); }
   // An honest set: metadata alone in the first part, as some writers do, then a tensor each.
   void WriteSet() {
     Write(Part(0, 3, 2).SetString("general.architecture", "llama"), "m-00001-of-00003.gguf");
@@ -32,16 +30,20 @@ class GgufSplit : public ::testing::Test {
     Write(Part(2, 3, 2).FloatTensor("b", {1}, {6}), "m-00003-of-00003.gguf");
   }
   std::string ErrorOf(std::string_view name = "m-00001-of-00003.gguf") {
-    const Result<GgufFile> file = GgufFile::Open(directory_.File(name));
+    const Result<GgufFile> file = GgufFile::Open(PathOf(name));
     return file ? "no error" : file.error().message;
   }
 
-  TempDirectory directory_;
+  std::string PathOf(std::string_view name) const {
+    return fmt::format("{}/{}", directory_.path(), name);
+  }
+
+  TemporaryDirectory directory_;
 };
 
 TEST_F(GgufSplit, OpensAllParts) {
   WriteSet();
-  const Result<GgufFile> file = GgufFile::Open(directory_.File("m-00001-of-00003.gguf"));
+  const Result<GgufFile> file = GgufFile::Open(PathOf("m-00001-of-00003.gguf"));
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->files.size(), 3u);
   EXPECT_EQ(file->metadata.GetString("general.architecture"), "llama");
@@ -54,25 +56,25 @@ TEST_F(GgufSplit, OpensAllParts) {
 
 TEST_F(GgufSplit, AFileOfItsOwnMayHaveSplitKeysOrASplitName) {
   Write(Part(0, 1, 1).FloatTensor("a", {1}, {5}), "one.gguf");
-  EXPECT_TRUE(GgufFile::Open(directory_.File("one.gguf")));
+  EXPECT_TRUE(GgufFile::Open(PathOf("one.gguf")));
   Write(Part(0, 0, 1).FloatTensor("a", {1}, {5}), "merged.gguf");
-  EXPECT_TRUE(GgufFile::Open(directory_.File("merged.gguf")));
+  EXPECT_TRUE(GgufFile::Open(PathOf("merged.gguf")));
   Write(GgufBuilder().FloatTensor("a", {1}, {5}), "m-00001-of-00001.gguf");
-  EXPECT_TRUE(GgufFile::Open(directory_.File("m-00001-of-00001.gguf")));
+  EXPECT_TRUE(GgufFile::Open(PathOf("m-00001-of-00001.gguf")));
 }
 
 TEST_F(GgufSplit, MissingPart) {
   WriteSet();
-  std::filesystem::remove(directory_.File("m-00003-of-00003.gguf"));
+  std::filesystem::remove(PathOf("m-00003-of-00003.gguf"));
   EXPECT_THAT(ErrorOf(), HasSubstr("m-00003-of-00003.gguf: cannot open"));
 }
 
 TEST_F(GgufSplit, WantsTheFirstPartUnderItsName) {
   WriteSet();
-  EXPECT_THAT(ErrorOf("m-00002-of-00003.gguf"),
-              HasSubstr("part 2 of a split set, expected the first, " +
-                        directory_.File("m-00001-of-00003.gguf")));
-  std::filesystem::rename(directory_.File("m-00001-of-00003.gguf"), directory_.File("m.gguf"));
+  EXPECT_THAT(
+      ErrorOf("m-00002-of-00003.gguf"),
+      HasSubstr("part 2 of a split set, expected the first, " + PathOf("m-00001-of-00003.gguf")));
+  std::filesystem::rename(PathOf("m-00001-of-00003.gguf"), PathOf("m.gguf"));
   EXPECT_THAT(ErrorOf("m.gguf"),
               EndsWith("m.gguf: one part of 3 (metadata key 'split.count'), expected a name that "
                        "ends in -00001-of-00003.gguf"));

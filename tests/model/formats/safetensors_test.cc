@@ -10,7 +10,7 @@
 
 #include "model/formats/dequantize.h"
 #include "tests/model/formats/gguf_builder.h"
-#include "tests/model/formats/temp_directory.h"
+#include "tests/temporary_directory.h"
 
 namespace weft {
 namespace {
@@ -86,9 +86,9 @@ TEST(SafetensorsHostile, HeaderLengths) {
 }
 
 TEST(SafetensorsHostile, HeadersAboveTheLimitAreNotRead) {
-  TempDirectory directory;
-  const std::string path =
-      directory.Write("big.safetensors", ByteWriter().Number<uint64_t>(100'000'001).bytes());
+  TemporaryDirectory directory;
+  const std::string path = directory.Write(
+      "big.safetensors", AsText(ByteWriter().Number<uint64_t>(100'000'001).bytes()));
   std::filesystem::resize_file(path, 200'000'000);  // a hole, no disk
   EXPECT_THAT(SafetensorsFiles::OpenFile(path).error().message,
               EndsWith(": header length is 100000001, expected at most 100000000"));
@@ -244,16 +244,20 @@ class SafetensorsDirectory : public ::testing::Test {
   }
   void WriteShards() {
     directory_.Write("model-00001-of-00002.safetensors",
-                     File("{" + Tensor("a", "F32", "[1]", 0, 4) + "}", 4));
+                     AsText(File("{" + Tensor("a", "F32", "[1]", 0, 4) + "}", 4)));
     directory_.Write("model-00002-of-00002.safetensors",
-                     File("{" + Tensor("b", "F32", "[1]", 0, 4) + "}", 4));
+                     AsText(File("{" + Tensor("b", "F32", "[1]", 0, 4) + "}", 4)));
   }
   std::string Error() {
     const Result<SafetensorsFiles> files = SafetensorsFiles::OpenDirectory(directory_.path());
     return files ? "no error" : files.error().message;
   }
 
-  TempDirectory directory_;
+  std::string PathOf(std::string_view name) const {
+    return fmt::format("{}/{}", directory_.path(), name);
+  }
+
+  TemporaryDirectory directory_;
 };
 
 constexpr std::string_view kGoodMap =
@@ -271,7 +275,8 @@ TEST_F(SafetensorsDirectory, OpensShards) {
 TEST_F(SafetensorsDirectory, PrefersTheSingleFile) {
   WriteShards();
   WriteIndex(kGoodMap);
-  directory_.Write("model.safetensors", File("{" + Tensor("c", "F32", "[1]", 0, 4) + "}", 4));
+  directory_.Write("model.safetensors",
+                   AsText(File("{" + Tensor("c", "F32", "[1]", 0, 4) + "}", 4)));
   const Result<SafetensorsFiles> files = SafetensorsFiles::OpenDirectory(directory_.path());
   ASSERT_TRUE(files) << files.error().message;
   EXPECT_EQ(files->tensors.count("c"), 1u);
@@ -286,7 +291,7 @@ TEST_F(SafetensorsDirectory, WithoutWeights) {
 TEST_F(SafetensorsDirectory, ShardsThatAreMissingOrLackATensor) {
   WriteShards();
   WriteIndex(R"({"a":"model-00001-of-00002.safetensors","z":"model-00001-of-00002.safetensors"})");
-  EXPECT_EQ(Error(), directory_.File("model-00001-of-00002.safetensors") +
+  EXPECT_EQ(Error(), PathOf("model-00001-of-00002.safetensors") +
                          ": tensor 'z' is absent, but model.safetensors.index.json says it is "
                          "there");
   WriteIndex(R"({"a":"model-00002-of-00002.safetensors","b":"model-00001-of-00002.safetensors"})");
@@ -298,9 +303,9 @@ TEST_F(SafetensorsDirectory, ShardsThatAreMissingOrLackATensor) {
 TEST_F(SafetensorsDirectory, TensorsInTwoShards) {
   WriteShards();
   directory_.Write("model-00002-of-00002.safetensors",
-                   File("{" + Tensor("a", "F32", "[1]", 0, 4) + "}", 4));
+                   AsText(File("{" + Tensor("a", "F32", "[1]", 0, 4) + "}", 4)));
   WriteIndex(kGoodMap);
-  EXPECT_EQ(Error(), directory_.File("model-00002-of-00002.safetensors") +
+  EXPECT_EQ(Error(), PathOf("model-00002-of-00002.safetensors") +
                          ": tensor 'a' is in another shard too, expected once");
 }
 
@@ -316,7 +321,7 @@ TEST_F(SafetensorsDirectory, ShardNamesCannotLeadElsewhere) {
 }
 
 TEST_F(SafetensorsDirectory, BrokenIndexes) {
-  const std::string path = directory_.File("model.safetensors.index.json");
+  const std::string path = PathOf("model.safetensors.index.json");
   const struct {
     std::string_view json;
     std::string_view expected;
