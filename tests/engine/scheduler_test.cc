@@ -1,0 +1,160 @@
+// The scheduler's policy, and what the batch builder makes of its plans, without a model.
+#include "engine/scheduler.h"
+
+#include <deque>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/batch_builder.h"
+#include "engine/live_request.h"
+
+namespace weft {
+namespace {
+
+using ::testing::ElementsAre;
+
+class SchedulerTest : public ::testing::Test {
+ protected:
+  void Start(const SchedulerOptions& options, int32_t block_count) {
+    pool_.emplace(block_count);
+    scheduler_.emplace(options, *pool_);
+  }
+
+  Sequence& Add(int32_t prompt_count, int32_t choice_count = 1, int32_t priority = 0) {
+    Request request;
+    request.prompt.assign(static_cast<size_t>(prompt_count), 7);
+    request.choice_count = choice_count;
+    request.priority = priority;
+    requests_.emplace_back(std::move(request), requests_.size(), *pool_);
+    scheduler_->Add(requests_.back().first_choice());
+    return requests_.back().first_choice();
+  }
+
+  // One step in which everybody who has computed all tokens gets another; the rows of each planned
+  // sequence.
+  std::vector<int32_t> Step() {
+    plan_ = scheduler_->Plan();
+    std::vector<int32_t> rows;
+    for (const PlannedSequence& planned : plan_.sequences) rows.push_back(planned.row_count);
+    scheduler_->Commit(plan_);
+    for (const PlannedSequence& planned : plan_.sequences) {
+      if (planned.sequence->pending_count() == 0) planned.sequence->tokens.push_back(7);
+    }
+    return rows;
+  }
+
+  std::optional<BlockPool> pool_;
+  std::optional<Scheduler> scheduler_;
+  std::deque<LiveRequest> requests_;
+  StepPlan plan_;
+};
+
+TEST_F(SchedulerTest, DecodesFirstThenPromptsInChunks) {
+  Start({.block_size = 4, .max_batch_tokens = 10, .max_sequences = 4}, 100);
+  Add(3);
+  EXPECT_THAT(Step(), ElementsAre(3));
+  Add(15);
+  Add(4);
+  EXPECT_THAT(Step(), ElementsAre(1, 9));
+  EXPECT_THAT(Step(), ElementsAre(1, 6, 3));
+  EXPECT_THAT(Step(), ElementsAre(1, 1, 1));
+}
+
+TEST_F(SchedulerTest, SlotsLimitWhoRuns) {
+  Start({.block_size = 4, .max_batch_tokens = 100, .max_sequences = 3}, 100);
+  Sequence& two = Add(1, 2);
+  Sequence& also_two = Add(1, 2);
+  Add(1);  // would fit, but must not overtake
+  EXPECT_THAT(Step(), ElementsAre(1));
+  EXPECT_EQ(scheduler_->waiting().size(), 2U);
+  scheduler_->Remove(two);
+  EXPECT_THAT(Step(), ElementsAre(1, 1));
+  EXPECT_EQ(also_two.state, SequenceState::kRunning);
+}
+
+TEST_F(SchedulerTest, AdmissionLeavesABlockForEachThatRuns) {
+  Start({.block_size = 4, .max_batch_tokens = 100, .max_sequences = 8}, 5);
+  Add(4);   // 1 block, grows to 2
+  Add(12);  // 3 blocks; leaves 1 for the first
+  Add(1);
+  EXPECT_THAT(Step(), ElementsAre(4, 12));
+  EXPECT_EQ(scheduler_->waiting().size(), 1U);
+}
+
+TEST_F(SchedulerTest, TheNewestGivesUpItsBlocksAndComesBack) {
+  Start({.block_size = 2, .max_batch_tokens = 100, .max_sequences = 8}, 4);
+  Sequence& old = Add(1);
+  Sequence& young = Add(2);
+  EXPECT_THAT(Step(), ElementsAre(1, 2));
+  EXPECT_THAT(Step(), ElementsAre(1, 1));  // 1 and 2 blocks
+  EXPECT_THAT(Step(), ElementsAre(1, 1));  // 2 and 2
+  EXPECT_THAT(Step(), ElementsAre(1));     // the old one's fourth; the young one's fifth token
+  EXPECT_EQ(plan_.preemptions, 1);
+  EXPECT_EQ(young.state, SequenceState::kWaiting);
+  EXPECT_EQ(young.computed_count, 0);
+  EXPECT_EQ(young.token_count(), 5);
+  EXPECT_EQ(young.blocks.block_count(), 0);
+  scheduler_->Remove(old);
+  EXPECT_THAT(Step(), ElementsAre(5));
+}
+
+TEST_F(SchedulerTest, PriorityDecidesWhoIsOlder) {
+  Start({.block_size = 2, .max_batch_tokens = 100, .max_sequences = 1}, 10);
+  Sequence& ordinary = Add(3);
+  Sequence& urgent = Add(2, 1, -1);
+  EXPECT_THAT(Step(), ElementsAre(2));
+  EXPECT_EQ(urgent.state, SequenceState::kRunning);
+  EXPECT_EQ(ordinary.state, SequenceState::kWaiting);
+}
+
+TEST_F(SchedulerTest, ForkedChoicesCopyOnlyThePartialBlockAndTheLastWritesInPlace) {
+  Start({.block_size = 4, .max_batch_tokens = 100, .max_sequences = 3}, 10);
+  Sequence& first = Add(6, 3);
+  StepPlan plan = scheduler_->Plan();
+  scheduler_->Commit(plan);
+  const auto& choices = requests_[0].choices();
+  scheduler_->Fork(first, *choices[1]);
+  scheduler_->Fork(first, *choices[2]);
+  for (const auto& choice : choices) choice->tokens.push_back(7);
+  EXPECT_EQ(pool_->used_count(), 2);
+  plan = scheduler_->Plan();
+  EXPECT_EQ(plan.row_count, 3);
+  ASSERT_EQ(plan.copies.size(), 2U);
+  EXPECT_EQ(plan.copies[0].from, plan.copies[1].from);
+  EXPECT_EQ(pool_->used_count(), 4);
+  EXPECT_EQ(pool_->reference_count(first.blocks.blocks()[0]), 3);
+}
+
+TEST_F(SchedulerTest, BatchRowsCarryPhasesForLifeAndAskForTheLogitsThatAreNeeded) {
+  Start({.block_size = 4, .max_batch_tokens = 5, .max_sequences = 4}, 10);
+  Sequence& sequence = Add(3);
+  Step();
+  Step();  // two tokens generated
+  sequence.next_prompt_logprob = 1;
+  // As after preemption: everything again, in chunks.
+  scheduler_->Remove(sequence);
+  sequence.computed_count = 0;
+  scheduler_->Add(sequence);
+  sequence.tokens.push_back(8);  // six tokens, three of them generated
+  BatchBuilder builder(5);
+  StepPlan plan = scheduler_->Plan();
+  ForwardBatch batch = builder.Build(plan);
+  EXPECT_THAT(batch.positions, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(batch.phases,
+              ElementsAre(TokenPhase::kPrompt, TokenPhase::kPrompt, TokenPhase::kPrompt,
+                          TokenPhase::kGenerated, TokenPhase::kGenerated));
+  EXPECT_THAT(batch.logit_rows, ElementsAre(1));  // position 1 predicts the prompt's last token
+  scheduler_->Commit(plan);
+  plan = scheduler_->Plan();
+  batch = builder.Build(plan);
+  EXPECT_THAT(batch.token_ids, ElementsAre(8));
+  EXPECT_THAT(batch.positions, ElementsAre(5));
+  EXPECT_THAT(batch.logit_rows, ElementsAre(0));
+  ASSERT_EQ(batch.sequences.size(), 1U);
+  EXPECT_EQ(batch.sequences[0].block_table.size(), 2U);
+}
+
+}  // namespace
+}  // namespace weft
