@@ -1,0 +1,16 @@
+// A load test's figures, for people and for programs.
+#pragma once
+
+#include <string>
+
+#include "loadtest/options.h"
+#include "loadtest/statistics.h"
+
+namespace weft {
+
+std::string TextReport(const LoadtestOptions& options, const LoadtestSummary& summary);
+
+// One line of JSON, times in milliseconds.
+std::string JsonReport(const LoadtestOptions& options, const LoadtestSummary& summary);
+
+}  // namespace weft

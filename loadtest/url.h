@@ -1,0 +1,22 @@
+// Where the server under test listens.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace weft {
+
+struct Url {
+  std::string host;               // a name or an address, IPv6 without its brackets
+  std::string port;               // decimal
+  std::string path;               // what precedes "/v1/...": empty, or "/prefix"
+  std::string authority() const;  // of the Host header
+};
+
+// "http://host[:port][/prefix]". A trailing "/" or "/v1" of the prefix is dropped, so that the base
+// URL of an OpenAI client can be given as it is. https is refused by name.
+Result<Url> ParseUrl(std::string_view text);
+
+}  // namespace weft
