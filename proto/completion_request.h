@@ -1,0 +1,54 @@
+// The body of POST /v1/completions, validated: every value is in its range, every default filled
+// in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "proto/api_error.h"
+
+namespace weft {
+
+inline constexpr int32_t kMaxPrompts = 256;        // in one request
+inline constexpr int32_t kMaxChoices = 128;        // n
+inline constexpr int32_t kMaxTotalChoices = 1024;  // prompts times n
+inline constexpr int32_t kMaxStopStrings = 16;
+inline constexpr int32_t kMaxStopStringBytes = 1024;
+inline constexpr int32_t kMaxStopTokenIds = 128;
+inline constexpr int32_t kMaxLogprobs = 20;
+
+// A text, or token ids (>= 0; whether the vocabulary has them is the server's to check).
+using Prompt = std::variant<std::string, std::vector<int32_t>>;
+
+struct CompletionRequest {
+  std::optional<std::string> model;
+  std::vector<Prompt> prompts;  // not empty
+  bool prompt_is_list = false;  // errors then name prompt[i]
+  int32_t n = 1;
+  std::optional<int32_t> max_tokens;  // absent: 16, or what the context leaves if that is less
+  int32_t min_tokens = 0;
+  double temperature = 1.0;
+  double top_p = 1.0;
+  double min_p = 0.0;
+  int32_t top_k = 0;  // 0: all
+  std::optional<uint64_t> seed;
+  std::vector<std::string> stop;
+  std::vector<int32_t> stop_token_ids;
+  bool include_stop = false;
+  bool ignore_eos = false;
+  bool echo = false;
+  std::optional<int32_t> logprobs;
+  bool stream = false;
+  bool include_usage = false;       // a last chunk with the usage of the whole stream
+  int32_t unknown_field_count = 0;  // ignored
+};
+
+// Errors name the field by its JSON path. A known option that Weft does not have yet is refused by
+// name (code "unsupported_parameter") unless its value changes nothing.
+ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view body);
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+// What /v1/completions answers: the whole, or one chunk of a stream; both have one shape.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+// One entry a token in every list, as OpenAI's completions have it.
+struct CompletionLogprobs {
+  std::vector<std::string> tokens;
+  std::vector<std::optional<float>> token_logprobs;  // absent for the first prompt token
+  std::vector<std::vector<std::pair<std::string, float>>> top_logprobs;  // empty entry: null
+  std::vector<int64_t> text_offset;  // in Unicode characters, from the start of the choice's text
+};
+
+struct CompletionChoice {
+  int32_t index = 0;
+  std::string text;
+  std::optional<CompletionLogprobs> logprobs;
+  std::string finish_reason;  // "stop", "length"; empty: null, not finished
+};
+
+struct Usage {
+  int64_t prompt_tokens = 0;
+  int64_t completion_tokens = 0;
+  int64_t cached_tokens = 0;
+};
+
+// How the "usage" member appears.
+enum class UsageField { kAbsent, kNull, kPresent };
+
+struct CompletionResponse {
+  std::string id;       // "cmpl-..."
+  int64_t created = 0;  // seconds since 1970
+  std::string model;
+  std::vector<CompletionChoice> choices;
+  UsageField usage_field = UsageField::kAbsent;
+  Usage usage;
+};
+
+// One line of JSON. Bytes that are not UTF-8 become U+FFFD.
+std::string ToJson(const CompletionResponse& response);
+
+}  // namespace weft

@@ -1,0 +1,93 @@
+#include "proto/field_reader.h"
+
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/result.h"
+#include "proto/json_reader.h"
+
+namespace weft {
+
+using nlohmann::json;
+
+const json* FindField(const json& object, std::string_view name) {
+  const auto found = object.find(name);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+ApiResult<void> CheckInteger(const json& value, const std::string& path, int32_t minimum,
+                             int32_t maximum, int32_t& output) {
+  // An unsigned value beyond int64 compares right as unsigned; everything else fits int64.
+  const bool in_range = value.is_number_unsigned()
+                            ? value.get<uint64_t>() <= static_cast<uint64_t>(maximum) &&
+                                  static_cast<int64_t>(value.get<uint64_t>()) >= minimum
+                            : value.is_number_integer() && value.get<int64_t>() >= minimum &&
+                                  value.get<int64_t>() <= maximum;
+  if (!in_range) {
+    return tl::unexpected(
+        InvalidField(path, fmt::format("'{}' must be an integer from {} to {}, not {}", path,
+                                       minimum, maximum, DescribeJson(value))));
+  }
+  output = value.get<int32_t>();
+  return {};
+}
+
+ApiResult<void> ReadInteger(const json& object, std::string_view name, int32_t minimum,
+                            int32_t maximum, int32_t& output) {
+  const json* value = FindField(object, name);
+  if (value == nullptr) return {};
+  return CheckInteger(*value, std::string(name), minimum, maximum, output);
+}
+
+ApiResult<void> ReadInteger(const json& object, std::string_view name, int32_t minimum,
+                            int32_t maximum, std::optional<int32_t>& output) {
+  const json* value = FindField(object, name);
+  if (value == nullptr) return {};
+  int32_t number = 0;
+  WEFT_RETURN_IF_ERROR(CheckInteger(*value, std::string(name), minimum, maximum, number));
+  output = number;
+  return {};
+}
+
+ApiResult<void> ReadNumber(const json& object, std::string_view name, double minimum,
+                           double maximum, double& output) {
+  const json* value = FindField(object, name);
+  if (value == nullptr) return {};
+  if (!value->is_number() || value->get<double>() < minimum || value->get<double>() > maximum) {
+    return tl::unexpected(
+        InvalidField(std::string(name), fmt::format("'{}' must be a number from {} to {}, not {}",
+                                                    name, minimum, maximum, DescribeJson(*value))));
+  }
+  output = value->get<double>();
+  return {};
+}
+
+ApiResult<void> ReadBool(const json& object, std::string_view name, bool& output,
+                         std::string_view path_prefix) {
+  const json* value = FindField(object, name);
+  if (value == nullptr) return {};
+  if (!value->is_boolean()) {
+    std::string path = fmt::format("{}{}", path_prefix, name);
+    std::string message =
+        fmt::format("'{}' must be true or false, not {}", path, DescribeJson(*value));
+    return tl::unexpected(InvalidField(std::move(path), std::move(message)));
+  }
+  output = value->get<bool>();
+  return {};
+}
+
+ApiResult<void> ReadString(const json& object, std::string_view name,
+                           std::optional<std::string>& output) {
+  const json* value = FindField(object, name);
+  if (value == nullptr) return {};
+  if (!value->is_string()) {
+    return tl::unexpected(
+        InvalidField(std::string(name),
+                     fmt::format("'{}' must be a string, not {}", name, DescribeJson(*value))));
+  }
+  output = value->get<std::string>();
+  return {};
+}
+
+}  // namespace weft

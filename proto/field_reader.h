@@ -1,0 +1,35 @@
+// Typed, range-checked reading of one field of a JSON object. An absent field and null both mean
+// the default: the output is left as it is. Include from .cc files only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "proto/api_error.h"
+
+namespace weft {
+
+// nullptr if absent or null. Valid while `object` lives.
+const nlohmann::json* FindField(const nlohmann::json& object, std::string_view name);
+
+// Errors are 400 "invalid_value", name `path` and say the range.
+ApiResult<void> CheckInteger(const nlohmann::json& value, const std::string& path, int32_t minimum,
+                             int32_t maximum, int32_t& output);
+
+ApiResult<void> ReadInteger(const nlohmann::json& object, std::string_view name, int32_t minimum,
+                            int32_t maximum, int32_t& output);
+ApiResult<void> ReadInteger(const nlohmann::json& object, std::string_view name, int32_t minimum,
+                            int32_t maximum, std::optional<int32_t>& output);
+ApiResult<void> ReadNumber(const nlohmann::json& object, std::string_view name, double minimum,
+                           double maximum, double& output);
+// `path_prefix` names the object that holds the field: "stream_options.".
+ApiResult<void> ReadBool(const nlohmann::json& object, std::string_view name, bool& output,
+                         std::string_view path_prefix = "");
+ApiResult<void> ReadString(const nlohmann::json& object, std::string_view name,
+                           std::optional<std::string>& output);
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+// Strict JSON for hostile input: bounded nesting, no duplicate keys, valid UTF-8, no lone
+// surrogates, no numbers beyond a double. Include from .cc files only: nlohmann's header is heavy.
+#pragma once
+
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "proto/api_error.h"
+
+namespace weft {
+
+inline constexpr int kMaxJsonDepth = 32;
+
+// Errors: status 400; code "invalid_json" (with the byte's position), "json_too_deep" or
+// "duplicate_key".
+ApiResult<nlohmann::json> ParseJson(std::string_view text);
+
+// "the string \"abc\"", "the number -3", "an array": for messages; at most some 60 bytes.
+std::string DescribeJson(const nlohmann::json& value);
+
+}  // namespace weft

@@ -1,0 +1,36 @@
+#include "proto/models_response.h"
+
+#include <nlohmann/json.hpp>
+
+namespace weft {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json ModelJson(const ModelCard& model) {
+  ordered_json value;
+  value["id"] = model.id;
+  value["object"] = "model";
+  value["created"] = model.created;
+  value["owned_by"] = "weft";
+  value["max_model_len"] = model.max_context;
+  return value;
+}
+
+std::string Dump(const ordered_json& value) {
+  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string ToJson(const ModelCard& model) { return Dump(ModelJson(model)); }
+
+std::string ToJson(const std::vector<ModelCard>& models) {
+  ordered_json body;
+  body["object"] = "list";
+  ordered_json& data = body["data"] = ordered_json::array();
+  for (const ModelCard& model : models) data.push_back(ModelJson(model));
+  return Dump(body);
+}
+
+}  // namespace weft
