@@ -1,0 +1,81 @@
+// POST /v1/completions from the body to the last byte of the answer.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/asio/awaitable.hpp>
+
+#include "server/completion_assembler.h"
+#include "server/completion_job.h"
+#include "server/connection.h"
+#include "server/event_queue.h"
+#include "server/http_message.h"
+#include "server/server_context.h"
+#include "server/wakeup.h"
+
+namespace weft {
+
+// How an exchange ended: for the access log, and for what follows on the connection.
+struct ExchangeOutcome {
+  int status = 0;           // as sent; kClientGone if the answer was never completed
+  bool keep_alive = false;  // another request may follow
+  int64_t prompt_tokens = 0;
+  int64_t completion_tokens = 0;
+};
+inline constexpr int kClientGone = 499;
+
+// Answers one request; `keep_alive` says whether the connection may go on afterwards. HEAD gets the
+// head alone.
+boost::asio::awaitable<ExchangeOutcome> SendResponse(Connection& connection,
+                                                     const HttpRequest& request,
+                                                     const HttpResponse& response, bool keep_alive);
+
+// Used on the connection's strand; everything passed in outlives it.
+class CompletionHandler {
+ public:
+  CompletionHandler(Connection& connection, const HttpRequest& request, ServerContext& context);
+  ~CompletionHandler();
+  CompletionHandler(const CompletionHandler&) = delete;
+  CompletionHandler& operator=(const CompletionHandler&) = delete;
+
+  boost::asio::awaitable<ExchangeOutcome> Run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  boost::asio::awaitable<ApiResult<CompletionJob>> Prepare();
+  std::shared_ptr<EventQueue> MakeQueue();
+  std::optional<ApiError> Submit();
+  void AbortAll();
+  bool client_gone() const { return client_gone_ || queue_->overflowed(); }
+  // Waits for events and turns them into pieces of choices; none when the client has gone.
+  boost::asio::awaitable<std::vector<CompletionChoice>> NextPieces();
+  void Measure(const EngineEvent& event);
+  std::string FormatPieces(std::vector<CompletionChoice> pieces) const;
+  boost::asio::awaitable<bool> WriteStream(std::string events, bool is_last);
+  boost::asio::awaitable<ExchangeOutcome> AnswerStream();
+  boost::asio::awaitable<ExchangeOutcome> AnswerWhole();
+  boost::asio::awaitable<ExchangeOutcome> AnswerError(ApiError error);
+  ExchangeOutcome Outcome(int status, bool keep_alive) const;
+
+  Connection& connection_;
+  const HttpRequest& request_;
+  ServerContext& context_;
+  const Clock::time_point received_ = Clock::now();
+  const std::shared_ptr<Wakeup> wakeup_;  // shared with what the engine thread posts
+  const std::shared_ptr<EventQueue> queue_;
+  bool client_gone_ = false;
+  bool stream_begun_ = false;
+  CompletionJob job_;
+  std::optional<CompletionAssembler> assembler_;
+  std::vector<RequestId> engine_ids_;                                // accepted by the engine
+  std::vector<std::optional<Clock::time_point>> first_token_times_;  // a choice
+  CompletionResponse response_;  // what every chunk, or the whole answer, has in common
+};
+
+}  // namespace weft

@@ -1,0 +1,101 @@
+// One client's socket: reading, writing and waiting with timeouts, and noticing that the client has
+// gone while its answer is being computed.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include "server/byte_budget.h"
+#include "server/server_options.h"
+
+namespace weft {
+
+using RequestParser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+
+enum class ReadStatus {
+  kOk,
+  kClosed,          // nothing to answer: the client has gone
+  kTimedOut,        // in the middle of a message
+  kTruncated,       // end of file in the middle of a message
+  kMalformed,       // not HTTP; see Connection::read_error
+  kHeaderTooLarge,  // more than max_header_bytes
+  kBodyTooLarge,    // more than max_body_bytes
+  kBudgetSpent,     // all requests together hold too many body bytes
+};
+
+// Used on the socket's strand only. Shared, because handlers of its timers may outlive the session.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(boost::asio::ip::tcp::socket socket, const ServerOptions& options);
+
+  const std::string& remote() const { return remote_; }  // "127.0.0.1:4711"
+  boost::asio::any_io_executor executor() { return socket_.get_executor(); }
+
+  // Waits for the first byte of the next request; false: there will be none.
+  boost::asio::awaitable<bool> WaitForRequest();
+  boost::asio::awaitable<ReadStatus> ReadHead(RequestParser& parser);
+  // `held` grows with the body.
+  boost::asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, ByteBudget::Hold& held);
+  const std::string& read_error() const { return read_error_; }
+
+  // Writes all of it; false: the client has gone, or has not read for write_timeout.
+  boost::asio::awaitable<bool> Write(std::string_view data);
+  // The first write of a response; `head` begins with kHeadPrefix.
+  boost::asio::awaitable<bool> WriteHead(std::string head);
+
+  // Calls `on_gone`, at most once, as soon as the client is known to have gone: a reset, or both
+  // directions closed. End of file alone may be a client that still reads. Until WriteHead, the
+  // only way to tell is to send something, and what every response begins with is always right: the
+  // bytes of kHeadPrefix go out one by one, at growing intervals.
+  void Watch(std::function<void()> on_gone);
+  void Unwatch();
+
+  // Ends whatever is going on; later calls fail.
+  void Abort();
+  // Says that no more will come, and reads away for a moment what the client still sends: closing
+  // with unread bytes would destroy the answer on its way.
+  boost::asio::awaitable<void> CloseGently();
+
+ private:
+  enum class OnTimeout { kStopReading, kClose };
+  void ArmTimeout(std::chrono::milliseconds duration, OnTimeout action);
+  void DisarmTimeout();
+  ReadStatus StatusOf(const boost::system::error_code& error, bool begun);
+  void WaitForChange(boost::asio::ip::tcp::socket::wait_type type, uint64_t generation);
+  void LookAgainIn(std::chrono::milliseconds delay, uint64_t generation);
+  void LookAtPeer();
+  void SendProbe();
+  void ReportGone();
+
+  boost::asio::ip::tcp::socket socket_;
+  const ServerOptions& options_;
+  std::string remote_;
+  boost::beast::flat_buffer buffer_;  // read but not parsed yet: pipelined requests
+  std::string read_error_;
+
+  boost::asio::steady_timer timeout_timer_;
+  uint64_t timeout_generation_ = 0;  // an expiry that was queued before a new one was armed is void
+  bool timed_out_ = false;
+
+  boost::asio::steady_timer watch_timer_;
+  uint64_t watch_generation_ = 0;
+  std::function<void()> on_gone_;  // empty: not watching
+  std::chrono::milliseconds probe_interval_{0};
+  size_t probe_bytes_sent_ = 0;  // of kHeadPrefix, for the response to come
+  bool head_written_ = false;    // of the response under way
+};
+
+}  // namespace weft

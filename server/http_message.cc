@@ -1,0 +1,120 @@
+#include "server/http_message.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <ctime>
+
+#include <fmt/core.h>
+
+namespace weft {
+namespace {
+
+std::string_view ReasonPhrase(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 413:
+      return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Unknown";
+  }
+}
+
+// "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, section 5.6.7)
+std::string HttpDate() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  std::array<char, 40> text{};
+  const size_t length =
+      std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+  return {text.data(), length};
+}
+
+}  // namespace
+
+HttpResponse ErrorResponse(const ApiError& error) {
+  HttpResponse response;
+  response.status = error.status;
+  response.body = ToJson(error);
+  if (error.status == 429 || error.status == 503) response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+std::string FormatHead(const HttpResponse& response, const HttpRequest& request, bool keep_alive,
+                       std::optional<size_t> content_length) {
+  std::string head = fmt::format("{}{} {}\r\nServer: weft\r\nDate: {}\r\n", kHeadPrefix,
+                                 response.status, ReasonPhrase(response.status), HttpDate());
+  if (!response.content_type.empty()) {
+    head += fmt::format("Content-Type: {}\r\n", response.content_type);
+  }
+  if (!request.id.empty()) head += fmt::format("X-Request-Id: {}\r\n", request.id);
+  for (const auto& [name, value] : response.headers) head += fmt::format("{}: {}\r\n", name, value);
+  if (content_length) {
+    head += fmt::format("Content-Length: {}\r\n", *content_length);
+  } else if (request.is_http_1_1) {
+    head += "Transfer-Encoding: chunked\r\n";
+  }
+  if (!keep_alive) {
+    head += "Connection: close\r\n";
+  } else if (!request.is_http_1_1) {
+    head += "Connection: keep-alive\r\n";
+  }
+  head += "\r\n";
+  return head;
+}
+
+std::string FormatChunk(std::string_view data) {
+  return fmt::format("{:x}\r\n{}\r\n", data.size(), data);
+}
+
+std::string PercentDecode(std::string_view text) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    unsigned byte = 0;
+    if (text[i] == '%' && text.size() - i > 2) {
+      const char* const digits = text.data() + i + 1;
+      const auto [end, error] = std::from_chars(digits, digits + 2, byte, 16);
+      if (error == std::errc() && end == digits + 2) {
+        decoded += static_cast<char>(byte);
+        i += 2;
+        continue;
+      }
+    }
+    decoded += text[i];
+  }
+  return decoded;
+}
+
+bool IsSaneRequestId(std::string_view id) {
+  constexpr size_t kMaxLength = 128;
+  const auto is_sane = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == ':' || c == '-';
+  };
+  return !id.empty() && id.size() <= kMaxLength && std::ranges::all_of(id, is_sane);
+}
+
+}  // namespace weft

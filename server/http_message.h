@@ -1,0 +1,53 @@
+// HTTP requests and responses as plain structs, so that routes and handlers know no sockets.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "proto/api_error.h"
+
+namespace weft {
+
+struct HttpRequest {
+  std::string method;  // "GET"; as the client spelt it
+  std::string target;  // path and query, as sent
+  std::string path;    // without the query, percent-decoded
+  bool is_http_1_1 = true;
+  bool keep_alive = true;
+  std::string content_type;
+  std::string content_encoding;
+  std::string expect;
+  std::string id;  // the client's x-request-id if it is a sane one, otherwise made here
+  std::string body;
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::vector<std::pair<std::string, std::string>> headers;  // beyond those every response has
+  std::string body;
+};
+
+// With Retry-After where the status asks the client to come back.
+HttpResponse ErrorResponse(const ApiError& error);
+
+// The head of a response, up to and including the empty line. Every one begins with kHeadPrefix.
+// Without `content_length` the body is chunked (HTTP/1.1) or ends with the connection.
+inline constexpr std::string_view kHeadPrefix = "HTTP/1.1 ";
+std::string FormatHead(const HttpResponse& response, const HttpRequest& request, bool keep_alive,
+                       std::optional<size_t> content_length);
+
+// One chunk of a chunked body; `data` is not empty.
+std::string FormatChunk(std::string_view data);
+inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
+
+// "%2F" -> "/"; a sequence that is not two hexadecimal digits stays as it is.
+std::string PercentDecode(std::string_view text);
+
+// 1 to 128 characters of A-Z a-z 0-9 . _ : -
+bool IsSaneRequestId(std::string_view id);
+
+}  // namespace weft

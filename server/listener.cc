@@ -1,0 +1,75 @@
+#include "server/listener.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "base/log.h"
+#include "server/connection.h"
+#include "server/session.h"
+
+namespace weft {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+
+}  // namespace
+
+Result<tcp::acceptor> OpenListener(asio::io_context& io, const ServerOptions& options) {
+  error_code error;
+  tcp::resolver resolver(io);
+  const auto endpoints =
+      resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive, error);
+  const auto fail = [&](std::string_view what) {
+    return Fail(ErrorCode::kUnavailable, "cannot {} {}:{}: {}", what, options.host, options.port,
+                error.message());
+  };
+  if (error || endpoints.empty()) return fail("resolve");
+  const tcp::endpoint endpoint = *endpoints.begin();
+  tcp::acceptor acceptor(io);
+  acceptor.open(endpoint.protocol(), error);
+  if (error) return fail("open a socket for");
+  acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  acceptor.bind(endpoint, error);
+  if (error) return fail("listen on");
+  acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) return fail("listen on");
+  return acceptor;
+}
+
+asio::awaitable<void> AcceptConnections(asio::io_context& io, tcp::acceptor& acceptor,
+                                        ServerContext& context) {
+  constexpr std::chrono::milliseconds kPause{50};
+  while (acceptor.is_open()) {
+    auto [error, socket] = co_await acceptor.async_accept(asio::make_strand(io), kAwait);
+    if (error == asio::error::operation_aborted) break;
+    if (error) {
+      // Out of file descriptors, most likely: wait until some connection ends.
+      Log(LogLevel::kWarning, "cannot accept a connection: {}", error.message());
+      asio::steady_timer pause(acceptor.get_executor(), kPause);
+      co_await pause.async_wait(kAwait);
+      continue;
+    }
+    const auto executor = socket.get_executor();
+    auto connection = std::make_shared<Connection>(std::move(socket), context.options);
+    if (context.connections < context.options.max_connections) {
+      asio::co_spawn(executor, RunSession(std::move(connection), context), asio::detached);
+    } else {
+      context.metrics->CountRefusedConnection();
+      asio::co_spawn(executor, RefuseConnection(std::move(connection)), asio::detached);
+    }
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,68 @@
+#include "server/plain_handlers.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.h"
+#include "proto/models_response.h"
+#include "server/completion_job.h"
+#include "server/server_context.h"
+
+namespace weft {
+namespace {
+
+ModelCard CardOf(const ServedModel& model) {
+  return {model.id, model.created, model.engine->options().max_context};
+}
+
+HttpResponse Json(std::string body) {
+  HttpResponse response;
+  response.body = std::move(body);
+  return response;
+}
+
+HttpResponse Ready(const ServerContext& context) {
+  if (!context.draining) return Json("{\"status\":\"ready\"}");
+  HttpResponse response = Json("{\"status\":\"shutting down\"}");
+  response.status = 503;
+  return response;
+}
+
+HttpResponse Models(const ServerContext& context) {
+  std::vector<ModelCard> cards;
+  for (const ServedModel& model : context.models) cards.push_back(CardOf(model));
+  return Json(ToJson(cards));
+}
+
+HttpResponse Model(const ServerContext& context, const std::string& id) {
+  const auto found = std::ranges::find(context.models, id, &ServedModel::id);
+  if (found == context.models.end()) return ErrorResponse(ModelNotFound(id, context.models));
+  return Json(ToJson(CardOf(*found)));
+}
+
+}  // namespace
+
+HttpResponse HandlePlainRoute(const RouteMatch& match, ServerContext& context) {
+  switch (match.route->id) {
+    case RouteId::kReady:
+      return Ready(context);
+    case RouteId::kMetrics: {
+      HttpResponse response;
+      response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+      response.body = context.metrics->Render(context.models);
+      return response;
+    }
+    case RouteId::kModels:
+      return Models(context);
+    case RouteId::kModel:
+      return Model(context, match.argument);
+    case RouteId::kHealth:
+    case RouteId::kCompletions:  // the session's own; never comes here
+      break;
+  }
+  return Json("{\"status\":\"ok\"}");
+}
+
+}  // namespace weft

@@ -1,0 +1,13 @@
+// The routes that answer at once: health, readiness, metrics, models.
+#pragma once
+
+#include "server/http_message.h"
+#include "server/router.h"
+
+namespace weft {
+
+struct ServerContext;
+
+HttpResponse HandlePlainRoute(const RouteMatch& match, ServerContext& context);
+
+}  // namespace weft

@@ -1,0 +1,26 @@
+// Which handler answers a method and path.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+enum class RouteId { kHealth, kReady, kMetrics, kModels, kModel, kCompletions };
+
+struct Route {
+  RouteId id;
+  std::string_view method;   // GET routes answer HEAD too
+  std::string_view pattern;  // "/v1/models/{id}"; also the label in metrics
+};
+
+struct RouteMatch {
+  const Route* route = nullptr;  // null: no such path, or not with this method
+  std::string argument;          // what {id} stands for
+  std::string_view label;        // the pattern, or "other"
+  std::string allow;             // path known, method not: value of the Allow header
+};
+
+RouteMatch FindRoute(std::string_view method, std::string_view path);
+
+}  // namespace weft

@@ -1,0 +1,21 @@
+// What the server needs to know of a model that it serves.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "model/tokenizer/tokenizer.h"
+
+namespace weft {
+
+class Engine;
+
+struct ServedModel {
+  std::string id;       // what requests call it
+  int64_t created = 0;  // seconds since 1970
+  std::shared_ptr<const Tokenizer> tokenizer;
+  Engine* engine = nullptr;  // outlives the server
+};
+
+}  // namespace weft

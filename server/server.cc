@@ -1,0 +1,88 @@
+#include "server/server.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+
+#include "engine/engine.h"
+#include "server/listener.h"
+#include "server/server_context.h"
+
+namespace weft {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+
+// The io_context is the last member that sessions refer to and the first to go: destroying it
+// destroys the coroutines that are left.
+class Server::Implementation {
+ public:
+  Implementation(ServerOptions options, std::vector<ServedModel> models,
+                 std::shared_ptr<Metrics> metrics)
+      : context_(std::move(options), std::move(models), std::move(metrics)),
+        io_(context_.options.io_threads),
+        acceptor_(asio::make_strand(io_)) {}
+
+  Result<void> Start() {
+    auto acceptor = OpenListener(io_, context_.options);
+    if (!acceptor) return tl::unexpected(std::move(acceptor).error());
+    acceptor_ = *std::move(acceptor);
+    port_ = acceptor_.local_endpoint().port();
+    asio::co_spawn(acceptor_.get_executor(), AcceptConnections(io_, acceptor_, context_),
+                   asio::detached);
+    for (int i = 0; i < context_.options.io_threads; ++i) {
+      threads_.emplace_back([this] { io_.run(); });
+    }
+    return {};
+  }
+
+  void Stop(Clock::time_point deadline) {
+    constexpr std::chrono::seconds kWriteGrace{2};
+    constexpr std::chrono::milliseconds kPollInterval{5};
+    context_.draining = true;
+    for (const ServedModel& model : context_.models) model.engine->Shutdown(deadline);
+    const Clock::time_point last = std::max(deadline, Clock::now() + kWriteGrace);
+    while (context_.active_requests > 0 && Clock::now() < last) {
+      std::this_thread::sleep_for(kPollInterval);
+    }
+    io_.stop();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+    context_.preparation.join();
+  }
+
+  uint16_t port() const { return port_; }
+
+ private:
+  ServerContext context_;
+  asio::io_context io_;
+  asio::ip::tcp::acceptor acceptor_;
+  uint16_t port_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+Server::Server(std::unique_ptr<Implementation> implementation)
+    : implementation_(std::move(implementation)) {}
+
+Server::~Server() { Stop(Clock::now()); }
+
+Result<std::unique_ptr<Server>> Server::Start(ServerOptions options,
+                                              std::vector<ServedModel> models,
+                                              std::shared_ptr<Metrics> metrics) {
+  auto implementation =
+      std::make_unique<Implementation>(std::move(options), std::move(models), std::move(metrics));
+  WEFT_RETURN_IF_ERROR(implementation->Start());
+  return std::unique_ptr<Server>(new Server(std::move(implementation)));
+}
+
+uint16_t Server::port() const { return implementation_->port(); }
+
+void Server::Stop(Clock::time_point deadline) { implementation_->Stop(deadline); }
+
+}  // namespace weft

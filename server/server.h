@@ -1,0 +1,39 @@
+// The HTTP server: listens, serves, and ends in good order.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "server/metrics.h"
+#include "server/served_model.h"
+#include "server/server_options.h"
+
+namespace weft {
+
+class Server {
+ public:
+  // Opens the port and starts the io threads: from now on requests are answered. `models` is not
+  // empty; its engines outlive the server. Errors name the address.
+  static Result<std::unique_ptr<Server>> Start(ServerOptions options,
+                                               std::vector<ServedModel> models,
+                                               std::shared_ptr<Metrics> metrics);
+  // As Stop with a deadline of now.
+  ~Server();
+
+  uint16_t port() const;
+
+  // New work is refused (503; /ready says so too), what runs goes on until `deadline`, then is
+  // aborted. Shuts the models' engines down. Returns when every answer is out, or could not be
+  // written within a short grace, and the port is closed.
+  void Stop(std::chrono::steady_clock::time_point deadline);
+
+ private:
+  class Implementation;
+  explicit Server(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace weft

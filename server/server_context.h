@@ -1,0 +1,44 @@
+// What all sessions share. Outlives them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/thread_pool.hpp>
+
+#include "server/byte_budget.h"
+#include "server/metrics.h"
+#include "server/served_model.h"
+#include "server/server_options.h"
+
+namespace weft {
+
+struct ServerContext {
+  ServerContext(ServerOptions options_, std::vector<ServedModel> models_,
+                std::shared_ptr<Metrics> metrics_);
+
+  // "4f0c...": unique in this process and, with high probability, among all.
+  std::string NextRequestId();
+  // For requests that bring none.
+  uint64_t NextSeed();
+
+  const ServerOptions options;
+  const std::vector<ServedModel> models;  // not empty
+  const std::shared_ptr<Metrics> metrics;
+  ByteBudget body_budget;
+  boost::asio::thread_pool preparation;
+  std::atomic<int32_t> preparations{0};     // on or waiting for its threads
+  std::atomic<bool> draining{false};        // no new work; running work goes on
+  std::atomic<int32_t> active_requests{0};  // between head read and answer written
+  std::atomic<int32_t> connections{0};
+
+ private:
+  const uint64_t random_base_;
+  std::atomic<uint64_t> id_count_{0};
+  std::atomic<uint64_t> seed_count_{0};
+};
+
+}  // namespace weft

@@ -1,0 +1,33 @@
+// The server's limits. Each has an answer of its own when it is exceeded; docs/API.md lists them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace weft {
+
+struct ServerOptions {
+  std::string host = "127.0.0.1";  // an address, or a name that resolves to one
+  uint16_t port = 8080;            // 0: any free one
+  int io_threads = 2;
+  int preparation_threads = 1;       // parse and tokenise bodies above inline_body_bytes
+  int32_t max_preparations = 64;     // waiting for those threads; one more: 503
+  size_t inline_body_bytes = 65536;  // bodies up to this are prepared on an io thread
+
+  int32_t max_connections = 16384;                // one more: 503
+  uint32_t max_header_bytes = 16384;              // more: 431
+  uint64_t max_body_bytes = 8 << 20;              // more: 413
+  uint64_t max_buffered_body_bytes = 256u << 20;  // of all requests being read; more: 503
+  // More of a stream that its client has not read yet: the stream is cut.
+  size_t max_stream_backlog_bytes = 1 << 20;
+  int send_buffer_bytes = 256 << 10;  // the kernel's, a connection
+
+  std::chrono::milliseconds idle_timeout{75'000};    // between requests; then closed
+  std::chrono::milliseconds header_timeout{10'000};  // first to last byte of a head; then 408
+  std::chrono::milliseconds body_timeout{30'000};    // for the whole body; then 408
+  std::chrono::milliseconds write_timeout{30'000};   // without a byte accepted; then closed
+};
+
+}  // namespace weft

@@ -1,0 +1,273 @@
+#include "server/session.h"
+
+#include <algorithm>
+#include <cctype>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/field.hpp>
+#include <boost/beast/http/rfc7230.hpp>
+#include <fmt/core.h>
+
+#include "base/log.h"
+#include "server/plain_handlers.h"
+
+namespace weft {
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+ApiError HttpError(int status, std::string code, std::string message) {
+  ApiError error;
+  error.status = status;
+  if (status >= 500) error.type = "server_error";
+  error.code = std::move(code);
+  error.message = std::move(message);
+  return error;
+}
+
+std::string Field(const http::fields& fields, http::field name) {
+  const auto value = fields[name];
+  return {value.data(), value.size()};
+}
+
+HttpRequest ToHttpRequest(const RequestParser& parser, ServerContext& context) {
+  const auto& message = parser.get();
+  HttpRequest request;
+  request.method.assign(message.method_string().data(), message.method_string().size());
+  request.target.assign(message.target().data(), message.target().size());
+  request.path =
+      PercentDecode(std::string_view(request.target).substr(0, request.target.find('?')));
+  request.is_http_1_1 = message.version() >= 11;
+  request.keep_alive = parser.keep_alive();
+  request.content_type = Field(message, http::field::content_type);
+  request.content_encoding = Field(message, http::field::content_encoding);
+  request.expect = Field(message, http::field::expect);
+  const auto id = message["X-Request-Id"];
+  request.id.assign(id.data(), id.size());
+  if (!IsSaneRequestId(request.id)) request.id = context.NextRequestId();
+  return request;
+}
+
+ApiError ReadErrorOf(ReadStatus status, const Connection& connection,
+                     const ServerOptions& options) {
+  switch (status) {
+    case ReadStatus::kTimedOut:
+      return HttpError(408, "request_timeout", "the request did not arrive in time; send it again");
+    case ReadStatus::kTruncated:
+      return HttpError(400, "incomplete_request", "the connection ended before the request did");
+    case ReadStatus::kHeaderTooLarge:
+      return HttpError(431, "header_too_large",
+                       fmt::format("the request's head is larger than {} bytes; send fewer or "
+                                   "shorter header fields",
+                                   options.max_header_bytes));
+    case ReadStatus::kBodyTooLarge:
+      return HttpError(413, "body_too_large",
+                       fmt::format("the request's body is larger than {} bytes; send a shorter one",
+                                   options.max_body_bytes));
+    case ReadStatus::kBudgetSpent:
+      return HttpError(503, "overloaded",
+                       "the server is reading too many long requests; try again in a second");
+    default:
+      return HttpError(400, "malformed_request",
+                       fmt::format("not an HTTP request: {}", connection.read_error()));
+  }
+}
+
+bool IsJson(std::string_view content_type) {
+  const std::string_view type = content_type.substr(0, content_type.find_first_of("; \t"));
+  return boost::beast::iequals({type.data(), type.size()}, "application/json");
+}
+
+// What is wrong with a request whose head alone is known.
+std::optional<HttpResponse> RefuseHead(const HttpRequest& request, const RouteMatch& match) {
+  if (match.route == nullptr && match.allow.empty()) {
+    return ErrorResponse(HttpError(404, "unknown_route",
+                                   fmt::format("there is no {} here; docs/API.md lists the routes",
+                                               request.path.substr(0, 200))));
+  }
+  if (match.route == nullptr) {
+    HttpResponse response = ErrorResponse(HttpError(
+        405, "method_not_allowed",
+        fmt::format("{} answers {} only, not {}", match.label, match.allow, request.method)));
+    response.headers.emplace_back("Allow", match.allow);
+    return response;
+  }
+  if (!request.expect.empty() && !boost::beast::iequals(request.expect, "100-continue")) {
+    return ErrorResponse(HttpError(417, "unknown_expectation",
+                                   "the only expectation this server knows is 100-continue"));
+  }
+  if (match.route->method != "POST") return std::nullopt;
+  if (!request.content_type.empty() && !IsJson(request.content_type)) {
+    return ErrorResponse(HttpError(415, "unsupported_media_type",
+                                   "send the body with Content-Type: application/json"));
+  }
+  if (!request.content_encoding.empty() &&
+      !boost::beast::iequals(request.content_encoding, "identity")) {
+    return ErrorResponse(HttpError(415, "unsupported_content_encoding",
+                                   "send the body as it is, without Content-Encoding"));
+  }
+  return std::nullopt;
+}
+
+class Session {
+ public:
+  Session(std::shared_ptr<Connection> connection, ServerContext& context)
+      : connection_(std::move(connection)), context_(context) {}
+
+  asio::awaitable<void> Run();
+
+ private:
+  asio::awaitable<bool> ServeOne();
+  asio::awaitable<ExchangeOutcome> Exchange(RequestParser& parser, HttpRequest& request,
+                                            const RouteMatch& match);
+  asio::awaitable<ExchangeOutcome> Dispatch(const HttpRequest& request, const RouteMatch& match);
+  asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, const HttpRequest& request,
+                                       ByteBudget::Hold& held);
+  void Record(const HttpRequest& request, std::string_view route, const ExchangeOutcome& outcome,
+              Clock::time_point started);
+
+  const std::shared_ptr<Connection> connection_;
+  ServerContext& context_;
+};
+
+// Counts an exchange that a shutdown waits for.
+class ActiveRequest {
+ public:
+  explicit ActiveRequest(std::atomic<int32_t>& count) : count_(count) { ++count_; }
+  ~ActiveRequest() { --count_; }
+  ActiveRequest(const ActiveRequest&) = delete;
+  ActiveRequest& operator=(const ActiveRequest&) = delete;
+
+ private:
+  std::atomic<int32_t>& count_;
+};
+
+asio::awaitable<void> Session::Run() {
+  bool keep_alive = true;
+  while (keep_alive) {
+    keep_alive = co_await connection_->WaitForRequest();
+    if (!keep_alive) break;
+    keep_alive = co_await ServeOne();
+  }
+  co_await connection_->CloseGently();
+}
+
+// True: another request may follow.
+asio::awaitable<bool> Session::ServeOne() {
+  const Clock::time_point started = Clock::now();
+  RequestParser parser;
+  parser.header_limit(context_.options.max_header_bytes);
+  parser.body_limit(context_.options.max_body_bytes);
+  const ReadStatus status = co_await connection_->ReadHead(parser);
+  if (status == ReadStatus::kClosed) co_return false;
+  const ActiveRequest active(context_.active_requests);
+  HttpRequest request = ToHttpRequest(parser, context_);
+  const RouteMatch match = FindRoute(request.method, request.path);
+  ExchangeOutcome outcome;
+  if (status == ReadStatus::kOk) {
+    outcome = co_await Exchange(parser, request, match);
+  } else {
+    const HttpResponse refusal = ErrorResponse(ReadErrorOf(status, *connection_, context_.options));
+    outcome = co_await SendResponse(*connection_, request, refusal, false);
+  }
+  Record(request, match.label, outcome, started);
+  co_return outcome.keep_alive;
+}
+
+asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRequest& request,
+                                                   const RouteMatch& match) {
+  constexpr uint64_t kMaxSkippedBodyBytes = 65536;
+  const std::optional<HttpResponse> refusal = RefuseHead(request, match);
+  const bool has_body = !parser.is_done();
+  const bool is_short =
+      parser.content_length().value_or(kMaxSkippedBodyBytes + 1) <= kMaxSkippedBodyBytes;
+  if (refusal && has_body && (!is_short || !request.expect.empty())) {
+    // The body would have to be read away before the next request: not worth it.
+    co_return co_await SendResponse(*connection_, request, *refusal, false);
+  }
+  ByteBudget::Hold held(context_.body_budget);
+  if (has_body) {
+    const ReadStatus status = co_await ReadBody(parser, request, held);
+    if (status == ReadStatus::kClosed) {
+      ExchangeOutcome gone;
+      gone.status = kClientGone;
+      co_return gone;
+    }
+    if (status != ReadStatus::kOk) {
+      const ApiError error = ReadErrorOf(status, *connection_, context_.options);
+      co_return co_await SendResponse(*connection_, request, ErrorResponse(error), false);
+    }
+    request.body = std::move(parser.get().body());
+  }
+  if (refusal) {
+    co_return co_await SendResponse(*connection_, request, *refusal,
+                                    request.keep_alive && !context_.draining);
+  }
+  co_return co_await Dispatch(request, match);
+}
+
+asio::awaitable<ReadStatus> Session::ReadBody(RequestParser& parser, const HttpRequest& request,
+                                              ByteBudget::Hold& held) {
+  if (!request.expect.empty() && request.is_http_1_1) {
+    const bool written = co_await connection_->Write(kContinue);
+    if (!written) co_return ReadStatus::kClosed;
+  }
+  co_return co_await connection_->ReadBody(parser, held);
+}
+
+asio::awaitable<ExchangeOutcome> Session::Dispatch(const HttpRequest& request,
+                                                   const RouteMatch& match) {
+  if (match.route->id == RouteId::kCompletions) {
+    CompletionHandler handler(*connection_, request, context_);
+    co_return co_await handler.Run();
+  }
+  const HttpResponse response = HandlePlainRoute(match, context_);
+  co_return co_await SendResponse(*connection_, request, response,
+                                  request.keep_alive && !context_.draining);
+}
+
+void Session::Record(const HttpRequest& request, std::string_view route,
+                     const ExchangeOutcome& outcome, Clock::time_point started) {
+  const double duration_s = std::chrono::duration<double>(Clock::now() - started).count();
+  context_.metrics->CountHttpRequest(route, outcome.status, duration_s);
+  // A probe every second would drown the rest.
+  const bool is_probe = route == "/health" || route == "/ready" || route == "/metrics";
+  std::string target = request.target.substr(0, 200);
+  std::ranges::replace_if(
+      target, [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; }, '?');
+  Log(is_probe && outcome.status < 400 ? LogLevel::kDebug : LogLevel::kInfo,
+      "{} {} {} {} {} {:.1f} ms prompt={} completion={}", request.id, connection_->remote(),
+      request.method.empty() ? "-" : request.method.substr(0, 20), target.empty() ? "-" : target,
+      outcome.status, duration_s * 1e3, outcome.prompt_tokens, outcome.completion_tokens);
+}
+
+}  // namespace
+
+asio::awaitable<void> RunSession(std::shared_ptr<Connection> connection, ServerContext& context) {
+  const ActiveRequest counted(context.connections);
+  context.metrics->ChangeConnections(1);
+  try {
+    Session session(connection, context);
+    co_await session.Run();
+  } catch (const std::exception& exception) {
+    Log(LogLevel::kError, "connection {}: {}", connection->remote(), exception.what());
+  }
+  context.metrics->ChangeConnections(-1);
+}
+
+asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection) {
+  const HttpResponse response = ErrorResponse(HttpError(
+      503, "too_many_connections", "the server has all the connections it can; try again later"));
+  co_await SendResponse(*connection, HttpRequest{}, response, false);
+  co_await connection->CloseGently();
+}
+
+}  // namespace weft

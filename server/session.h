@@ -1,0 +1,25 @@
+// One connection: its requests, one after the other.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include <boost/asio/awaitable.hpp>
+
+#include "server/completion_handler.h"
+#include "server/connection.h"
+#include "server/http_message.h"
+#include "server/router.h"
+#include "server/server_context.h"
+
+namespace weft {
+
+// Serves until the client or a limit ends the connection. Runs on the connection's strand; the
+// context outlives it.
+boost::asio::awaitable<void> RunSession(std::shared_ptr<Connection> connection,
+                                        ServerContext& context);
+
+// Beyond the limit of connections: 503, then close.
+boost::asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection);
+
+}  // namespace weft

@@ -1,0 +1,105 @@
+#include "tests/server/test_model.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "tests/engine/fake_model_runner.h"
+
+namespace weft {
+
+ByteTokenizer::ByteTokenizer() {
+  for (int byte = 0; byte < 256; ++byte) bytes_ += static_cast<char>(byte);
+}
+
+std::vector<TokenId> ByteTokenizer::Encode(std::string_view text,
+                                           const EncodeOptions& options) const {
+  std::vector<TokenId> ids;
+  if (options.add_special_tokens) ids.push_back(kBos);
+  for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
+  return ids;
+}
+
+std::string_view ByteTokenizer::TokenBytes(TokenId id) const {
+  if (id < 0 || id >= kBos) return {};
+  return std::string_view(bytes_).substr(static_cast<size_t>(id), 1);
+}
+
+std::string ByteTokenizer::Decode(const std::vector<TokenId>& ids, bool keep_special_tokens) const {
+  std::string text;
+  for (const TokenId id : ids) text += keep_special_tokens ? TokenText(id) : TokenBytes(id);
+  return text;
+}
+
+std::string_view ByteTokenizer::TokenText(TokenId id) const {
+  if (id == kBos) return "<s>";
+  if (id == kEos) return "</s>";
+  return TokenBytes(id);
+}
+
+std::optional<TokenId> ByteTokenizer::TokenOf(std::string_view vocabulary_text) const {
+  for (TokenId id = 0; id < kVocabSize; ++id) {
+    if (TokenText(id) == vocabulary_text) return id;
+  }
+  return std::nullopt;
+}
+
+TestModel::TestModel(const TestModelOptions& options) {
+  FakeModelRunner::Options runner_options;
+  runner_options.vocab_size = ByteTokenizer::kVocabSize;
+  runner_options.block_count = options.block_count;
+  auto runner = std::make_unique<FakeModelRunner>(runner_options);
+  runner->fill_logits = [script = options.script](uint64_t history_hash, TokenId, int32_t position,
+                                                  float* logits) {
+    std::fill_n(logits, ByteTokenizer::kVocabSize, -100.0F);
+    if (!script.empty()) {
+      const auto byte =
+          static_cast<unsigned char>(script[static_cast<size_t>(position) % script.size()]);
+      logits[byte] = 0;
+      return;
+    }
+    for (int letter = 'a'; letter <= 'z'; ++letter) {
+      logits[letter] =
+          static_cast<float>(Mix(history_hash + static_cast<uint64_t>(letter)) % 4096) / 512.0F;
+    }
+  };
+  runner->before_run = [this](const ForwardBatch&) -> Result<void> {
+    ++steps_;
+    std::this_thread::sleep_for(step_time_.load());
+    held_.wait(true);
+    if (fail_next_step_.exchange(false)) return Fail(ErrorCode::kInternal, "the step went wrong");
+    return {};
+  };
+  EngineOptions engine_options;
+  engine_options.max_context = options.max_context;
+  engine_options.max_sequences = options.max_sequences;
+  engine_options.max_waiting = options.max_waiting;
+  engine_options.end_tokens = tokenizer_->end_tokens();
+  engine_options.token_bytes = [tokenizer = tokenizer_](TokenId id) {
+    return tokenizer->TokenBytes(id);
+  };
+  engine_options.on_step = [metrics = metrics_](const StepReport& report) {
+    metrics->CountStep(report);
+  };
+  engine_ = std::make_unique<Engine>(std::move(engine_options), std::move(runner));
+}
+
+TestModel::~TestModel() { ReleaseSteps(); }
+
+ServedModel TestModel::Served() const {
+  ServedModel model;
+  model.id = "test-model";
+  model.created = 1700000000;
+  model.tokenizer = tokenizer_;
+  model.engine = engine_.get();
+  return model;
+}
+
+void TestModel::HoldSteps() { held_ = true; }
+
+void TestModel::ReleaseSteps() {
+  held_ = false;
+  held_.notify_all();
+}
+
+}  // namespace weft
