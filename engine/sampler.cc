@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/exact_math.h"
 #include "engine/sampling_math.h"
+#include "model/kernels/kernels.h"
 
 namespace weft {
 namespace {
@@ -51,22 +52,6 @@ double SumInLanes(size_t count, const Term& term) {
   double sum = 0;
   for (const double lane : lanes) sum += lane;
   return sum;
-}
-
-// The `count` largest, in falling order; equal ones: the lower index first.
-std::vector<TokenId> Likeliest(std::span<const float> logits, size_t count) {
-  std::vector<TokenId> best;  // ranked
-  best.reserve(count + 1);
-  const auto logit = [&](TokenId token) { return logits[static_cast<size_t>(token)]; };
-  for (size_t i = 0; i < logits.size() && count > 0; ++i) {
-    if (best.size() == count && !(logits[i] > logit(best.back()))) continue;
-    const auto place =
-        std::upper_bound(best.begin(), best.end(), logits[i],
-                         [&](float value, TokenId other) { return value > logit(other); });
-    best.insert(place, static_cast<TokenId>(i));
-    if (best.size() > count) best.pop_back();
-  }
-  return best;
 }
 
 }  // namespace
@@ -229,7 +214,9 @@ Result<TokenLogprob> Sampler::Logprob(std::span<const float> logits, TokenId tok
   };
   TokenLogprob result{.token = token, .logprob = logprob(token), .top = {}};
   const size_t count = std::min(static_cast<size_t>(top_count), logits.size());
-  for (const TokenId id : Likeliest(logits, count)) result.top.emplace_back(id, logprob(id));
+  candidates_.resize(count);
+  TopK(logits.data(), std::ssize(logits), static_cast<int64_t>(count), candidates_.data());
+  for (const TokenId id : candidates_) result.top.emplace_back(id, logprob(id));
   return result;
 }
 

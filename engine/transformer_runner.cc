@@ -1,0 +1,33 @@
+#include "engine/transformer_runner.h"
+
+#include <utility>
+
+namespace weft {
+namespace {
+
+WorkspaceOptions WorkspaceFor(const TransformerRunnerOptions& options) {
+  return {.max_rows = options.max_batch_tokens,
+          .block_size = options.block_size,
+          .thread_count = options.thread_count};
+}
+
+}  // namespace
+
+TransformerRunner::TransformerRunner(Transformer transformer,
+                                     const TransformerRunnerOptions& options)
+    : transformer_(std::move(transformer)),
+      cache_(transformer_.config(), transformer_.kernels(), options.block_count,
+             options.block_size),
+      workspace_(transformer_.config(), transformer_.kernels(), WorkspaceFor(options)) {}
+
+int64_t TransformerRunner::WorkspaceBytes(const ModelConfig& config, const KernelTable& kernels,
+                                          const TransformerRunnerOptions& options) {
+  return Workspace::Bytes(config, kernels, WorkspaceFor(options));
+}
+
+Result<void> TransformerRunner::Run(const ForwardBatch& batch, const LogitsVisitor& visit) {
+  transformer_.Forward(batch, cache_, workspace_, visit);
+  return {};
+}
+
+}  // namespace weft

@@ -1,0 +1,41 @@
+// The engine's model: a Transformer with the KV cache and the workspace it computes in.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/model_runner.h"
+#include "model/kv_cache.h"
+#include "model/transformer.h"
+#include "model/workspace.h"
+
+namespace weft {
+
+struct TransformerRunnerOptions {
+  int64_t block_size = 32;  // positions a KV block; a multiple of 16
+  int64_t block_count = 0;
+  int32_t max_batch_tokens = 512;  // rows of one step, EngineOptions::max_batch_tokens
+  int32_t thread_count = 1;        // of the pool that the transformer computes on
+};
+
+// Allocates everything at construction (law 4); throws std::bad_alloc. Used by the engine thread.
+class TransformerRunner : public ModelRunner {
+ public:
+  TransformerRunner(Transformer transformer, const TransformerRunnerOptions& options);
+
+  // What it takes besides the weights and block_count times KvCache::BlockBytes.
+  static int64_t WorkspaceBytes(const ModelConfig& config, const KernelTable& kernels,
+                                const TransformerRunnerOptions& options);
+
+  int64_t vocab_size() const override { return transformer_.config().vocab_size; }
+  int64_t block_size() const override { return cache_.block_size(); }
+  int64_t block_count() const override { return cache_.block_count(); }
+  Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) override;
+  void CopyBlock(int32_t from, int32_t to) override { cache_.CopyBlock(from, to); }
+
+ private:
+  Transformer transformer_;
+  KvCache cache_;
+  Workspace workspace_;
+};
+
+}  // namespace weft
