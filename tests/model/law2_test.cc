@@ -1,0 +1,167 @@
+// A row's result depends on that row alone: logits compared with ==, for every architecture, under
+// the bf16 arithmetic, in every company, cut and geometry.
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "tests/model/parity_fixture.h"
+
+namespace weft {
+namespace {
+
+using Rows = std::vector<std::vector<float>>;
+
+// Which rows differ in any bit; empty if none.
+std::string Differences(const Rows& found, const Rows& expected) {
+  if (found.size() != expected.size()) return "row counts differ";
+  std::string rows;
+  for (size_t row = 0; row < expected.size(); ++row) {
+    if (found[row] != expected[row]) rows += std::to_string(row) + " ";
+  }
+  return rows;
+}
+
+// What a block's former owner may have left: every byte of NaN.
+void Poison(RunnableModel& model) {
+  KvCache& cache = model.cache();
+  for (int64_t layer = 0; layer < model.config().layer_count; ++layer) {
+    std::memset(cache.Pages(layer, 0), 0xFF,
+                static_cast<size_t>(cache.block_count() * cache.page_stride_bytes()));
+  }
+}
+
+class Law2Test : public testing::TestWithParam<const char*> {
+ protected:
+  static RunOptions Options() {
+    return {.arithmetic = Arithmetic::kBF16, .isa = ChooseIsa().value()};
+  }
+  std::string path() const { return ParityPath(GetParam(), "model.gguf"); }
+
+  // Three sequences of different lengths, and the logits of each alone in one piece.
+  void SetUp() override {
+    RunnableModel model(path(), Options());
+    std::mt19937 random(1);
+    for (const size_t length : {75, 33, 20}) {
+      std::vector<TokenId> tokens(length);
+      for (TokenId& token : tokens) {
+        token = static_cast<TokenId>(random() % static_cast<uint32_t>(model.config().vocab_size));
+      }
+      sequences_.push_back(tokens);
+      alone_.push_back(model.RunSequence(tokens));
+    }
+  }
+
+  std::vector<std::vector<TokenId>> sequences_;
+  std::vector<Rows> alone_;
+};
+
+TEST_P(Law2Test, ChunkSizeDoesNotMatter) {
+  RunnableModel model(path(), Options());
+  for (const size_t chunk_size : {1, 3, 16, 17, 64}) {
+    EXPECT_EQ(Differences(model.RunSequence(sequences_[0], chunk_size), alone_[0]), "")
+        << "chunks of " << chunk_size;
+  }
+}
+
+TEST_P(Law2Test, ThreadCountDoesNotMatter) {
+  for (const int thread_count : {2, 3, 4}) {
+    RunOptions options = Options();
+    options.thread_count = thread_count;
+    RunnableModel model(path(), options);
+    EXPECT_EQ(Differences(model.RunSequence(sequences_[0], 40), alone_[0]), "")
+        << thread_count << " threads";
+  }
+}
+
+TEST_P(Law2Test, BlockSizeAndFormerOwnersDoNotMatter) {
+  for (const int64_t block_size : {16, 32, 64}) {
+    RunOptions options = Options();
+    options.block_size = block_size;
+    RunnableModel model(path(), options);
+    Poison(model);
+    EXPECT_EQ(Differences(model.RunSequence(sequences_[0], 23, 2), alone_[0]), "")
+        << "blocks of " << block_size;
+  }
+}
+
+TEST_P(Law2Test, CompanyDoesNotMatter) {
+  RunOptions options = Options();
+  options.thread_count = 2;
+  options.block_size = 16;
+  RunnableModel model(path(), options);
+  std::mt19937 random(2);
+  for (int round = 0; round < 3; ++round) {
+    Poison(model);
+    std::vector<int32_t> free_blocks = model.Blocks(0, 16 * model.cache().block_count());
+    std::shuffle(free_blocks.begin(), free_blocks.end(), random);
+    std::vector<Rows> found(sequences_.size());
+    std::vector<std::vector<int32_t>> tables(sequences_.size());
+    while (found[0].size() < 75 || found[1].size() < 33 || found[2].size() < 20) {
+      std::vector<Chunk> chunks;
+      std::vector<size_t> owners;
+      for (size_t i = 0; i < sequences_.size(); ++i) {
+        const size_t done = found[i].size();
+        const size_t count = std::min<size_t>(random() % 20, sequences_[i].size() - done);
+        if (count == 0) continue;
+        while (tables[i].size() * 16 < done + count) {
+          tables[i].push_back(free_blocks.back());
+          free_blocks.pop_back();
+        }
+        const auto first = sequences_[i].begin() + static_cast<ptrdiff_t>(done);
+        chunks.push_back({{first, first + static_cast<ptrdiff_t>(count)},
+                          static_cast<int32_t>(done),
+                          tables[i]});
+        owners.push_back(i);
+      }
+      if (chunks.empty()) continue;
+      Rows rows = model.Run(chunks);
+      size_t row = 0;
+      for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+        for (size_t i = 0; i < chunks[chunk].tokens.size(); ++i) {
+          found[owners[chunk]].push_back(std::move(rows[row++]));
+        }
+      }
+    }
+    for (size_t i = 0; i < sequences_.size(); ++i) {
+      EXPECT_EQ(Differences(found[i], alone_[i]), "") << "sequence " << i << ", round " << round;
+    }
+  }
+}
+
+TEST_P(Law2Test, ACopiedBlockIsAsGoodAsTheOriginal) {
+  RunnableModel model(path(), Options());
+  Poison(model);
+  const std::vector<TokenId>& tokens = sequences_[1];
+  const Chunk start{{tokens.begin(), tokens.begin() + 20}, 0, {0, 1}};
+  const Chunk rest{{tokens.begin() + 20, tokens.end()}, 20, {5, 6}};
+  model.Run(std::span(&start, 1));
+  model.cache().CopyBlock(0, 5);
+  EXPECT_EQ(
+      Differences(model.Run(std::span(&rest, 1)), Rows(alone_[1].begin() + 20, alone_[1].end())),
+      "");
+}
+
+// Longer than a span of the attention's online softmax, so that spans are merged.
+TEST(Law2LongTest, ChunkSizeDoesNotMatterAcrossSpans) {
+  for (const char* fixture : {"llama3", "mistral"}) {
+    RunOptions options{.arithmetic = Arithmetic::kBF16, .isa = ChooseIsa().value()};
+    options.max_rows = 600;
+    options.block_count = 24;
+    RunnableModel model(ParityPath(fixture, "model.gguf"), options);
+    std::vector<TokenId> tokens;
+    for (TokenId i = 0; i < 2 * kAttentionSpan + 37; ++i) tokens.push_back(i * i % 251);
+    const Rows whole = model.RunSequence(tokens);
+    for (const size_t chunk_size : {100, 257}) {
+      EXPECT_EQ(Differences(model.RunSequence(tokens, chunk_size), whole), "")
+          << fixture << ", chunks of " << chunk_size;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, Law2Test, testing::ValuesIn(kParityFixtures),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+}  // namespace
+}  // namespace weft
