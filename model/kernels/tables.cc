@@ -104,7 +104,7 @@ const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa) {
     std::call_once(blas_is_set, f32::UseOneBlasThread);
   }
   switch (isa) {
-#if 0
+#if defined(__x86_64__)
     case Isa::kAmx:  // no kernels of its own yet
     case Isa::kAvx512:
       return Table<avx512::kFunctions>(arithmetic, "bf16/avx512", Isa::kAvx512);

@@ -1,0 +1,26 @@
+// The bf16 arithmetic for AVX-512 (F, BW, DQ, VL).
+#include <cstddef>
+#include <cstdint>
+#include <immintrin.h>
+
+#include "model/kernels/isa_functions.h"
+#include "model/kernels/kv_page.h"
+#include "model/kernels/panel_layout.h"
+
+namespace weft::avx512 {
+namespace {
+
+// In this order: each needs what is above it.
+// clang-format off
+#include "model/kernels/vector_avx512.h"
+#include "model/kernels/generic_rows.h"
+#include "model/kernels/generic_matmul.h"
+#include "model/kernels/generic_attention.h"
+#include "model/kernels/generic_functions.h"
+// clang-format on
+
+}  // namespace
+
+constexpr IsaFunctions kFunctions = kGenericFunctions;
+
+}  // namespace weft::avx512

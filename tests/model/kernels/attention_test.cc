@@ -1,0 +1,263 @@
+// Attention over paged keys and values: every instruction set equals scalar bit for bit, scalar is
+// right, a row depends on its own visible positions alone, and what no row may see is never read.
+#include <algorithm>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "base/float_env.h"
+#include "tests/model/kernels/kernel_fixtures.h"
+
+namespace weft {
+namespace {
+
+struct Shape {
+  int64_t head_dim;
+  int64_t heads;
+  int64_t block_size;
+  int64_t first_position;
+  int64_t row_count;
+  int64_t sliding_window = 0;
+
+  int64_t end() const { return first_position + row_count; }
+};
+
+// One sequence's keys, values and queries, and a cache with its blocks in random order among NaN.
+class Scene {
+ public:
+  Scene(const Shape& shape, bool wild, Random& random)
+      : shape_(shape), head_stride_(shape.heads * shape.head_dim) {
+    const auto make = [&](int64_t n) { return wild ? random.Wilds(n) : random.Normals(n); };
+    keys_ = make(shape.end() * shape.head_dim);
+    values_ = make(shape.end() * shape.head_dim);
+    queries_ = make(shape.row_count * head_stride_);
+  }
+
+  // Row by row, head by head: the outputs as floats, with `chunk` rows a task.
+  std::vector<float> Attend(const KernelTable& kernels, int64_t block_size, int64_t chunk,
+                            Random& random) const {
+    const Cache cache = Fill(kernels, block_size, random);
+    const int64_t operand_bytes = kernels.operand_type == DataType::kF32 ? 4 : 2;
+    const int64_t out_stride = head_stride_ + 16;
+    std::vector<std::byte> out(static_cast<size_t>(shape_.row_count * out_stride * operand_bytes),
+                               std::byte{0x42});
+    for (int64_t row = 0; row < shape_.row_count; row += chunk) {
+      AttentionTask task = TaskFor(cache);
+      task.first_position = shape_.first_position + row;
+      task.row_count = std::min(chunk, shape_.row_count - row);
+      task.query = queries_.data() + row * head_stride_;
+      task.out = out.data() + row * out_stride * operand_bytes;
+      task.out_stride = out_stride;
+      const auto scratch_bytes = static_cast<size_t>(
+          kernels.attention_scratch_bytes(cache.layout, task.row_count * task.heads));
+      AlignedBuffer scratch(scratch_bytes + 64);
+      std::fill(scratch.bytes().begin(), scratch.bytes().end(), std::byte{0xff});
+      task.scratch = scratch.data();
+      kernels.attention(task);
+      for (size_t i = scratch_bytes; i < scratch_bytes + 64; ++i) {
+        EXPECT_EQ(scratch.data()[i], std::byte{0xff}) << kernels.name << ": scratch overrun";
+      }
+    }
+    return Unpad(out, out_stride, operand_bytes);
+  }
+
+  std::vector<double> Reference(bool rounded) const {
+    std::vector<double> out;
+    for (int64_t row = 0; row < shape_.row_count; ++row) {
+      const int64_t last = shape_.first_position + row;
+      const int64_t first =
+          shape_.sliding_window > 0 ? std::max<int64_t>(0, last - shape_.sliding_window + 1) : 0;
+      for (int64_t head = 0; head < shape_.heads; ++head) {
+        const float* query = queries_.data() + row * head_stride_ + head * shape_.head_dim;
+        const std::vector<double> result = ReferenceHead(query, first, last, rounded);
+        out.insert(out.end(), result.begin(), result.end());
+      }
+    }
+    return out;
+  }
+
+ private:
+  struct Cache {
+    KvLayout layout;
+    AlignedBuffer pages;
+    std::vector<int32_t> table;
+    int64_t stride;
+  };
+
+  // Every byte that is not this sequence's, and every position that no row sees, is NaN; table
+  // entries that no row may follow point far away.
+  Cache Fill(const KernelTable& kernels, int64_t block_size, Random& random) const {
+    Cache cache;
+    cache.layout = {block_size, shape_.head_dim,
+                    kernels.kv_page_bytes(block_size, shape_.head_dim)};
+    cache.stride = cache.layout.page_bytes * 2;
+    const int64_t blocks = CeilDivide(shape_.end(), block_size);
+    cache.table.resize(static_cast<size_t>(blocks));
+    std::iota(cache.table.begin(), cache.table.end(), 1);
+    for (int64_t i = blocks - 1; i > 0; --i) {
+      std::swap(cache.table[static_cast<size_t>(i)],
+                cache.table[static_cast<size_t>(random.Integer(0, i))]);
+    }
+    cache.pages = AlignedBuffer(static_cast<size_t>((blocks + 2) * cache.stride));
+    std::fill(cache.pages.bytes().begin(), cache.pages.bytes().end(), std::byte{0xff});
+    const int64_t first = FirstSeen();
+    for (int64_t position = first; position < shape_.end(); ++position) {
+      const int64_t block = cache.table[static_cast<size_t>(position / block_size)];
+      kernels.kv_write(cache.layout, cache.pages.data() + block * cache.stride,
+                       position % block_size, keys_.data() + position * shape_.head_dim,
+                       values_.data() + position * shape_.head_dim);
+    }
+    for (int64_t i = 0; i < first / block_size; ++i) cache.table[static_cast<size_t>(i)] = 1 << 30;
+    return cache;
+  }
+
+  int64_t FirstSeen() const {
+    if (shape_.sliding_window == 0) return 0;
+    return std::max<int64_t>(0, shape_.first_position - shape_.sliding_window + 1);
+  }
+
+  AttentionTask TaskFor(const Cache& cache) const {
+    AttentionTask task;
+    task.layout = cache.layout;
+    task.pages = cache.pages.data();
+    task.page_stride_bytes = cache.stride;
+    task.block_table = cache.table.data();
+    task.sliding_window = shape_.sliding_window;
+    task.heads = shape_.heads;
+    task.scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim));
+    task.query_stride = head_stride_;
+    return task;
+  }
+
+  std::vector<float> Unpad(const std::vector<std::byte>& out, int64_t out_stride,
+                           int64_t operand_bytes) const {
+    std::vector<float> values;
+    for (int64_t row = 0; row < shape_.row_count; ++row) {
+      for (int64_t i = 0; i < out_stride; ++i) {
+        const std::byte* element = out.data() + (row * out_stride + i) * operand_bytes;
+        if (i >= head_stride_) {
+          EXPECT_EQ(element[0], std::byte{0x42}) << "padding written";
+        } else if (operand_bytes == 4) {
+          float value = 0;
+          std::memcpy(&value, element, 4);
+          values.push_back(value);
+        } else {
+          uint16_t bits = 0;
+          std::memcpy(&bits, element, 2);
+          values.push_back(BFloat16ToFloat(bits));
+        }
+      }
+    }
+    return values;
+  }
+
+  std::vector<double> ReferenceHead(const float* query, int64_t first, int64_t last,
+                                    bool rounded) const {
+    const auto as_stored = [rounded](float value) {
+      return static_cast<double>(rounded ? BFloat16ToFloat(FloatToBFloat16(value)) : value);
+    };
+    const int64_t head_dim = shape_.head_dim;
+    std::vector<double> scores;
+    for (int64_t position = first; position <= last; ++position) {
+      double dot = 0;
+      for (int64_t i = 0; i < head_dim; ++i) {
+        dot += as_stored(query[i]) * as_stored(keys_[static_cast<size_t>(position * head_dim + i)]);
+      }
+      scores.push_back(dot / std::sqrt(static_cast<double>(head_dim)));
+    }
+    const double maximum = *std::max_element(scores.begin(), scores.end());
+    double sum = 0;
+    std::vector<double> out(static_cast<size_t>(head_dim));
+    for (int64_t position = first; position <= last; ++position) {
+      const double p = std::exp(scores[static_cast<size_t>(position - first)] - maximum);
+      sum += p;
+      for (int64_t i = 0; i < head_dim; ++i) {
+        out[static_cast<size_t>(i)] +=
+            p * as_stored(values_[static_cast<size_t>(position * head_dim + i)]);
+      }
+    }
+    for (double& value : out) value /= sum;
+    return out;
+  }
+
+  Shape shape_;
+  int64_t head_stride_;
+  std::vector<float> keys_;
+  std::vector<float> values_;
+  std::vector<float> queries_;
+};
+
+Shape RandomShape(Random& random) {
+  const int64_t head_dims[] = {64, 128, 16, 80, 96, 2, 18, 50, 32};
+  Shape shape = {};
+  shape.head_dim = head_dims[random.Integer(0, 8)];
+  shape.heads = random.Integer(1, 5);
+  shape.block_size = 16 * random.Integer(1, 4);
+  shape.first_position = random.Integer(0, 1) == 0 ? 0 : random.Integer(0, 600);
+  shape.row_count = random.Integer(0, 2) == 0 ? 1 : random.Integer(1, 40);
+  if (random.Integer(0, 2) == 0) shape.sliding_window = random.Integer(1, 300);
+  return shape;
+}
+
+class AttentionTest : public testing::Test {
+ protected:
+  const KernelTable& scalar_ = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
+  Random random_{21};
+  ScopedFlushDenormals flush_;
+};
+
+TEST_F(AttentionTest, EveryInstructionSetEqualsScalar) {
+  for (int trial = 0; trial < 60; ++trial) {
+    const Shape shape = RandomShape(random_);
+    const Scene scene(shape, trial % 4 == 3, random_);
+    std::vector<float> expected;
+    for (const KernelTable* kernels : AvailableTables()) {
+      const std::vector<float> out =
+          scene.Attend(*kernels, shape.block_size, shape.row_count, random_);
+      if (expected.empty()) expected = out;
+      const int64_t i = FirstDifference(out, expected);
+      ASSERT_EQ(i, -1) << kernels->name << " trial " << trial << ": head_dim " << shape.head_dim
+                       << ", heads " << shape.heads << ", positions " << shape.first_position
+                       << " + " << shape.row_count << ", window " << shape.sliding_window;
+    }
+  }
+}
+
+TEST_F(AttentionTest, AgreesWithDoublePrecision) {
+  for (const Shape& shape : {Shape{64, 3, 16, 0, 20}, Shape{128, 1, 32, 700, 1},
+                             Shape{80, 2, 16, 250, 12}, Shape{64, 2, 48, 500, 10, 270}}) {
+    const Scene scene(shape, false, random_);
+    const std::vector<double> expected = scene.Reference(true);
+    const std::vector<float> out =
+        scene.Attend(scalar_, shape.block_size, shape.row_count, random_);
+    ASSERT_EQ(out.size(), expected.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      // Probabilities and the result are rounded to 8 bits.
+      ASSERT_NEAR(out[i], expected[i], 0.004 + std::fabs(expected[i]) * 0.004);
+    }
+    const std::vector<double> exact = scene.Reference(false);
+    const std::vector<float> f32 = scene.Attend(KernelsFor(Arithmetic::kF32, Isa::kScalar),
+                                                shape.block_size, shape.row_count, random_);
+    for (size_t i = 0; i < f32.size(); ++i) ASSERT_NEAR(f32[i], exact[i], 1e-5);
+  }
+}
+
+TEST_F(AttentionTest, ARowDependsOnItsVisiblePositionsAlone) {
+  const int64_t block_sizes[] = {16, 32, 48, 256};
+  for (int trial = 0; trial < 12; ++trial) {
+    Shape shape = RandomShape(random_);
+    shape.row_count = random_.Integer(2, 30);
+    const Scene scene(shape, false, random_);
+    for (const KernelTable* kernels : AvailableTables()) {
+      const std::vector<float> expected = scene.Attend(*kernels, 16, shape.row_count, random_);
+      for (const int64_t chunk : {int64_t{1}, int64_t{7}, shape.row_count}) {
+        const std::vector<float> out =
+            scene.Attend(*kernels, block_sizes[random_.Integer(0, 3)], chunk, random_);
+        ASSERT_EQ(FirstDifference(out, expected), -1) << kernels->name << " chunk " << chunk;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,252 @@
+// Functions on rows of float32: every instruction set equals scalar bit for bit; scalar agrees with
+// double precision.
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "base/float_env.h"
+#include "model/kernels/scalar_math.h"
+#include "tests/model/kernels/kernel_fixtures.h"
+
+namespace weft {
+namespace {
+
+class RowsTest : public testing::Test {
+ protected:
+  // Runs `function` on every table with the same buffer of `n` floats and expects one result.
+  void ExpectEqual(const std::vector<float>& before,
+                   const std::function<void(const KernelTable&, std::vector<float>&)>& function,
+                   const std::string& what) {
+    std::vector<float> expected;
+    for (const KernelTable* kernels : AvailableTables()) {
+      std::vector<float> values = before;
+      function(*kernels, values);
+      if (expected.empty()) expected = values;
+      const int64_t i = FirstDifference(values, expected);
+      ASSERT_EQ(i, -1) << kernels->name << ' ' << what << ", element " << i << " of "
+                       << before.size();
+    }
+  }
+
+  // An operand row as floats, behind a canary.
+  static std::vector<float> Operand(int64_t n, const std::function<void(void*)>& write) {
+    std::vector<uint16_t> bits(static_cast<size_t>(OperandColumns(n)) + 16, 0x4242);
+    write(bits.data());
+    for (size_t i = bits.size() - 16; i < bits.size(); ++i) EXPECT_EQ(bits[i], 0x4242);
+    std::vector<float> values;
+    for (const uint16_t value : bits) values.push_back(BFloat16ToFloat(value));
+    return values;
+  }
+
+  std::vector<int64_t> lengths_ = {1, 2, 15, 16, 17, 31, 32, 33, 48, 64, 100, 255, 1000};
+  const KernelTable& scalar_ = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
+  Random random_{11};
+  ScopedFlushDenormals flush_;
+};
+
+TEST_F(RowsTest, EveryInstructionSetEqualsScalar) {
+  for (int trial = 0; trial < 60; ++trial) {
+    const int64_t n = trial < 13 ? lengths_[static_cast<size_t>(trial)] : random_.Integer(1, 300);
+    const bool wild = trial % 2 == 1;
+    const std::vector<float> x = wild ? random_.Wilds(n) : random_.Normals(n);
+    const std::vector<float> y = wild ? random_.Wilds(n) : random_.Normals(n);
+    const float factor = random_.Normal();
+    ExpectEqual(
+        x,
+        [&](const KernelTable& k, auto& v) { k.rms_norm(v.data(), y.data(), n, 1e-5F, v.data()); },
+        "rms_norm");
+    ExpectEqual(
+        x, [&](const KernelTable& k, auto& v) { k.add(v.data(), y.data(), n); }, "add");
+    ExpectEqual(
+        x, [&](const KernelTable& k, auto& v) { k.multiply_add(v.data(), y.data(), factor, n); },
+        "multiply_add");
+    ExpectEqual(
+        x, [&](const KernelTable& k, auto& v) { k.softmax(v.data(), n); }, "softmax");
+    ExpectEqual(
+        x,
+        [&](const KernelTable& k, auto& v) {
+          v = Operand(n, [&](void* out) { k.to_operand(x.data(), n, out); });
+        },
+        "to_operand");
+    ExpectEqual(
+        x,
+        [&](const KernelTable& k, auto& v) {
+          v = Operand(n,
+                      [&](void* out) { k.rms_norm_to_operand(x.data(), y.data(), n, 1e-6F, out); });
+        },
+        "rms_norm_to_operand");
+    for (const ActivationKind kind : {ActivationKind::kSilu, ActivationKind::kGelu}) {
+      ExpectEqual(
+          x,
+          [&](const KernelTable& k, auto& v) {
+            v = Operand(n, [&](void* out) {
+              k.gated_activation_to_operand(x.data(), y.data(), n, kind, out);
+            });
+          },
+          "gated_activation_to_operand");
+    }
+  }
+}
+
+TEST_F(RowsTest, RopeEqualsScalar) {
+  for (const int64_t rotary_dim : {2, 16, 20, 64, 96, 128}) {
+    const std::vector<float> head = random_.Normals(rotary_dim + 8);
+    const std::vector<float> cos = random_.Normals(rotary_dim / 2);
+    const std::vector<float> sin = random_.Normals(rotary_dim / 2);
+    for (const RopePairing pairing : {RopePairing::kHalves, RopePairing::kNeighbours}) {
+      ExpectEqual(
+          head,
+          [&](const KernelTable& k, auto& v) {
+            k.rope(v.data(), cos.data(), sin.data(), rotary_dim, pairing);
+            EXPECT_EQ(std::memcmp(v.data() + rotary_dim, head.data() + rotary_dim, 32), 0);
+          },
+          "rope");
+    }
+  }
+}
+
+TEST_F(RowsTest, DenseDotEqualsScalarAndIsRight) {
+  for (const int64_t columns : lengths_) {
+    const int64_t rows = 9;
+    const std::vector<float> x = random_.Normals(columns);
+    const std::vector<float> w = random_.Normals(rows * columns);
+    std::vector<float> y(static_cast<size_t>(rows));
+    ExpectEqual(
+        y,
+        [&](const KernelTable& k, auto& v) {
+          k.dense_dot(x.data(), w.data(), rows, columns, v.data());
+          y = v;
+        },
+        "dense_dot");
+    for (int64_t row = 0; row < rows; ++row) {
+      double sum = 0;
+      for (int64_t i = 0; i < columns; ++i) {
+        sum += static_cast<double>(x[static_cast<size_t>(i)]) *
+               w[static_cast<size_t>(row * columns + i)];
+      }
+      EXPECT_NEAR(y[static_cast<size_t>(row)], sum, 1e-4);
+    }
+  }
+}
+
+TEST_F(RowsTest, ScalarAgreesWithDoublePrecision) {
+  const int64_t n = 333;
+  const std::vector<float> x = random_.Normals(n);
+  const std::vector<float> weight = random_.Normals(n);
+  std::vector<float> normed(x.size());
+  scalar_.rms_norm(x.data(), weight.data(), n, 1e-5F, normed.data());
+  std::vector<float> probabilities = x;
+  scalar_.softmax(probabilities.data(), n);
+  double squares = 0;
+  double exponentials = 0;
+  for (const float value : x) {
+    squares += static_cast<double>(value) * value;
+    exponentials += std::exp(static_cast<double>(value));
+  }
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double expected = x[i] / std::sqrt(squares / n + 1e-5) * weight[i];
+    EXPECT_NEAR(normed[i], expected, 1e-6 + std::fabs(expected) * 1e-6);
+    EXPECT_NEAR(probabilities[i], std::exp(static_cast<double>(x[i])) / exponentials, 1e-7);
+  }
+}
+
+TEST_F(RowsTest, ActivationsAgreeWithDoublePrecision) {
+  for (float x = -30; x < 30; x += 0.0137F) {
+    const double silu = x / (1 + std::exp(-static_cast<double>(x)));
+    EXPECT_NEAR(scalar::Activate(x, ActivationKind::kSilu), silu, 1e-7 + std::fabs(silu) * 1e-6);
+    const double inner = std::sqrt(2 / M_PI) * (x + 0.044715 * std::pow(x, 3.0));
+    const double gelu = 0.5 * x * (1 + std::tanh(inner));
+    EXPECT_NEAR(scalar::Activate(x, ActivationKind::kGelu), gelu, 1e-6 + std::fabs(gelu) * 2e-6);
+  }
+}
+
+TEST_F(RowsTest, ExpIsAccurateAndBounded) {
+  for (float x = -87.2F; x < 88.2F; x += 0.00371F) {
+    const double expected = std::exp(static_cast<double>(x));
+    ASSERT_NEAR(scalar::Exp(x), expected, expected * 2.4e-7) << x;
+  }
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(scalar::Exp(0), 1.0F);
+  EXPECT_EQ(scalar::Exp(-kInfinity), 0.0F);
+  EXPECT_EQ(scalar::Exp(-100), 0.0F);
+  EXPECT_EQ(scalar::Exp(100), kInfinity);
+  EXPECT_EQ(scalar::Exp(kInfinity), kInfinity);
+  EXPECT_TRUE(std::isnan(scalar::Exp(std::numeric_limits<float>::quiet_NaN())));
+}
+
+// libm's fma is correctly rounded; the test keeps away from results that would be denormal.
+TEST_F(RowsTest, FusedMultiplyAddIsCorrectlyRounded) {
+  for (int i = 0; i < 2000000; ++i) {
+    const float a = std::bit_cast<float>((random_.Bits() & 0x80ffffff) | 0x3f000000);
+    const float b = std::bit_cast<float>((random_.Bits() & 0x80ffffff) | 0x3f000000);
+    // From far below the product to far above it; often close to cancelling.
+    const float c = i % 4 == 0
+                        ? -(a * b)
+                        : std::ldexp(random_.Normal(), static_cast<int>(random_.Integer(-60, 60)));
+    ASSERT_EQ(ComparableBits(scalar::FusedMultiplyAdd(a, b, c)), ComparableBits(std::fma(a, b, c)))
+        << a << ' ' << b << ' ' << c;
+    const float short_a = BFloat16ToFloat(FloatToBFloat16(a));
+    const float short_b = BFloat16ToFloat(FloatToBFloat16(b));
+    ASSERT_EQ(ComparableBits(scalar::FusedMultiplyAddBF16(short_a, short_b, c)),
+              ComparableBits(std::fma(short_a, short_b, c)));
+  }
+}
+
+TEST_F(RowsTest, OperandsRoundToEvenAndFlush) {
+  EXPECT_EQ(scalar::OperandBits(std::bit_cast<float>(0x3f808000)), 0x3f80);
+  EXPECT_EQ(scalar::OperandBits(std::bit_cast<float>(0x3f818000)), 0x3f82);
+  EXPECT_EQ(scalar::OperandBits(std::bit_cast<float>(0x3f808001)), 0x3f81);
+  EXPECT_EQ(scalar::OperandBits(std::bit_cast<float>(0x007fffff)), 0x0000);
+  EXPECT_EQ(scalar::OperandBits(std::bit_cast<float>(0x80400000)), 0x8000);
+  EXPECT_EQ(scalar::OperandBits(std::bit_cast<float>(0x7f7fffff)), 0x7f80);  // rounds to infinity
+  EXPECT_TRUE(std::isnan(BFloat16ToFloat(scalar::OperandBits(std::bit_cast<float>(0x7f800001)))));
+}
+
+TEST_F(RowsTest, Float32OperandsAreTheValuesThemselves) {
+  const CpuFeatures cpu = DetectCpu();
+  const KernelTable& f32 = KernelsFor(Arithmetic::kF32, cpu.avx2_fma ? Isa::kAvx2 : Isa::kScalar);
+  const int64_t n = 37;
+  const std::vector<float> x = random_.Normals(n);
+  const std::vector<float> up = random_.Normals(n);
+  std::vector<float> operand(64, 9.0F);
+  f32.to_operand(x.data(), n, operand.data());
+  for (size_t i = 0; i < 64; ++i) EXPECT_EQ(operand[i], i < 37 ? x[i] : 0.0F);
+  std::vector<float> normed(37);
+  f32.rms_norm(x.data(), up.data(), n, 1e-5F, normed.data());
+  f32.rms_norm_to_operand(x.data(), up.data(), n, 1e-5F, operand.data());
+  for (size_t i = 0; i < 64; ++i) EXPECT_EQ(operand[i], i < 37 ? normed[i] : 0.0F);
+  f32.gated_activation_to_operand(x.data(), up.data(), n, ActivationKind::kSilu, operand.data());
+  for (size_t i = 0; i < 64; ++i) {
+    EXPECT_EQ(operand[i], i < 37 ? scalar::Activate(x[i], ActivationKind::kSilu) * up[i] : 0.0F);
+  }
+}
+
+TEST(TopKTest, LargestFirstTiesToTheLowerIndex) {
+  Random random(12);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<float> values = random.Normals(random.Integer(1, 200));
+    for (float& value : values) value = std::round(value * 4);  // many ties
+    if (trial % 3 == 0) values[static_cast<size_t>(trial) % values.size()] = NAN;
+    std::vector<int32_t> order(values.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+      const auto key = [&](int32_t i) {
+        const float value = values[static_cast<size_t>(i)];
+        return std::isnan(value) ? -std::numeric_limits<double>::infinity() : value;
+      };
+      return key(a) > key(b);
+    });
+    const auto n = static_cast<int64_t>(values.size());
+    const int64_t k = random.Integer(0, n);
+    std::vector<int32_t> indices(static_cast<size_t>(k));
+    TopK(values.data(), n, k, indices.data());
+    order.resize(static_cast<size_t>(k));
+    EXPECT_EQ(indices, order);
+  }
+}
+
+}  // namespace
+}  // namespace weft
