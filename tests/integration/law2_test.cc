@@ -1,0 +1,223 @@
+// Law 2 on real models: what a request gets depends on that request alone. Every request is run
+// alone, then in random company under other chunk sizes, block sizes, thread counts and instruction
+// sets, with blocks so few that sequences are preempted; tokens, text and log probabilities are
+// compared with ==.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/float_env.h"
+#include "engine/engine_core.h"
+#include "engine/transformer_runner.h"
+#include "model/load.h"
+#include "tests/engine/recording_sink.h"
+
+namespace weft {
+namespace {
+
+constexpr int32_t kMaxContext = 320;  // beyond kAttentionSpan, the windows and the RoPE lengths
+
+struct Setting {
+  Isa isa = Isa::kScalar;
+  int thread_count = 1;
+  int64_t block_size = 32;
+  int64_t block_count = 64;
+  int32_t max_batch_tokens = 512;
+  int32_t max_sequences = 8;
+
+  std::string ToString() const {
+    return fmt::format("{}, {} threads, {} blocks of {}, {} rows a step, {} sequences", NameOf(isa),
+                       thread_count, block_count, block_size, max_batch_tokens, max_sequences);
+  }
+};
+
+// Those that this machine has and that have kernels of their own; the fastest last.
+std::vector<Isa> IsasHere() {
+  const CpuFeatures& cpu = DetectCpu();
+  std::vector<Isa> isas = {Isa::kScalar};
+  const auto add = [&](bool available, Isa isa) {
+    if (available && KernelsFor(Arithmetic::kBF16, isa).isa == isa) isas.push_back(isa);
+  };
+  add(cpu.avx2_fma, Isa::kAvx2);
+  add(cpu.avx2_fma && cpu.avx512, Isa::kAvx512);
+  add(cpu.avx2_fma && cpu.avx512 && cpu.amx_bf16, Isa::kAmx);
+  return isas;
+}
+
+// A model behind an engine without a thread, so that a test decides who arrives when.
+class Bench {
+ public:
+  Bench(const std::string& path, const Setting& setting) : threads_(setting.thread_count) {
+    Result<Checkpoint> checkpoint = LoadCheckpoint(path);
+    if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
+    Result<Transformer> transformer =
+        LoadTransformer(*checkpoint, KernelsFor(Arithmetic::kBF16, setting.isa), threads_);
+    if (!transformer) throw std::runtime_error(transformer.error().message);
+    runner_ = std::make_unique<TransformerRunner>(
+        *std::move(transformer),
+        TransformerRunnerOptions{.block_size = setting.block_size,
+                                 .block_count = setting.block_count,
+                                 .max_batch_tokens = setting.max_batch_tokens,
+                                 .thread_count = setting.thread_count});
+    options_.max_context = kMaxContext;
+    options_.max_batch_tokens = setting.max_batch_tokens;
+    options_.max_sequences = setting.max_sequences;
+    // Printable text from any vocabulary, so that stop strings happen.
+    options_.token_bytes = [](TokenId token) {
+      static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
+      return kLetters.substr(static_cast<size_t>(token % 23), static_cast<size_t>(1 + token % 3));
+    };
+    core_ = std::make_unique<EngineCore>(options_, *runner_);
+  }
+
+  int64_t vocab_size() const { return runner_->vocab_size(); }
+
+  // Adds the requests in this order, up to `max_pause` steps apart, and runs all to their ends.
+  std::vector<std::shared_ptr<RecordingSink>> Run(const std::vector<Request>& requests,
+                                                  std::mt19937_64& random, int max_pause) {
+    const ScopedFlushDenormals flush_denormals;
+    std::vector<std::shared_ptr<RecordingSink>> sinks;
+    for (const Request& request : requests) {
+      sinks.push_back(std::make_shared<RecordingSink>(request.choice_count));
+      Request copy = request;
+      copy.sink = sinks.back();
+      const Result<void> valid = core_->Validate(copy);
+      EXPECT_TRUE(valid) << valid.error().message;
+      core_->Add(std::move(copy));
+      auto pause = max_pause > 0 ? random() % static_cast<uint64_t>(max_pause + 1) : 0;
+      for (; pause > 0 && core_->has_work(); --pause) core_->Step();
+    }
+    while (core_->has_work()) core_->Step();
+    EXPECT_EQ(core_->pool().used_count(), 0);
+    return sinks;
+  }
+
+  int32_t TakePreemptionCount() { return core_->TakeReport().preemptions; }
+
+ private:
+  ThreadPool threads_;
+  std::unique_ptr<TransformerRunner> runner_;
+  EngineOptions options_;
+  std::unique_ptr<EngineCore> core_;
+};
+
+std::vector<Request> RandomRequests(std::mt19937_64& random, int64_t vocab_size) {
+  std::vector<Request> requests;
+  for (RequestId id = 1; id <= 7; ++id) {
+    Request request;
+    request.id = id;
+    // One long, one of a single token, the rest between.
+    const size_t prompt_count = id == 1 ? 270 : id == 2 ? 1 : 2 + random() % 60;
+    for (size_t i = 0; i < prompt_count; ++i)
+      request.prompt.push_back(static_cast<TokenId>(random() % static_cast<uint64_t>(vocab_size)));
+    SamplingParams& params = request.sampling;
+    params.max_tokens = static_cast<int32_t>(20 + random() % 28);
+    params.temperature = id % 2 == 0 ? 0 : 0.9;
+    params.top_k = id == 3 ? 20 : 0;
+    params.top_p = id == 5 ? 0.9 : 1;
+    params.seed = random();
+    params.logprobs = 3;
+    params.prompt_logprobs = id == 1 || id == 4;
+    if (id == 6) params.stop = {"ab", "cde", "x"};
+    request.choice_count = id == 3 ? 3 : 1;
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+void ExpectSameLogprobs(const std::vector<TokenLogprob>& a, const std::vector<TokenLogprob>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i].token, b[i].token) << "at " << i;
+    ASSERT_EQ(a[i].logprob, b[i].logprob) << "at " << i;
+    ASSERT_EQ(a[i].top, b[i].top) << "at " << i;
+  }
+}
+
+void ExpectSame(const RecordingSink& got, const RecordingSink& want) {
+  ASSERT_EQ(got.complaint(), "");
+  ASSERT_NO_FATAL_FAILURE(ExpectSameLogprobs(got.prompt_logprobs(), want.prompt_logprobs()));
+  for (size_t i = 0; i < want.choice_count(); ++i) {
+    SCOPED_TRACE(fmt::format("choice {}", i));
+    ASSERT_EQ(got.choice(i).tokens, want.choice(i).tokens);
+    ASSERT_NO_FATAL_FAILURE(ExpectSameLogprobs(got.choice(i).logprobs, want.choice(i).logprobs));
+    ASSERT_EQ(got.choice(i).text, want.choice(i).text);
+    ASSERT_EQ(got.choice(i).finishes.at(0).reason, want.choice(i).finishes.at(0).reason);
+  }
+}
+
+// 320 positions take 20 blocks of 16, 7 of 48, 10 of 32: so few force preemption.
+std::vector<Setting> CrowdedSettings() {
+  std::vector<Setting> settings = {
+      {.thread_count = 2, .block_size = 16, .block_count = 20, .max_batch_tokens = 13},
+      {.thread_count = 3, .block_size = 48, .block_count = 8, .max_batch_tokens = 64},
+      {.thread_count = 1, .block_size = 64, .block_count = 64, .max_batch_tokens = 512},
+      {.thread_count = 2, .block_size = 32, .block_count = 11, .max_batch_tokens = 101},
+  };
+  std::vector<Setting> all;
+  for (const Isa isa : IsasHere()) {
+    // The slow reference proves the definition with two of them.
+    for (size_t i = 0; i < (isa == Isa::kScalar ? 2 : settings.size()); ++i) {
+      all.push_back(settings[i]);
+      all.back().isa = isa;
+    }
+  }
+  return all;
+}
+
+void ExpectLaw2(const std::string& path) {
+  std::mt19937_64 random(11);
+  const Setting alone{.isa = IsasHere().back()};
+  Bench quiet(path, alone);
+  const std::vector<Request> requests = RandomRequests(random, quiet.vocab_size());
+  std::vector<std::shared_ptr<RecordingSink>> expected;
+  for (const Request& request : requests) expected.push_back(quiet.Run({request}, random, 0)[0]);
+  int32_t preemptions = 0;
+  for (const Setting& setting : CrowdedSettings()) {
+    SCOPED_TRACE(setting.ToString());
+    Bench crowded(path, setting);
+    std::vector<Request> shuffled = requests;
+    std::shuffle(shuffled.begin(), shuffled.end(), random);
+    const auto found = crowded.Run(shuffled, random, 6);
+    preemptions += crowded.TakePreemptionCount();
+    for (size_t i = 0; i < shuffled.size(); ++i) {
+      SCOPED_TRACE(fmt::format("request {}", shuffled[i].id));
+      ASSERT_NO_FATAL_FAILURE(ExpectSame(*found[i], *expected[shuffled[i].id - 1]));
+    }
+  }
+  EXPECT_GT(preemptions, 0);
+}
+
+class Law2Test : public testing::TestWithParam<const char*> {};
+
+TEST_P(Law2Test, CompanyChangesNothing) {
+  ExpectLaw2(std::string(WEFT_SOURCE_DIR) + "/tests/model/fixtures/parity/" + GetParam() +
+             "/model.gguf");
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, Law2Test,
+                         testing::Values("llama2", "llama3", "llama_linear", "llama_yarn",
+                                         "llama_partial_rotary", "mistral", "mixtral", "qwen2",
+                                         "qwen3", "qwen3_moe", "olmoe"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+TEST(Law2, CompanyChangesNothingForStories260K) {
+  const std::string path = std::string(WEFT_SHARED_DATA) + "/models/stories260K.gguf";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
+  ExpectLaw2(path);
+}
+
+TEST(Law2, CompanyChangesNothingForTheBundledModel) {
+  const std::string path = std::string(WEFT_SOURCE_DIR) + "/model/demo/weft-demo.gguf";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
+  ExpectLaw2(path);
+}
+
+}  // namespace
+}  // namespace weft
