@@ -1,0 +1,91 @@
+#include "server/loaded_model.h"
+
+#include <chrono>
+#include <new>
+#include <utility>
+
+#include "base/log.h"
+#include "base/resources.h"
+#include "engine/transformer_runner.h"
+#include "model/load.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kBlockSize = 32;  // positions
+
+void LogFacts(const Checkpoint& checkpoint, const KernelTable& kernels, const MemoryPlan& memory,
+              int thread_count) {
+  Log(LogLevel::kInfo, "model {}: {}, {}, {}, {}", checkpoint.path, checkpoint.config.architecture,
+      checkpoint.format, FormatBytes(checkpoint.file_bytes), checkpoint.tokenizer->description());
+  Log(LogLevel::kInfo, "kernels {}, {} threads, context {}", kernels.name, thread_count,
+      memory.context);
+  Log(LogLevel::kInfo, "{}", Describe(memory));
+}
+
+EngineOptions EngineOptionsFor(const ModelOptions& options, const MemoryPlan& memory,
+                               const std::shared_ptr<const Tokenizer>& tokenizer) {
+  EngineOptions engine;
+  engine.max_context = memory.context;
+  engine.max_batch_tokens = options.max_batch_tokens;
+  engine.max_sequences = options.max_sequences;
+  engine.max_waiting = options.max_waiting;
+  engine.end_tokens = tokenizer->end_tokens();
+  engine.token_bytes = [tokenizer](TokenId id) { return tokenizer->TokenBytes(id); };
+  engine.on_step = options.on_step;
+  return engine;
+}
+
+// Says every tenth of the way when it takes long.
+PackingProgress ReportProgress() {
+  static constexpr std::chrono::seconds kQuiet{2};
+  return
+      [last = std::chrono::steady_clock::now()](int64_t done_bytes, int64_t total_bytes) mutable {
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last < kQuiet || total_bytes == 0) return;
+        last = now;
+        Log(LogLevel::kInfo, "loading: {}%", done_bytes * 100 / total_bytes);
+      };
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& options) {
+  WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
+  const KernelTable& kernels = KernelsFor(options.arithmetic, isa);
+  std::unique_ptr<LoadedModel> model(new LoadedModel(kernels));
+  WEFT_ASSIGN_OR_RETURN(model->checkpoint_, LoadCheckpoint(options.path));
+  const int thread_count = options.thread_count > 0 ? options.thread_count : AvailableCpuCount();
+
+  MemoryRequest request;
+  request.limit_bytes = options.memory_bytes > 0 ? options.memory_bytes : AvailableMemoryBytes();
+  request.context = options.context;
+  request.max_batch_tokens = options.max_batch_tokens;
+  request.max_sequences = options.max_sequences;
+  request.block_size = kBlockSize;
+  request.thread_count = thread_count;
+  WEFT_ASSIGN_OR_RETURN(model->memory_, PlanMemory(model->checkpoint_, kernels, request));
+  LogFacts(model->checkpoint_, kernels, model->memory_, thread_count);
+
+  model->threads_ = std::make_unique<ThreadPool>(thread_count);
+  WEFT_ASSIGN_OR_RETURN(
+      Transformer transformer,
+      LoadTransformer(model->checkpoint_, kernels, *model->threads_, ReportProgress()));
+  TransformerRunnerOptions runner;
+  runner.block_size = kBlockSize;
+  runner.block_count = model->memory_.block_count;
+  runner.max_batch_tokens = options.max_batch_tokens;
+  runner.thread_count = thread_count;
+  try {
+    model->engine_ = std::make_unique<Engine>(
+        EngineOptionsFor(options, model->memory_, model->checkpoint_.tokenizer),
+        std::make_unique<TransformerRunner>(std::move(transformer), runner));
+  } catch (const std::bad_alloc&) {
+    return Fail(ErrorCode::kResourceExhausted,
+                "the operating system refused the memory for the KV cache ({}); lower --memory",
+                FormatBytes(model->memory_.kv_bytes()));
+  }
+  return model;
+}
+
+}  // namespace weft

@@ -1,0 +1,53 @@
+// A model file made ready to run: weights packed, memory allocated, engine started.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "engine/engine.h"
+#include "model/checkpoint.h"
+#include "model/kernels/kernels.h"
+#include "server/memory_plan.h"
+
+namespace weft {
+
+struct ModelOptions {
+  std::string path;
+  Arithmetic arithmetic = Arithmetic::kBF16;
+  int32_t thread_count = 0;   // 0: what this process may use
+  uint64_t memory_bytes = 0;  // 0: what this process may use
+  int32_t context = 0;        // 0: the model's
+  int32_t max_batch_tokens = 512;
+  int32_t max_sequences = 64;
+  int32_t max_waiting = 1024;
+  std::function<void(const StepReport&)> on_step;  // see EngineOptions
+};
+
+class LoadedModel {
+ public:
+  // Reads the file, which may take minutes; says on the log what it found and decided. Call it
+  // before other threads start: it may ask the operating system for AMX.
+  static Result<std::unique_ptr<LoadedModel>> Load(const ModelOptions& options);
+
+  Engine& engine() { return *engine_; }
+  // Its tensors and files are gone.
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+  const KernelTable& kernels() const { return kernels_; }
+  const MemoryPlan& memory() const { return memory_; }
+  int thread_count() const { return threads_->thread_count(); }
+
+ private:
+  explicit LoadedModel(const KernelTable& kernels) : kernels_(kernels) {}
+
+  const KernelTable& kernels_;
+  Checkpoint checkpoint_;
+  MemoryPlan memory_;
+  std::unique_ptr<ThreadPool> threads_;  // the engine computes on it: outlives it
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace weft

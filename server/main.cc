@@ -1,0 +1,47 @@
+// `weft`: one binary, a subcommand for each thing it does.
+#include <array>
+#include <cstdio>
+#include <string_view>
+
+#include <fmt/core.h>
+
+#include "server/serve_command.h"
+
+namespace {
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(int argc, const char* const* argv);  // argv[0] is the command's name
+};
+
+constexpr std::array kCommands = {
+    Command{"serve", "serves a model over HTTP", weft::ServeCommand},
+};
+
+void PrintUsage(std::FILE* file) {
+  fmt::print(file, "usage: weft COMMAND [ARGUMENT...]\n\n");
+  for (const Command& command : kCommands) {
+    fmt::print(file, "  {:<10} {}\n", command.name, command.summary);
+  }
+  fmt::print(file, "\n  weft COMMAND --help lists the options of a command\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    PrintUsage(stderr);
+    return 2;
+  }
+  const std::string_view name = argv[1];
+  if (name == "--help" || name == "-h" || name == "help") {
+    PrintUsage(stdout);
+    return 0;
+  }
+  for (const Command& command : kCommands) {
+    if (command.name == name) return command.run(argc - 1, argv + 1);
+  }
+  fmt::print(stderr, "weft: there is no command '{}'; weft --help lists them\n", name);
+  return 2;
+}

@@ -1,0 +1,79 @@
+#include "server/memory_plan.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "engine/transformer_runner.h"
+#include "model/kv_cache.h"
+#include "model/weights.h"
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kMaxReserveBytes = 512ULL << 20;
+
+int64_t BlocksFor(int64_t positions, int64_t block_size) {
+  return (positions + block_size - 1) / block_size;
+}
+
+}  // namespace
+
+Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& kernels,
+                              const MemoryRequest& request) {
+  const ModelConfig& config = checkpoint.config;
+  if (request.context > config.context_length) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--context {} is more than the {} positions that the model was made for",
+                request.context, config.context_length);
+  }
+  TransformerRunnerOptions runner;
+  runner.block_size = request.block_size;
+  runner.max_batch_tokens = request.max_batch_tokens;
+  runner.thread_count = request.thread_count;
+  MemoryPlan plan;
+  plan.limit_bytes = request.limit_bytes;
+  plan.reserve_bytes = std::min(kMaxReserveBytes, request.limit_bytes / 8);
+  plan.weight_bytes = static_cast<uint64_t>(Weights::PackedBytes(checkpoint.tensors, kernels));
+  plan.workspace_bytes =
+      static_cast<uint64_t>(TransformerRunner::WorkspaceBytes(config, kernels, runner));
+  plan.block_bytes =
+      static_cast<uint64_t>(KvCache::BlockBytes(config, kernels, request.block_size));
+
+  const uint64_t fixed_bytes = plan.reserve_bytes + plan.weight_bytes + plan.workspace_bytes;
+  const uint64_t left_bytes = request.limit_bytes - std::min(request.limit_bytes, fixed_bytes);
+  const auto affordable_blocks = static_cast<int64_t>(left_bytes / plan.block_bytes);
+  const int64_t wanted_context = request.context > 0 ? request.context : config.context_length;
+  const int64_t context = request.context > 0
+                              ? wanted_context
+                              : std::min(wanted_context, affordable_blocks * request.block_size);
+  const int64_t blocks_for_one = BlocksFor(context, request.block_size);
+  if (context == 0 || blocks_for_one > affordable_blocks) {
+    return Fail(ErrorCode::kResourceExhausted,
+                "{} of memory do not hold weights ({}), workspace ({}), {} in reserve and the KV "
+                "cache of one context of {} ({}); raise --memory or lower --context",
+                FormatBytes(request.limit_bytes), FormatBytes(plan.weight_bytes),
+                FormatBytes(plan.workspace_bytes), FormatBytes(plan.reserve_bytes), wanted_context,
+                FormatBytes(plan.block_bytes *
+                            static_cast<uint64_t>(BlocksFor(wanted_context, request.block_size))));
+  }
+  plan.context = static_cast<int32_t>(context);
+  plan.block_count = std::min(affordable_blocks, blocks_for_one * request.max_sequences);
+  return plan;
+}
+
+std::string Describe(const MemoryPlan& plan) {
+  return fmt::format(
+      "memory: weights {}, KV cache {} ({} blocks), workspace {}, reserve {}, of {} allowed",
+      FormatBytes(plan.weight_bytes), FormatBytes(plan.kv_bytes()), plan.block_count,
+      FormatBytes(plan.workspace_bytes), FormatBytes(plan.reserve_bytes),
+      FormatBytes(plan.limit_bytes));
+}
+
+std::string FormatBytes(uint64_t bytes) {
+  const double mebibytes = static_cast<double>(bytes) / (1 << 20);
+  return mebibytes < 1024 ? fmt::format("{:.1f} MiB", mebibytes)
+                          : fmt::format("{:.2f} GiB", mebibytes / 1024);
+}
+
+}  // namespace weft

@@ -1,0 +1,45 @@
+// Where the memory goes, decided before the port opens (law 4).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "model/checkpoint.h"
+#include "model/kernels/kernels.h"
+
+namespace weft {
+
+struct MemoryRequest {
+  uint64_t limit_bytes = 0;  // for the whole process
+  int32_t context = 0;       // positions a sequence; 0: the model's, or fewer if they do not fit
+  int32_t max_batch_tokens = 512;  // rows of one step
+  int32_t max_sequences = 64;      // running at once
+  int64_t block_size = 32;         // positions a KV block
+  int32_t thread_count = 1;
+};
+
+struct MemoryPlan {
+  uint64_t limit_bytes = 0;
+  uint64_t reserve_bytes = 0;  // for the program, its sockets and the requests in them
+  uint64_t weight_bytes = 0;
+  uint64_t workspace_bytes = 0;
+  uint64_t block_bytes = 0;
+  int64_t block_count = 0;
+  int32_t context = 0;
+
+  uint64_t kv_bytes() const { return block_bytes * static_cast<uint64_t>(block_count); }
+};
+
+// As many KV blocks as the limit allows, but no more than max_sequences whole contexts need; always
+// enough for one whole context. Errors name what does not fit and the option to change.
+Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& kernels,
+                              const MemoryRequest& request);
+
+// "weights 7.2 MiB, KV cache 64.0 MiB (...), ...": one line for people.
+std::string Describe(const MemoryPlan& plan);
+
+// "7.2 MiB"
+std::string FormatBytes(uint64_t bytes);
+
+}  // namespace weft

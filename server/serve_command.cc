@@ -1,0 +1,110 @@
+#include "server/serve_command.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/core.h>
+#include <sys/resource.h>
+
+#include "base/log.h"
+#include "server/bundled_model.h"
+#include "server/loaded_model.h"
+#include "server/metrics.h"
+#include "server/serve_options.h"
+#include "server/server.h"
+#include "server/shutdown_signals.h"
+
+namespace weft {
+namespace {
+
+constexpr int kUsageError = 2;
+
+// "weft-demo" for "models/weft-demo.gguf", "tiny-llama" for "models/tiny-llama/".
+std::string NameOfPath(const std::string& path) {
+  const auto normal = std::filesystem::path(path).lexically_normal();
+  if (normal.extension() == ".gguf") return normal.stem().string();
+  const auto& last = normal.has_filename() ? normal : normal.parent_path();
+  return last.filename().string();
+}
+
+// Every connection is a file: asks for as many as the system gives, and counts with no more.
+void FitConnections(ServerOptions& options) {
+  constexpr rlim_t kOwnFiles = 64;  // log, model, timers, ...
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  if (setrlimit(RLIMIT_NOFILE, &files) != 0) getrlimit(RLIMIT_NOFILE, &files);
+  const rlim_t usable = files.rlim_cur - std::min(files.rlim_cur, kOwnFiles);
+  if (usable >= static_cast<rlim_t>(options.max_connections)) return;
+  Log(LogLevel::kWarning, "at most {} connections: the limit of open files is {}", usable,
+      files.rlim_cur);
+  options.max_connections = static_cast<int32_t>(std::max<rlim_t>(usable, 1));
+}
+
+void PrintGreeting(const std::string& host, uint16_t port, const std::string& model) {
+  const std::string shown = host == "0.0.0.0" || host == "::" ? "127.0.0.1"
+                            : host.find(':') != host.npos     ? "[" + host + "]"
+                                                              : host;
+  fmt::print(
+      "weft serves {2} on http://{0}:{1} - try:\n"
+      "  curl http://{0}:{1}/v1/completions -H 'Content-Type: application/json' \\\n"
+      "    -d '{{\"prompt\": \"Once upon a time\", \"max_tokens\": 64}}'\n",
+      shown, port, model);
+  std::fflush(stdout);
+}
+
+Result<void> Serve(ServeOptions options) {
+  const auto metrics = std::make_shared<Metrics>();
+  if (options.model.path.empty()) {
+    WEFT_ASSIGN_OR_RETURN(options.model.path, FindBundledModel());
+  }
+  options.model.on_step = [metrics](const StepReport& report) { metrics->CountStep(report); };
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(options.model));
+  ServedModel served;
+  served.id = options.served_model_name.empty() ? NameOfPath(options.model.path)
+                                                : options.served_model_name;
+  served.created = static_cast<int64_t>(std::time(nullptr));
+  served.tokenizer = model->checkpoint().tokenizer;
+  served.engine = &model->engine();
+  FitConnections(options.server);
+  DeferFirstShutdownSignal();
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
+                        Server::Start(options.server, {served}, metrics));
+  PrintGreeting(options.server.host, server->port(), served.id);
+
+  WaitForShutdownSignal();
+  const auto timeout_s = static_cast<double>(options.shutdown_timeout.count()) / 1000;
+  Log(LogLevel::kInfo, "shutting down: new requests get 503, running ones have {:.1f} s",
+      timeout_s);
+  server->Stop(std::chrono::steady_clock::now() + options.shutdown_timeout);
+  Log(LogLevel::kInfo, "shut down");
+  return {};
+}
+
+}  // namespace
+
+int ServeCommand(int argc, const char* const* argv) {
+  Result<ServeOptions> options = ParseServeOptions(argc, argv);
+  if (!options) {
+    fmt::print(stderr, "{}\n", options.error().message);
+    return kUsageError;
+  }
+  if (!options->help.empty()) {
+    fmt::print("{}", options->help);
+    return 0;
+  }
+  SetLogLevel(options->log_level);
+  InstallShutdownSignals();
+  const Result<void> served = Serve(*std::move(options));
+  if (served) return 0;
+  fmt::print(stderr, "weft serve: {}\n", served.error().message);
+  return 1;
+}
+
+}  // namespace weft

@@ -1,0 +1,129 @@
+#include "server/serve_options.h"
+
+#include <istream>
+#include <iterator>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+namespace weft {
+namespace {
+
+// --config: a flat JSON object, the flags' names without dashes as its keys.
+class JsonConfig : public CLI::Config {
+ public:
+  std::string to_config(const CLI::App*, bool, bool, std::string) const override { return {}; }
+
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    const std::string text(std::istreambuf_iterator<char>(input), {});
+    const auto parsed = nlohmann::json::parse(text, nullptr, false);
+    if (!parsed.is_object()) throw CLI::ConfigError("the file of --config is not a JSON object");
+    std::vector<CLI::ConfigItem> settings;
+    for (const auto& [name, value] : parsed.items()) {
+      if (!value.is_string() && !value.is_number()) {
+        throw CLI::ConfigError("--config: '" + name + "' must be a string or a number");
+      }
+      CLI::ConfigItem setting;
+      setting.name = name;
+      setting.inputs = {value.is_string() ? value.get<std::string>() : value.dump()};
+      settings.push_back(std::move(setting));
+    }
+    return settings;
+  }
+};
+
+constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
+
+void AddModelFlags(CLI::App& app, ServeOptions& options) {
+  ModelOptions& model = options.model;
+  app.add_option("--model", model.path, "GGUF file or Hugging Face directory (the bundled model)");
+  app.add_option("--served-model-name", options.served_model_name,
+                 "What requests call the model (the file's name)");
+  app.add_option_function<std::string>(
+         "--compute",
+         [&model](const std::string& name) {
+           model.arithmetic = name == "f32" ? Arithmetic::kF32 : Arithmetic::kBF16;
+         },
+         "The arithmetic: auto is bf16")
+      ->check(CLI::IsMember({"auto", "bf16", "f32"}))
+      ->default_str("auto");
+  app.add_option("--threads", model.thread_count, "Compute threads (what this process may use)")
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--context", model.context, "Positions a sequence may have (the model's)")
+      ->check(CLI::Range(1, kMaxInt32));
+  app.add_option("--memory", model.memory_bytes,
+                 "Limit for the whole process, as 8GiB or 512MiB (what this process may use)")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--max-batch-tokens", model.max_batch_tokens, "Rows of one step")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--max-sequences", model.max_sequences, "Sequences computed at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--max-waiting", model.max_waiting, "Requests queued; one more gets 429")
+      ->capture_default_str()
+      ->check(CLI::Range(1, kMaxInt32));
+}
+
+// A time in seconds, fractions allowed.
+void AddSeconds(CLI::App& app, const std::string& name, std::chrono::milliseconds& value,
+                const std::string& help) {
+  app.add_option_function<double>(
+         name,
+         [&value](const double& seconds) {
+           value = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+         },
+         help)
+      ->check(CLI::Range(0.001, 1e6))
+      ->default_str(std::to_string(value.count() / 1000));
+}
+
+void AddServerFlags(CLI::App& app, ServeOptions& options) {
+  ServerOptions& server = options.server;
+  app.add_option("--host", server.host, "Address to listen on")->capture_default_str();
+  app.add_option("--port", server.port, "Port; 0: any free one")->capture_default_str();
+  app.add_option("--max-connections", server.max_connections, "One more gets 503")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--max-body", server.max_body_bytes, "Of a request, as 8MiB; more gets 413")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 30))
+      ->default_str("8MiB");
+  AddSeconds(app, "--idle-timeout", server.idle_timeout, "Seconds between requests");
+  AddSeconds(app, "--header-timeout", server.header_timeout, "Seconds for a request's head");
+  AddSeconds(app, "--body-timeout", server.body_timeout, "Seconds for a request's body");
+  AddSeconds(app, "--write-timeout", server.write_timeout, "Seconds without the client reading");
+  AddSeconds(app, "--shutdown-timeout", options.shutdown_timeout,
+             "Seconds that running requests get after SIGTERM");
+}
+
+}  // namespace
+
+Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
+  ServeOptions options;
+  CLI::App app("Serves a model over HTTP: OpenAI's completions API.", "weft serve");
+  AddModelFlags(app, options);
+  AddServerFlags(app, options);
+  app.add_option_function<std::string>(
+         "--log-level",
+         [&options](const std::string& name) { options.log_level = *ParseLogLevel(name); },
+         "How much is said on stderr")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->default_str("info");
+  app.config_formatter(std::make_shared<JsonConfig>());
+  app.set_config("--config", "", "JSON file: an object of these flags, without the dashes");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    options.help = app.help();
+  } catch (const CLI::ParseError& error) {
+    return Fail(ErrorCode::kInvalidArgument, "weft serve: {}", error.what());
+  }
+  return options;
+}
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+// The flags of `weft serve`.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "server/loaded_model.h"
+#include "server/server_options.h"
+
+namespace weft {
+
+struct ServeOptions {
+  ModelOptions model;             // path empty: the bundled model
+  std::string served_model_name;  // empty: the file's or directory's name
+  ServerOptions server;
+  std::chrono::milliseconds shutdown_timeout{30'000};
+  LogLevel log_level = LogLevel::kInfo;
+  std::string help;  // not empty: print it instead of serving
+};
+
+// `argv[0]` is the command's name. Flags win over the file that --config names. Errors are one
+// line.
+Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv);
+
+}  // namespace weft
