@@ -47,7 +47,9 @@ BpeModel::BpeModel(std::shared_ptr<const Vocabulary> vocabulary, const BpeOption
       if (byte) byte_tokens_[*byte] = id;
     }
     if (token.text.empty() || !IsSpellable(token.kind)) continue;
-    if (options_.ignore_merges) whole_pieces_[vocabulary_->Bytes(id)] = id;
+    if (options_.ignore_merges) {
+      whole_pieces_[byte_level ? vocabulary_->Bytes(id) : token.text] = id;
+    }
     const Utf8Character first = DecodeUtf8(token.text, 0);
     if (first.status != Utf8Status::kValid || first.size_bytes != token.text.size()) continue;
     if (byte_level) {

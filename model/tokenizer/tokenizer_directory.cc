@@ -1,10 +1,126 @@
+// A tokenizer from a Hugging Face directory: tokenizer.json, or else tokenizer.model, and what the
+// files beside it say about special tokens.
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+#include "base/mapped_file.h"
+#include "model/tokenizer/json_reader.h"
 #include "model/tokenizer/tokenizer.h"
+#include "model/tokenizer/tokenizer_json.h"
+#include "model/tokenizer/tokenizer_model.h"
 
 namespace weft {
+namespace {
+
+// The file and its bytes, or nothing if the directory has none of this name.
+Result<std::optional<MappedFile>> OpenIfPresent(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::nullopt;
+  WEFT_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  return file;
+}
+
+std::string_view TextOf(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+// A token is given by its text or as {"content": its text, ...}; null means there is none.
+Result<std::optional<std::string>> ReadTokenText(const JsonView& section) {
+  if (section.is_null()) return std::nullopt;
+  WEFT_ASSIGN_OR_RETURN(const std::string_view text, section.value().is_object()
+                                                         ? section["content"].String()
+                                                         : section.String());
+  return std::string(text);
+}
+
+Result<std::optional<bool>> ReadFlag(const JsonView& section) {
+  if (section.is_null()) return std::nullopt;
+  WEFT_ASSIGN_OR_RETURN(const bool flag, section.BoolOr(false));
+  return flag;
+}
+
+// {"32000": {"content": "<|im_start|>", "special": true, ...}, ...}
+Result<void> ReadAddedTokens(const JsonView& section, std::vector<AddedToken>* added_tokens) {
+  if (section.is_null()) return {};
+  WEFT_RETURN_IF_ERROR(section.ExpectObject());
+  for (const auto& [key, entry] : section.value().items()) {
+    AddedToken added;
+    const char* key_end = key.data() + key.size();
+    if (std::from_chars(key.data(), key_end, added.id).ptr != key_end || key.empty()) {
+      return Fail(ErrorCode::kCorrupt, "{} has the key \"{}\", an id expected", section.where(),
+                  key);
+    }
+    const JsonView view = section[key];
+    WEFT_ASSIGN_OR_RETURN(added.text, view["content"].String());
+    WEFT_ASSIGN_OR_RETURN(added.is_special, view["special"].BoolOr(false));
+    added_tokens->push_back(std::move(added));
+  }
+  return {};
+}
+
+// eos_token_id: a number, a list of numbers or null; -1 means none.
+Result<void> AppendIds(const JsonView& section, std::vector<int64_t>* ids) {
+  if (section.is_null()) return {};
+  if (!section.value().is_array()) {
+    WEFT_ASSIGN_OR_RETURN(const int64_t id, section.Int());
+    if (id != -1) ids->push_back(id);
+    return {};
+  }
+  for (size_t i = 0; i < section.value().size(); ++i) {
+    WEFT_ASSIGN_OR_RETURN(const int64_t id, section.Element(i).Int());
+    ids->push_back(id);
+  }
+  return {};
+}
+
+Result<void> ReadTokenizerConfig(const std::string& path, SpecialTokenHints* hints) {
+  WEFT_ASSIGN_OR_RETURN(const std::optional<MappedFile> file, OpenIfPresent(path));
+  if (!file) return {};
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::json root, ParseJson(TextOf(*file), path));
+  const JsonView view(root, path + ": ");
+  WEFT_ASSIGN_OR_RETURN(hints->bos_text, ReadTokenText(view["bos_token"]));
+  WEFT_ASSIGN_OR_RETURN(hints->eos_text, ReadTokenText(view["eos_token"]));
+  WEFT_ASSIGN_OR_RETURN(hints->adds_bos, ReadFlag(view["add_bos_token"]));
+  WEFT_ASSIGN_OR_RETURN(hints->adds_eos, ReadFlag(view["add_eos_token"]));
+  return ReadAddedTokens(view["added_tokens_decoder"], &hints->added_tokens);
+}
+
+// generation_config.json and config.json name tokens by id.
+Result<void> ReadIds(const std::string& path, SpecialTokenHints* hints) {
+  WEFT_ASSIGN_OR_RETURN(const std::optional<MappedFile> file, OpenIfPresent(path));
+  if (!file) return {};
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::json root, ParseJson(TextOf(*file), path));
+  const JsonView view(root, path + ": ");
+  const JsonView bos = view["bos_token_id"];
+  if (!hints->bos_id && !bos.is_null()) {
+    WEFT_ASSIGN_OR_RETURN(const int64_t id, bos.Int());
+    if (id != -1) hints->bos_id = id;
+  }
+  return AppendIds(view["eos_token_id"], &hints->eos_ids);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromDirectory(const std::string& directory,
-                                                                  int64_t) {
-  return Fail(ErrorCode::kUnsupported, "{}: tokenizer.json is not read yet", directory);
+                                                                  int64_t vocab_size) {
+  if (vocab_size <= 0 || vocab_size > INT32_MAX) {
+    return Fail(ErrorCode::kInvalidArgument, "{}: vocabulary size {}, 1 to 2147483647 expected",
+                directory, vocab_size);
+  }
+  SpecialTokenHints hints;
+  WEFT_RETURN_IF_ERROR(ReadTokenizerConfig(directory + "/tokenizer_config.json", &hints));
+  WEFT_RETURN_IF_ERROR(ReadIds(directory + "/generation_config.json", &hints));
+  WEFT_RETURN_IF_ERROR(ReadIds(directory + "/config.json", &hints));
+
+  const std::string json_path = directory + "/tokenizer.json";
+  WEFT_ASSIGN_OR_RETURN(const std::optional<MappedFile> json, OpenIfPresent(json_path));
+  if (json) return LoadTokenizerJson(TextOf(*json), json_path, hints, vocab_size);
+  const std::string model_path = directory + "/tokenizer.model";
+  WEFT_ASSIGN_OR_RETURN(const std::optional<MappedFile> model, OpenIfPresent(model_path));
+  if (model) return LoadTokenizerModel(TextOf(*model), model_path, hints, vocab_size);
+  return Fail(ErrorCode::kNotFound, "{}: neither tokenizer.json nor tokenizer.model is there",
+              directory);
 }
 
 }  // namespace weft

@@ -1,0 +1,53 @@
+// Hugging Face's tokenizer.json (https://huggingface.co/docs/tokenizers): BPE models. What it says
+// is followed to the letter, or refused by name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/tokenizer/json_reader.h"
+#include "model/tokenizer/normalizer.h"
+#include "model/tokenizer/pre_tokenizer.h"
+#include "model/tokenizer/tokenizer.h"
+
+namespace weft {
+
+// A token that tokenizer_config.json adds ("added_tokens_decoder").
+struct AddedToken {
+  int64_t id = 0;
+  std::string text;
+  bool is_special = false;
+};
+
+// What the files beside tokenizer.json or tokenizer.model say about special tokens.
+struct SpecialTokenHints {
+  std::optional<std::string> bos_text;
+  std::optional<std::string> eos_text;
+  std::optional<int64_t> bos_id;  // if there is no text
+  std::vector<int64_t> eos_ids;
+  std::optional<bool> adds_bos;
+  std::optional<bool> adds_eos;
+  std::vector<AddedToken> added_tokens;  // tokenizer.json lists them itself
+};
+
+Result<std::shared_ptr<const Tokenizer>> LoadTokenizerJson(std::string_view text,
+                                                           const std::string& path,
+                                                           const SpecialTokenHints& hints,
+                                                           int64_t vocab_size);
+
+// The "normalizer" section.
+Result<Normalizer> ReadNormalizer(const JsonView& section);
+
+struct PreTokenizerSection {
+  PreTokenizer pre_tokenizer;
+  bool is_byte_level = false;
+};
+// The "pre_tokenizer" section.
+Result<PreTokenizerSection> ReadPreTokenizer(const JsonView& section);
+
+}  // namespace weft

@@ -1,0 +1,23 @@
+// SentencePiece's tokenizer.model: a protobuf message ModelProto
+// (https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto). BPE models;
+// Unigram, WORD and CHAR models, white space as a suffix, and pieces of type UNUSED in merges are
+// refused by name.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/tokenizer/tokenizer.h"
+#include "model/tokenizer/tokenizer_json.h"
+
+namespace weft {
+
+Result<std::shared_ptr<const Tokenizer>> LoadTokenizerModel(std::string_view bytes,
+                                                            const std::string& path,
+                                                            const SpecialTokenHints& hints,
+                                                            int64_t vocab_size);
+
+}  // namespace weft
