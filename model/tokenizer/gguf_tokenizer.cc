@@ -206,7 +206,7 @@ Result<void> GgufTokenizerLoader::LoadSentencePiece(std::vector<Token> tokens) {
   if (removes_spaces) parts_.normalizer.Add(MakeCollapseSpacesStep());
   if (adds_space) parts_.normalizer.Add(MakePrependStep(" "));
   parts_.normalizer.Add(MakeReplaceStep(" ", std::string(kSpaceSymbol)));
-  parts_.decode_drops_first_space = adds_space;
+  parts_.decode_drops_spaces = removes_spaces ? SIZE_MAX : adds_space ? 1 : 0;
   parts_.description = "SentencePiece BPE";
   return SetSpecialTokens(true);
 }

@@ -11,9 +11,12 @@ namespace {
 
 constexpr size_t kMaxPatternBytes = 1 << 16;
 
-// Oniguruma's \s is Unicode's White_Space; PCRE2's adds U+180E.
+// Oniguruma's \s is Unicode's White_Space; PCRE2's adds U+180E. Its \w has marks, which PCRE2's
+// lacks, and the Latin-1 superscripts and fractions.
 constexpr std::string_view kSpace = "\\p{White_Space}";
 constexpr std::string_view kNotSpace = "\\P{White_Space}";
+constexpr std::string_view kWord =
+    "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}";
 
 tl::unexpected<Error> Unsupported(std::string_view construct, std::string_view pattern) {
   return Fail(ErrorCode::kUnsupported,
@@ -21,51 +24,93 @@ tl::unexpected<Error> Unsupported(std::string_view construct, std::string_view p
               construct);
 }
 
-Result<std::string> TranslateFromOniguruma(std::string_view pattern) {
-  std::string translated;
-  translated.reserve(pattern.size());
-  bool in_class = false;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    const char c = pattern[i];
-    const std::string_view rest = pattern.substr(i);
-    if (c == '\\' && i + 1 < pattern.size()) {
-      const char escaped = pattern[++i];
-      if (escaped == 'h' || escaped == 'H') return Unsupported("\\h", pattern);
-      if (escaped == 's') {
-        translated += kSpace;
-      } else if (escaped == 'S') {
-        translated += kNotSpace;
+class Translator {
+ public:
+  explicit Translator(std::string_view pattern) : pattern_(pattern) {}
+
+  Result<std::string> Run() {
+    // Only \n ends a line, whatever PCRE2 was built with.
+    translated_ = "(*LF)";
+    while (offset_ < pattern_.size()) {
+      if (pattern_[offset_] == '\\' && offset_ + 1 < pattern_.size()) {
+        WEFT_RETURN_IF_ERROR(Escape());
+      } else if (in_class_) {
+        WEFT_RETURN_IF_ERROR(InClass());
       } else {
-        translated.append({'\\', escaped});
+        OutsideClass();
       }
-      continue;
     }
-    if (in_class) {
-      if (rest.starts_with("&&")) return Unsupported("&& inside a class", pattern);
-      if (rest.starts_with("[:")) {
-        const size_t close = pattern.find(":]", i);
-        if (close == std::string_view::npos) return Unsupported("[ inside a class", pattern);
-        translated.append(pattern.substr(i, close + 2 - i));
-        i = close + 1;
-        continue;
-      }
-      if (c == '[') return Unsupported("[ inside a class", pattern);
-      if (c == ']') in_class = false;
-    } else if (c == '[') {
-      in_class = true;
-      // A ] that stands first in a class is literal.
-      translated.push_back(c);
-      if (rest.starts_with("[^")) translated.push_back(pattern[++i]);
-      if (i + 1 < pattern.size() && pattern[i + 1] == ']') {
-        translated += "\\]";
-        ++i;
-      }
-      continue;
-    }
-    translated.push_back(c);
+    return std::move(translated_);
   }
-  return translated;
-}
+
+ private:
+  std::string_view Rest() const { return pattern_.substr(offset_); }
+  void Copy(size_t count) {
+    translated_.append(pattern_.substr(offset_, count));
+    offset_ += count;
+  }
+
+  Result<void> Escape() {
+    const char escaped = pattern_[offset_ + 1];
+    switch (escaped) {
+      case 's':
+        translated_ += kSpace;
+        break;
+      case 'S':
+        translated_ += kNotSpace;
+        break;
+      case 'w':
+        translated_ += in_class_ ? std::string(kWord) : fmt::format("[{}]", kWord);
+        break;
+      case 'W':
+        if (in_class_) return Unsupported("\\W inside a class", pattern_);
+        translated_ += fmt::format("[^{}]", kWord);
+        break;
+      case 'b':
+      case 'B':
+      case 'h':
+      case 'H':
+        return Unsupported(pattern_.substr(offset_, 2), pattern_);
+      default:
+        Copy(2);
+        return {};
+    }
+    offset_ += 2;
+    return {};
+  }
+
+  Result<void> InClass() {
+    if (Rest().starts_with("&&")) return Unsupported("&& inside a class", pattern_);
+    if (Rest().starts_with("[:")) {
+      const size_t close = Rest().find(":]");
+      if (close == std::string_view::npos) return Unsupported("[ inside a class", pattern_);
+      Copy(close + 2);
+      return {};
+    }
+    if (Rest().starts_with('[')) return Unsupported("[ inside a class", pattern_);
+    if (Rest().starts_with(']')) in_class_ = false;
+    Copy(1);
+    return {};
+  }
+
+  void OutsideClass() {
+    if (!Rest().starts_with('[')) {
+      Copy(1);
+      return;
+    }
+    in_class_ = true;
+    Copy(Rest().starts_with("[^") ? 2 : 1);
+    if (Rest().starts_with(']')) {  // one that stands first is literal
+      translated_ += "\\]";
+      ++offset_;
+    }
+  }
+
+  std::string_view pattern_;
+  std::string translated_;
+  size_t offset_ = 0;
+  bool in_class_ = false;
+};
 
 }  // namespace
 
@@ -83,7 +128,7 @@ Result<Regex> Regex::Compile(std::string_view pattern) {
                 "regular expression of {} bytes, at most {} are accepted", pattern.size(),
                 kMaxPatternBytes);
   }
-  WEFT_ASSIGN_OR_RETURN(const std::string translated, TranslateFromOniguruma(pattern));
+  WEFT_ASSIGN_OR_RETURN(const std::string translated, Translator(pattern).Run());
   int error = 0;
   size_t offset = 0;
   pcre2_code* code =

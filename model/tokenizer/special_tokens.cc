@@ -132,12 +132,13 @@ std::vector<SpecialTokenMatcher::Segment> SpecialTokenMatcher::Split(std::string
     size_t end = offset + token->text.size();
     offset = end;
     if (token->single_word && TouchesWord(text, begin, end)) continue;
+    // A token may lie in the white space that the one before has taken along: it counts too, and
+    // the text goes on behind it.
     if (token->strip_left) begin = SkipSpaceBackwards(text, begin, segment_begin);
     if (token->strip_right) end = SkipSpace(text, end);
-    begin = std::max(begin, segment_begin);
-    segments.push_back({text.substr(segment_begin, begin - segment_begin), token});
-    segment_begin = std::max(end, segment_begin);
-    offset = std::max(offset, segment_begin);
+    const size_t text_bytes = begin > segment_begin ? begin - segment_begin : 0;
+    segments.push_back({text.substr(segment_begin, text_bytes), token});
+    segment_begin = end;
   }
   segments.push_back({text.substr(segment_begin), nullptr});
   return segments;

@@ -146,7 +146,8 @@ std::string TextTokenizer::Decode(const std::vector<TokenId>& ids, bool keep_spe
   for (const TokenId id : ids) {
     text += keep_special_tokens && IsControl(id) ? TokenText(id) : TokenBytes(id);
   }
-  if (parts_.decode_drops_first_space && text.starts_with(' ')) text.erase(0, 1);
+  const size_t space_count = std::min(text.find_first_not_of(' '), text.size());
+  text.erase(0, std::min(space_count, parts_.decode_drops_spaces));
   return text;
 }
 

@@ -29,8 +29,10 @@ struct TokenizerParts {
   std::optional<TokenId> bos;
   std::optional<TokenId> eos;
   std::vector<TokenId> end_tokens;
-  bool decode_drops_first_space = false;  // the space that the normalizer has put before the text
-  std::string description;                // without the vocabulary's size
+  // How many spaces at the beginning of a decoded text are not its own: the one that the normalizer
+  // has put there, or all where it leaves none.
+  size_t decode_drops_spaces = 0;
+  std::string description;  // without the vocabulary's size
 };
 
 std::shared_ptr<const Tokenizer> MakeTokenizer(TokenizerParts parts);

@@ -287,7 +287,7 @@ Result<void> TokenizerJsonLoader::ReadDecoder(const JsonView& section, int nesti
     WEFT_ASSIGN_OR_RETURN(const bool adds_space, section["add_prefix_space"].BoolOr(true));
     WEFT_ASSIGN_OR_RETURN(const std::string_view scheme,
                           section["prepend_scheme"].StringOr(adds_space ? "always" : "never"));
-    parts_.decode_drops_first_space = scheme != "never";
+    parts_.decode_drops_spaces = scheme == "never" ? 0 : 1;
   } else if (type == "Strip") {
     WEFT_ASSIGN_OR_RETURN(const std::string_view content, section["content"].String());
     WEFT_ASSIGN_OR_RETURN(const int64_t start, section["start"].Int());
@@ -298,7 +298,7 @@ Result<void> TokenizerJsonLoader::ReadDecoder(const JsonView& section, int nesti
                   "expected 1 \" \" and 0",
                   section.where(), start, content, stop);
     }
-    parts_.decode_drops_first_space = start == 1;
+    parts_.decode_drops_spaces = static_cast<size_t>(start);
   } else if (type != "ByteFallback" && type != "Fuse") {
     return Fail(ErrorCode::kUnsupported, "{}: \"{}\" is not supported", section.where(), type);
   }

@@ -10,6 +10,11 @@ namespace {
 
 constexpr int kMaxNesting = 16;  // of Sequences
 
+// \w+|[^\w\s]+ with the \w of Rust's regex, which joiners belong to.
+constexpr std::string_view kWordsOrMarks =
+    R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}]+)"
+    R"(|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}\s]+)";
+
 tl::unexpected<Error> Unsupported(const JsonView& section, std::string_view type) {
   return Fail(ErrorCode::kUnsupported, "{}: \"{}\" is not supported", section.where(), type);
 }
@@ -131,7 +136,7 @@ Result<void> PreTokenizerReader::Add(const JsonView& section, int nesting, bool 
   } else if (type == "WhitespaceSplit") {
     pre_tokenizer.Add(MakeCharacterStage(IsSpace, SplitBehavior::kRemoved));
   } else if (type == "Whitespace") {
-    return pre_tokenizer.AddRegex(R"(\w+|[^\w\s]+)", SplitBehavior::kRemoved, true);
+    return pre_tokenizer.AddRegex(kWordsOrMarks, SplitBehavior::kRemoved, true);
   } else {
     return Unsupported(section, type);
   }

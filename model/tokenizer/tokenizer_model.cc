@@ -265,7 +265,9 @@ Result<void> TokenizerModelLoader::SetNormalizer() {
   if (normalizer_.remove_extra_whitespaces) parts_.normalizer.Add(MakeCollapseSpacesStep());
   if (normalizer_.add_dummy_prefix) parts_.normalizer.Add(MakePrependStep(" "));
   parts_.normalizer.Add(MakeReplaceStep(" ", std::string(kSpaceSymbol)));
-  parts_.decode_drops_first_space = normalizer_.add_dummy_prefix;
+  parts_.decode_drops_spaces = normalizer_.remove_extra_whitespaces ? SIZE_MAX
+                               : normalizer_.add_dummy_prefix       ? 1
+                                                                    : 0;
   return {};
 }
 

@@ -81,7 +81,14 @@ bool IsWordCharacter(char32_t character) {
     return (character >= '0' && character <= '9') || (character >= 'a' && character <= 'z') ||
            (character >= 'A' && character <= 'Z') || character == '_';
   }
+  if (character == 0x200C || character == 0x200D) return true;
   const utf8proc_category_t category = CategoryOf(character);
+  if (category == UTF8PROC_CATEGORY_SO) {  // circled and squared letters are alphabetic
+    return (character >= 0x24B6 && character <= 0x24E9) ||
+           (character >= 0x1F130 && character <= 0x1F149) ||
+           (character >= 0x1F150 && character <= 0x1F169) ||
+           (character >= 0x1F170 && character <= 0x1F189);
+  }
   return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NL) ||
          category == UTF8PROC_CATEGORY_PC;
 }
