@@ -157,10 +157,6 @@ ApiResult<void> ReadSeed(const json& body, CompletionRequest& request) {
 ApiResult<void> ReadSampling(const json& body, CompletionRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadNumber(body, "temperature", 0.0, 2.0, request.temperature));
   WEFT_RETURN_IF_ERROR(ReadNumber(body, "top_p", 0.0, 1.0, request.top_p));
-  if (request.top_p <= 0) {
-    return tl::unexpected(InvalidField(
-        "top_p", "'top_p' must be greater than 0 and at most 1; for greedy use temperature 0"));
-  }
   WEFT_RETURN_IF_ERROR(ReadNumber(body, "min_p", 0.0, 1.0, request.min_p));
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "top_k", -1, kMaxInt32, request.top_k));
   request.top_k = std::max(request.top_k, 0);

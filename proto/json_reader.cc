@@ -126,6 +126,12 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
 }  // namespace
 
 ApiResult<json> ParseJson(std::string_view text) {
+  // The parser would take it for the end of the text.
+  if (const size_t nul = text.find('\0'); nul != text.npos) {
+    return tl::unexpected(JsonError(
+        "invalid_json",
+        fmt::format("the request body is not valid JSON: a NUL character at byte {}", nul + 1)));
+  }
   DocumentBuilder builder;
   const bool parsed = json::sax_parse(text.begin(), text.end(), &builder);
   return builder.Take(parsed);

@@ -128,6 +128,11 @@ ApiResult<CompletionJob> PrepareCompletion(std::string_view body,
   if (!model) return tl::unexpected(model.error());
   job.model = *model;
   const Tokenizer& tokenizer = *job.model->tokenizer;
+  if (const int32_t limit = job.model->engine->options().max_sequences; job.request.n > limit) {
+    return tl::unexpected(InvalidField(
+        "n", fmt::format("'n' is {}, but this server computes at most {} sequences at once",
+                         job.request.n, limit)));
+  }
   WEFT_RETURN_IF_ERROR(
       CheckTokenIds(job.request.stop_token_ids, "stop_token_ids", tokenizer.vocab_size()));
 

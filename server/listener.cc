@@ -67,7 +67,7 @@ asio::awaitable<void> AcceptConnections(asio::io_context& io, tcp::acceptor& acc
       asio::co_spawn(executor, RunSession(std::move(connection), context), asio::detached);
     } else {
       context.metrics->CountRefusedConnection();
-      asio::co_spawn(executor, RefuseConnection(std::move(connection)), asio::detached);
+      asio::co_spawn(executor, RefuseConnection(std::move(connection), context), asio::detached);
     }
   }
 }

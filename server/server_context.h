@@ -34,6 +34,7 @@ struct ServerContext {
   std::atomic<bool> draining{false};        // no new work; running work goes on
   std::atomic<int32_t> active_requests{0};  // between head read and answer written
   std::atomic<int32_t> connections{0};
+  std::atomic<int32_t> refusals{0};  // connections being told that there are too many
 
  private:
   const uint64_t random_base_;

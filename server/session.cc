@@ -263,7 +263,11 @@ asio::awaitable<void> RunSession(std::shared_ptr<Connection> connection, ServerC
   context.metrics->ChangeConnections(-1);
 }
 
-asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection) {
+asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection,
+                                       ServerContext& context) {
+  constexpr int32_t kMaxPolite = 32;  // at a time; the rest are just closed
+  const ActiveRequest counted(context.refusals);
+  if (context.refusals > kMaxPolite) co_return;
   const HttpResponse response = ErrorResponse(HttpError(
       503, "too_many_connections", "the server has all the connections it can; try again later"));
   co_await SendResponse(*connection, HttpRequest{}, response, false);

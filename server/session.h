@@ -20,6 +20,7 @@ boost::asio::awaitable<void> RunSession(std::shared_ptr<Connection> connection,
                                         ServerContext& context);
 
 // Beyond the limit of connections: 503, then close.
-boost::asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection);
+boost::asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection,
+                                              ServerContext& context);
 
 }  // namespace weft
