@@ -1,0 +1,113 @@
+// What loading costs in memory, and the small promises of the buffers around the forward pass.
+#include "model/weights.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <unistd.h>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/resources.h"
+#include "model/workspace.h"
+#include "tests/model/parity_fixture.h"
+
+namespace weft {
+namespace {
+
+const KernelTable& Bf16() { return KernelsFor(Arithmetic::kBF16, Isa::kScalar); }
+
+// A file of zeros, as a model of one big matrix after the other; the file has holes and takes no
+// space on the disk.
+class ZeroModel {
+ public:
+  ZeroModel(DataType type, int64_t rows, int64_t columns, int layer_count) {
+    const int64_t matrix_bytes = rows * RowBytes(type, columns);
+    path_ = testing::TempDir() + "weft_zero_model_XXXXXX";
+    const int descriptor = mkstemp(path_.data());
+    EXPECT_GE(descriptor, 0);
+    EXPECT_EQ(ftruncate(descriptor, matrix_bytes * (layer_count + 1)), 0);
+    close(descriptor);
+    files_.push_back(MappedFile::Open(path_).value());
+    const std::byte* data = files_[0].bytes().data();
+    tensors_.token_embedding = TensorView::Contiguous(data, type, {rows, columns});
+    tensors_.layers.resize(static_cast<size_t>(layer_count));
+    for (LayerTensors& layer : tensors_.layers) {
+      data += matrix_bytes;
+      layer.query = TensorView::Contiguous(data, type, {rows, columns});
+    }
+  }
+  ~ZeroModel() { unlink(path_.c_str()); }
+
+  const ModelTensors& tensors() const { return tensors_; }
+  const std::vector<MappedFile>& files() const { return files_; }
+  int64_t file_bytes() const { return std::ssize(files_[0].bytes()); }
+
+ private:
+  std::string path_;
+  std::vector<MappedFile> files_;
+  ModelTensors tensors_;
+};
+
+TEST(WeightsTest, PackedWeightsKeepTheFilesWidth) {
+  for (int type = 0; type < kDataTypeCount; ++type) {
+    const auto file_type = static_cast<DataType>(type);
+    const ZeroModel model(file_type, 512, 1024, 1);
+    const int64_t packed = Weights::PackedBytes(model.tensors(), Bf16());
+    EXPECT_LE(static_cast<double>(packed), 1.1 * static_cast<double>(model.file_bytes()))
+        << TraitsOf(file_type).name;
+  }
+}
+
+TEST(WeightsTest, PeakIsTheFileAndItsLargestTensor) {
+  constexpr int kLayers = 15;
+  const ZeroModel model(DataType::kBF16, 1024, 2048, kLayers);  // 16 tensors of 4 MiB
+  ThreadPool threads(2);
+  const auto before = static_cast<int64_t>(ResidentBytes());
+  if (before == 0) GTEST_SKIP() << "resident memory is unknown here";
+  int64_t peak = 0;
+  int calls = 0;
+  const Weights weights = Weights::Pack(model.tensors(), model.files(), Bf16(), threads,
+                                        [&](int64_t done_bytes, int64_t total_bytes) {
+                                          peak = std::max<int64_t>(
+                                              peak, static_cast<int64_t>(ResidentBytes()) - before);
+                                          EXPECT_EQ(total_bytes, model.file_bytes());
+                                          EXPECT_EQ(done_bytes, total_bytes / 16 * ++calls);
+                                        });
+  EXPECT_EQ(calls, kLayers + 1);
+  const int64_t largest = model.file_bytes() / (kLayers + 1);
+  EXPECT_LE(peak, model.file_bytes() + largest);
+  EXPECT_LE(static_cast<int64_t>(ResidentBytes()) - before, model.file_bytes() * 11 / 10);
+  EXPECT_EQ(&weights.output_head(), &weights.token_embedding());  // tied: packed once
+}
+
+TEST(WorkspaceTest, BytesIsWhatItTakes) {
+  for (const char* fixture : {"llama2", "olmoe"}) {
+    const auto checkpoint = LoadCheckpoint(ParityPath(fixture, "model.gguf"));
+    ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+    const WorkspaceOptions small{.max_rows = 8, .block_size = 16, .thread_count = 1};
+    const WorkspaceOptions large{.max_rows = 64, .block_size = 16, .thread_count = 4};
+    const int64_t small_bytes = Workspace::Bytes(checkpoint->config, Bf16(), small);
+    EXPECT_GT(small_bytes, 0);
+    EXPECT_GT(Workspace::Bytes(checkpoint->config, Bf16(), large), 3 * small_bytes);
+    // The last buffer of the arena ends inside it (ASan watches the rest).
+    const Workspace workspace(checkpoint->config, Bf16(), large);
+    std::fill_n(workspace.residual[63], checkpoint->config.hidden_size, 1.0F);
+  }
+}
+
+TEST(KvCacheTest, BlocksAddUp) {
+  const auto checkpoint = LoadCheckpoint(ParityPath("llama3", "model.gguf"));
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  const ModelConfig& config = checkpoint->config;
+  KvCache cache(config, Bf16(), 5, 32);
+  EXPECT_EQ(KvCache::BlockBytes(config, Bf16(), 32),
+            config.layer_count * config.kv_head_count * cache.layout().page_bytes);
+  // Pages of all layers, heads and blocks are distinct and lie side by side.
+  EXPECT_EQ(cache.Pages(0, 1) - cache.Pages(0, 0), cache.layout().page_bytes);
+  EXPECT_EQ(cache.Pages(1, 0) - cache.Pages(0, 0), 5 * cache.page_stride_bytes());
+}
+
+}  // namespace
+}  // namespace weft
