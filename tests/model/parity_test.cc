@@ -35,7 +35,9 @@ class ParityTest : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(ParityTest, Float32FromGguf) { ExpectParity("model.gguf", Arithmetic::kF32, 1e-4); }
+TEST_P(ParityTest, Float32FromHuggingFace) { ExpectParity("hf", Arithmetic::kF32, 1e-4); }
 TEST_P(ParityTest, Bfloat16FromGguf) { ExpectParity("model.gguf", Arithmetic::kBF16, 2e-2); }
+TEST_P(ParityTest, Bfloat16FromHuggingFace) { ExpectParity("hf", Arithmetic::kBF16, 2e-2); }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, ParityTest, testing::ValuesIn(kParityFixtures),
                          [](const auto& parameter) { return std::string(parameter.param); });
