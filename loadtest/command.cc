@@ -7,13 +7,17 @@
 
 #include <CLI/CLI.hpp>
 
+#include "loadtest/options.h"
 #include "loadtest/report.h"
 #include "loadtest/runner.h"
 #include "loadtest/statistics.h"
 
 namespace weft {
+namespace {
 
-void AddLoadtestOptions(CLI::App& app, LoadtestOptions& options) {
+constexpr int kUsageError = 2;
+
+void AddOptions(CLI::App& app, LoadtestOptions& options) {
   const CLI::Range positive(1, std::numeric_limits<int32_t>::max());
   app.add_option("--url", options.url, "The server: http://HOST:PORT")->capture_default_str();
   app.add_option("--model", options.model, "Model to ask for; by default the first one listed");
@@ -45,7 +49,23 @@ void AddLoadtestOptions(CLI::App& app, LoadtestOptions& options) {
   app.add_flag("--json", options.json, "The report as one line of JSON");
 }
 
-int RunLoadtest(LoadtestOptions options) {
+}  // namespace
+
+int LoadtestCommand(int argc, const char* const* argv) {
+  CLI::App app("Drives an OpenAI-compatible server and reports throughput and latencies.",
+               "weft loadtest");
+  LoadtestOptions options;
+  AddOptions(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(app.help().c_str(), stdout);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "weft loadtest: %s\n", error.what());
+    return kUsageError;
+  }
+
   const Result<LoadtestRun> run = RunLoad(options);
   if (!run) {
     std::fprintf(stderr, "weft loadtest: %s\n", run.error().message.c_str());

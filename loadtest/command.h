@@ -1,19 +1,11 @@
 // `weft loadtest`, and weft-loadtest, the same as a program of its own.
 #pragma once
 
-#include "loadtest/options.h"
-
-namespace CLI {
-class App;
-}
-
 namespace weft {
 
-// Declares the options on `app`; parsing fills `options`, which outlives it.
-void AddLoadtestOptions(CLI::App& app, LoadtestOptions& options);
-
-// Prints the report to stdout. The process's exit status: 0 if every request succeeded, otherwise
-// 1, with one line on stderr if nothing could be run.
-int RunLoadtest(LoadtestOptions options);
+// Parses the arguments, runs the load test and prints its report to stdout. `argv[0]` is the
+// command's name. The process's exit status: 0 if every request succeeded; 1 if not, or if nothing
+// could be run, with one line on stderr; 2 if the arguments are wrong.
+int LoadtestCommand(int argc, const char* const* argv);
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "loadtest/command.h"
 #include "server/serve_command.h"
 
 namespace {
@@ -17,6 +18,8 @@ struct Command {
 
 constexpr std::array kCommands = {
     Command{"serve", "serves a model over HTTP", weft::ServeCommand},
+    Command{"loadtest", "drives any OpenAI-compatible server and measures it",
+            weft::LoadtestCommand},
 };
 
 void PrintUsage(std::FILE* file) {
@@ -37,6 +40,10 @@ int main(int argc, char** argv) {
   const std::string_view name = argv[1];
   if (name == "--help" || name == "-h" || name == "help") {
     PrintUsage(stdout);
+    return 0;
+  }
+  if (name == "--version") {
+    fmt::print("weft {}\n", WEFT_VERSION);
     return 0;
   }
   for (const Command& command : kCommands) {
