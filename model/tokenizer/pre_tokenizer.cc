@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "model/tokenizer/unicode.h"
 #include "model/tokenizer/utf8.h"
 #include "model/tokenizer/vocabulary.h"
 
@@ -95,6 +96,35 @@ class RegexStage final : public SplitStage {
   }
 
   Regex regex_;
+};
+
+// \s+$, DeepSeek's: white space up to a line's end. By backtracking it takes quadratic time on a
+// long run of spaces that ends elsewhere.
+constexpr std::string_view kTrailingSpacePattern = R"(\s+$)";
+
+class TrailingSpaceStage final : public SplitStage {
+ public:
+  using SplitStage::SplitStage;
+
+ private:
+  std::optional<ByteRange> FindNext(std::string_view text, size_t offset,
+                                    PreTokenizeScratch*) const override {
+    size_t run_begin = offset;  // of the white space that reaches `offset`
+    size_t line_end = 0;        // the last one in the run, behind its first character
+    while (offset < text.size()) {
+      const Utf8Character character = DecodeUtf8(text, offset);
+      if (character.code_point == '\n' && offset > run_begin) line_end = offset;
+      offset += character.size_bytes;
+      if (!IsSpace(character.code_point)) {
+        if (line_end > 0) break;
+        run_begin = offset;
+      } else if (offset == text.size()) {
+        line_end = offset;
+      }
+    }
+    if (line_end == 0) return std::nullopt;
+    return ByteRange{run_begin, line_end};
+  }
 };
 
 class LiteralStage final : public SplitStage {
@@ -196,11 +226,6 @@ class MetaspaceStage final : public PreTokenizerStage {
 
 }  // namespace
 
-std::unique_ptr<PreTokenizerStage> MakeRegexStage(Regex regex, SplitBehavior behavior,
-                                                  bool invert) {
-  return std::make_unique<RegexStage>(std::move(regex), behavior, invert);
-}
-
 std::unique_ptr<PreTokenizerStage> MakeLiteralStage(std::string literal, SplitBehavior behavior,
                                                     bool invert) {
   return std::make_unique<LiteralStage>(std::move(literal), behavior, invert);
@@ -225,8 +250,12 @@ std::unique_ptr<PreTokenizerStage> MakeMetaspaceStage(std::string replacement, P
 }
 
 Result<void> PreTokenizer::AddRegex(std::string_view pattern, SplitBehavior behavior, bool invert) {
+  if (pattern == kTrailingSpacePattern) {
+    Add(std::make_unique<TrailingSpaceStage>(behavior, invert));
+    return {};
+  }
   WEFT_ASSIGN_OR_RETURN(Regex regex, Regex::Compile(pattern));
-  Add(MakeRegexStage(std::move(regex), behavior, invert));
+  Add(std::make_unique<RegexStage>(std::move(regex), behavior, invert));
   return {};
 }
 

@@ -47,7 +47,6 @@ class PreTokenizerStage {
                      std::vector<std::string_view>* parts) const = 0;
 };
 
-std::unique_ptr<PreTokenizerStage> MakeRegexStage(Regex regex, SplitBehavior behavior, bool invert);
 std::unique_ptr<PreTokenizerStage> MakeLiteralStage(std::string literal, SplitBehavior behavior,
                                                     bool invert);
 // Each character for which `is_in_class` holds is a match of its own.

@@ -32,12 +32,6 @@ Result<Pattern> ReadPattern(const JsonView& section) {
   return Pattern{text, !regex.is_null()};
 }
 
-Result<Regex> CompileAt(const JsonView& section, std::string_view pattern) {
-  Result<Regex> regex = Regex::Compile(pattern);
-  if (!regex) return Fail(regex.error().code, "{}: {}", section.where(), regex.error().message);
-  return regex;
-}
-
 Result<void> AddReplace(const JsonView& section, Normalizer* normalizer) {
   WEFT_ASSIGN_OR_RETURN(const Pattern pattern, ReadPattern(section["pattern"]));
   WEFT_ASSIGN_OR_RETURN(const std::string_view content, section["content"].String());
@@ -45,8 +39,9 @@ Result<void> AddReplace(const JsonView& section, Normalizer* normalizer) {
     normalizer->Add(MakeReplaceStep(std::string(pattern.text), std::string(content)));
     return {};
   }
-  WEFT_ASSIGN_OR_RETURN(Regex regex, CompileAt(section, pattern.text));
-  normalizer->Add(MakeReplaceStep(std::move(regex), std::string(content)));
+  Result<Regex> regex = Regex::Compile(pattern.text);
+  if (!regex) return Fail(regex.error().code, "{}: {}", section.where(), regex.error().message);
+  normalizer->Add(MakeReplaceStep(std::move(*regex), std::string(content)));
   return {};
 }
 
@@ -162,8 +157,8 @@ Result<void> PreTokenizerReader::AddSplit(const JsonView& section) {
     result_.pre_tokenizer.Add(MakeLiteralStage(std::string(pattern.text), behavior, invert));
     return {};
   }
-  WEFT_ASSIGN_OR_RETURN(Regex regex, CompileAt(section, pattern.text));
-  result_.pre_tokenizer.Add(MakeRegexStage(std::move(regex), behavior, invert));
+  const Result<void> added = result_.pre_tokenizer.AddRegex(pattern.text, behavior, invert);
+  if (!added) return Fail(added.error().code, "{}: {}", section.where(), added.error().message);
   return {};
 }
 
