@@ -1,0 +1,80 @@
+"""From socket to token and back, with real models: `serve_test.py --weft BINARY --demo MODEL --shared DIRECTORY`."""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import random
+import sys
+import unittest
+
+from weft_server import WeftServer, streamed_text
+
+options = None
+
+
+class Stories(unittest.TestCase):
+    """A real Llama in float32 gives an independent engine's text."""
+
+    def test_greedy_text_streamed_and_not(self):
+        model = os.path.join(options.shared, "models/stories260K.gguf")
+        if not os.path.exists(model):
+            self.skipTest(f"{model} is absent: the data set lies beside the project, not in it")
+        with open(os.path.join(options.shared, "models/stories260K.expected.json"), encoding="utf-8") as file:
+            cases = json.load(file)["cases"]
+        self.assertGreater(len(cases), 0)
+        with WeftServer(options.weft, ["--model", model, "--compute", "f32"]) as server:
+            for case in cases:
+                with self.subTest(prompt=case["prompt"]):
+                    fields = {"prompt": case["prompt"], "max_tokens": len(case["tokens"]), "temperature": 0, "ignore_eos": True}
+                    whole = server.complete(**fields)
+                    self.assertEqual(whole["choices"][0]["text"], case["text"])
+                    self.assertEqual(whole["usage"]["prompt_tokens"], len(case["prompt_tokens"]))
+                    self.assertEqual(whole["usage"]["completion_tokens"], len(case["tokens"]))
+                    self.assertEqual(streamed_text(server.stream(**fields)), case["text"])
+                    by_ids = server.complete(**{**fields, "prompt": case["prompt_tokens"]})
+                    self.assertEqual(by_ids["choices"][0]["text"], case["text"])
+
+
+class Crowd(unittest.TestCase):
+    """A request's answer is the same bytes alone and in a crowd."""
+
+    def requests(self, count):
+        draw = random.Random(7)
+        words = "once upon a time there was an old king who had three clever daughters and a golden bird".split()
+        for i in range(count):
+            prompt = " ".join(draw.choices(words, k=draw.choice([1, 3, 20, 120])))
+            fields = {"prompt": prompt, "max_tokens": draw.randint(1, 64), "ignore_eos": draw.random() < 0.5}
+            if i % 2 == 0:
+                fields.update(temperature=0)
+            else:
+                fields.update(temperature=1.0, top_p=0.95, top_k=50, seed=i, n=draw.choice([1, 1, 2]))
+            yield fields
+
+    def test_32_streams_equal_the_same_requests_alone(self):
+        requests = list(self.requests(32))
+        with WeftServer(options.weft, ["--model", options.demo, "--max-batch-tokens", "64"]) as server:
+            alone = [server.complete(**fields) for fields in requests]
+            with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
+                crowd = list(pool.map(lambda fields: server.stream(**fields), requests))
+        for fields, single, events in zip(requests, alone, crowd):
+            for choice in single["choices"]:
+                with self.subTest(fields=fields, choice=choice["index"]):
+                    self.assertEqual(streamed_text(events, choice["index"]), choice["text"])
+                    reasons = [part["finish_reason"] for event in events for part in event["choices"]
+                               if part["index"] == choice["index"] and part["finish_reason"]]
+                    self.assertEqual(reasons, [choice["finish_reason"]])
+
+
+def main():
+    global options
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--weft", required=True, help="the binary")
+    parser.add_argument("--demo", required=True, help="the bundled model")
+    parser.add_argument("--shared", required=True, help="the optional data set beside the project")
+    options, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""A weft server process for tests: started on a free port, awaited, spoken to with the standard library, stopped."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class WeftServer:
+    """`with WeftServer(weft, ["--model", ...]) as server:` runs `weft serve` for the block; leaving it sends SIGTERM and
+    requires a clean exit."""
+
+    def __init__(self, weft, arguments, environment=None, start_timeout_s=120):
+        self.port = free_port()
+        self.log = tempfile.TemporaryFile(mode="w+")
+        self.process = subprocess.Popen(
+            [weft, "serve", "--port", str(self.port), *arguments],
+            stdout=self.log, stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})})
+        deadline = time.monotonic() + start_timeout_s
+        while not self._ready():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.process.kill()
+                self.process.wait()
+                raise AssertionError(f"weft serve did not become ready:\n{self.output()}")
+            time.sleep(0.05)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise AssertionError(f"weft serve did not stop on SIGTERM:\n{self.output()}") from None
+        if kind is None and code != 0:
+            raise AssertionError(f"weft serve ended with {code}:\n{self.output()}")
+        self.log.close()
+
+    def output(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def _ready(self):
+        try:
+            return self.request("GET", "/ready")[0] == 200
+        except OSError:
+            return False
+
+    def request(self, method, path, body=None, timeout_s=120):
+        """(status, parsed JSON or text) of one request on a connection of its own."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
+        try:
+            payload = None if body is None else json.dumps(body)
+            connection.request(method, path, payload, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            text = response.read().decode()
+            is_json = response.headers.get_content_type() == "application/json"
+            return response.status, json.loads(text) if is_json else text
+        finally:
+            connection.close()
+
+    def complete(self, **fields):
+        status, answer = self.request("POST", "/v1/completions", fields)
+        if status != 200:
+            raise AssertionError(f"status {status}: {answer}")
+        return answer
+
+    def stream(self, **fields):
+        """The events of a streamed completion, in order, without the closing [DONE], which must be there."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        try:
+            connection.request("POST", "/v1/completions", json.dumps({**fields, "stream": True}),
+                               {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            if response.status != 200:
+                raise AssertionError(f"status {response.status}: {response.read()}")
+            body = response.read().decode()
+        finally:
+            connection.close()
+        events = [line[len("data: "):] for line in body.split("\n\n") if line]
+        if events[-1] != "[DONE]":
+            raise AssertionError(f"the stream ends with {events[-1]!r}")
+        return [json.loads(event) for event in events[:-1]]
+
+
+def streamed_text(events, choice=0):
+    return "".join(part["text"] for event in events for part in event["choices"] if part["index"] == choice)
