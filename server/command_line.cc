@@ -1,0 +1,70 @@
+#include "server/command_line.h"
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <limits>
+#include <map>
+
+#include <fmt/core.h>
+
+namespace weft {
+
+void AddComputeFlags(CLI::App& app, Arithmetic& arithmetic, int32_t& thread_count) {
+  app.add_option("--compute", arithmetic, "auto, bf16 or f32: the arithmetic (auto: bf16)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Arithmetic>{
+          {"auto", Arithmetic::kBF16}, {"bf16", Arithmetic::kBF16}, {"f32", Arithmetic::kF32}}));
+  app.add_option("--threads", thread_count, "Compute threads (what this process may use)")
+      ->check(CLI::Range(1, 4096));
+}
+
+void AddModelFlags(CLI::App& app, ModelOptions& options) {
+  constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
+  app.add_option("--model", options.path,
+                 "GGUF file or Hugging Face directory (the bundled model)");
+  AddComputeFlags(app, options.arithmetic, options.thread_count);
+  app.add_option("--context", options.context, "Positions a sequence may have (the model's)")
+      ->check(CLI::Range(1, kMaxInt32));
+  app.add_option("--memory", options.memory_bytes,
+                 "Limit for the whole process, as 8GiB or 512MiB (what this process may use)")
+      ->transform(CLI::AsSizeValue(false));
+}
+
+void AddLogFlag(CLI::App& app, LogLevel& level) {
+  app.add_option("--log-level", level, "debug, info, warning, error or off")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, LogLevel>{{"debug", LogLevel::kDebug},
+                                                                  {"info", LogLevel::kInfo},
+                                                                  {"warning", LogLevel::kWarning},
+                                                                  {"error", LogLevel::kError},
+                                                                  {"off", LogLevel::kOff}}));
+}
+
+Result<std::string> ReadText(const std::string& path) {
+  std::ifstream file;
+  if (path != "-") file.open(path, std::ios::binary);
+  std::istream& input = path == "-" ? std::cin : file;
+  std::string text(std::istreambuf_iterator<char>(input), {});
+  if (!input) return Fail(ErrorCode::kNotFound, "{}: cannot read it", path);
+  return text;
+}
+
+std::optional<int> ParseOrExit(CLI::App& app, int argc, const char* const* argv) {
+  try {
+    app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
+    return kUsageError;
+  }
+}
+
+int FailCommand(const CLI::App& app, const Error& error) {
+  fmt::print(stderr, "{}: {}\n", app.get_name(), error.message);
+  return 1;
+}
+
+}  // namespace weft

@@ -1,0 +1,33 @@
+// What the subcommands' command lines have in common.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "base/log.h"
+#include "server/loaded_model.h"
+
+namespace weft {
+
+inline constexpr int kUsageError = 2;  // exit status
+
+// --compute, --threads
+void AddComputeFlags(CLI::App& app, Arithmetic& arithmetic, int32_t& thread_count);
+// --model, --context, --memory and those
+void AddModelFlags(CLI::App& app, ModelOptions& options);
+// --log-level
+void AddLogFlag(CLI::App& app, LogLevel& level);
+
+// The whole of a file, or of standard input if `path` is "-".
+Result<std::string> ReadText(const std::string& path);
+
+// Parses; nullopt: go on. Otherwise the exit status, --help or the one-line error already printed.
+std::optional<int> ParseOrExit(CLI::App& app, int argc, const char* const* argv);
+
+// Prints "weft COMMAND: message" on stderr and returns the exit status of a failure.
+int FailCommand(const CLI::App& app, const Error& error);
+
+}  // namespace weft
