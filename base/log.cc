@@ -1,10 +1,17 @@
 #include "base/log.h"
 
+#include <array>
+#include <memory>
+
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 namespace weft {
 namespace {
+
+// In the order of LogLevel.
+constexpr std::array<std::string_view, 5> kLevelNames = {"debug", "info", "warning", "error",
+                                                         "off"};
 
 spdlog::logger& Logger() {
   static const std::shared_ptr<spdlog::logger> logger = [] {
@@ -37,12 +44,12 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 
 void SetLogLevel(LogLevel level) { Logger().set_level(ToSpdlog(level)); }
 
+std::string_view NameOf(LogLevel level) { return kLevelNames[static_cast<size_t>(level)]; }
+
 Result<LogLevel> ParseLogLevel(std::string_view name) {
-  if (name == "debug") return LogLevel::kDebug;
-  if (name == "info") return LogLevel::kInfo;
-  if (name == "warning") return LogLevel::kWarning;
-  if (name == "error") return LogLevel::kError;
-  if (name == "off") return LogLevel::kOff;
+  for (size_t i = 0; i < kLevelNames.size(); ++i) {
+    if (kLevelNames[i] == name) return static_cast<LogLevel>(i);
+  }
   return Fail(ErrorCode::kInvalidArgument,
               "log level '{}' is not one of debug, info, warning, error, off", name);
 }

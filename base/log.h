@@ -15,6 +15,7 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
 // Call once, before threads start; without it the level is kInfo. Thread-safe afterwards.
 void SetLogLevel(LogLevel level);
+std::string_view NameOf(LogLevel level);
 Result<LogLevel> ParseLogLevel(
     std::string_view name);  // "debug", "info", "warning", "error", "off"
 

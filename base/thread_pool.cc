@@ -14,6 +14,11 @@ namespace {
 // stretches between two parallel loops of a layer, short enough that an idle server costs no CPU.
 constexpr int kSpinIterations = 2000;
 
+// ThreadPool::state_
+constexpr uint64_t kOpen = uint64_t{1} << 31;
+constexpr uint64_t kJoinedMask = kOpen - 1;
+constexpr uint32_t LoopOf(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
+
 void Pause() {
 #if defined(__x86_64__)
   _mm_pause();
@@ -34,7 +39,6 @@ ThreadPool::~ThreadPool() {
   {
     const std::lock_guard lock(mutex_);
     stopping_.store(true);
-    generation_.fetch_add(1);
   }
   wake_.notify_all();
   for (std::thread& worker : workers_) worker.join();
@@ -50,20 +54,19 @@ void ThreadPool::Run(int64_t task_count, TaskFunction function, void* context) {
   context_ = context;
   task_count_ = task_count;
   next_task_.store(0, std::memory_order_relaxed);
-  busy_workers_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
-    generation_.fetch_add(1, std::memory_order_release);
+    const uint64_t loop = LoopOf(state_.load(std::memory_order_relaxed)) + uint64_t{1};
+    state_.store((loop << 32) | kOpen, std::memory_order_release);
   }
   wake_.notify_all();
   DrainTasks(0);
-  // A worker that the operating system has not scheduled yet must still be waited for: it may
-  // read this loop's fields late. Yielding gives it the core when cores are shared.
-  for (int spins = 0; busy_workers_.load(std::memory_order_acquire) != 0; ++spins) {
+  state_.fetch_and(~kOpen, std::memory_order_acq_rel);
+  for (int spins = 0; (state_.load(std::memory_order_acquire) & kJoinedMask) != 0; ++spins) {
     if (spins < kSpinIterations) {
       Pause();
     } else {
-      std::this_thread::yield();
+      std::this_thread::yield();  // the worker may be waiting for this very core
     }
   }
 }
@@ -76,22 +79,38 @@ void ThreadPool::DrainTasks(int thread_index) {
   }
 }
 
+// Joins the loop in progress if it is one that this worker has not seen and that is still open.
+bool ThreadPool::TryJoin(uint32_t& seen_loop) {
+  uint64_t state = state_.load(std::memory_order_acquire);
+  while (LoopOf(state) != seen_loop && (state & kOpen) != 0) {
+    if (state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel)) {
+      seen_loop = LoopOf(state);
+      return true;
+    }
+  }
+  return false;
+}
+
 void ThreadPool::WorkerLoop(int thread_index) {
   const ScopedFlushDenormals flush_denormals;
-  uint32_t seen = 0;
-  for (;;) {
-    for (int spins = 0;
-         spins < kSpinIterations && generation_.load(std::memory_order_acquire) == seen; ++spins) {
+  uint32_t seen_loop = 0;
+  int spins = 0;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    if (TryJoin(seen_loop)) {
+      DrainTasks(thread_index);
+      state_.fetch_sub(1, std::memory_order_release);
+      spins = 0;
+    } else if (spins < kSpinIterations) {
+      ++spins;
       Pause();
-    }
-    if (generation_.load(std::memory_order_acquire) == seen) {
+    } else {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
+      wake_.wait(lock, [&] {
+        const uint64_t state = state_.load(std::memory_order_acquire);
+        return stopping_.load() || (LoopOf(state) != seen_loop && (state & kOpen) != 0);
+      });
+      spins = 0;
     }
-    if (stopping_.load()) return;
-    ++seen;
-    DrainTasks(thread_index);
-    busy_workers_.fetch_sub(1, std::memory_order_release);
   }
 }
 

@@ -43,16 +43,19 @@ class ThreadPool {
 
   void Run(int64_t task_count, TaskFunction function, void* context);
   void WorkerLoop(int thread_index);
+  bool TryJoin(uint32_t& seen_loop);
   void DrainTasks(int thread_index);
 
-  // Written by Run before the generation is published, read by workers afterwards.
+  // The loop in progress: written by Run before it opens the loop, read by those who joined it.
   TaskFunction function_ = nullptr;
   void* context_ = nullptr;
   int64_t task_count_ = 0;
 
   alignas(64) std::atomic<int64_t> next_task_{0};
-  alignas(64) std::atomic<uint32_t> generation_{0};  // one more for every Run
-  alignas(64) std::atomic<int> busy_workers_{0};     // workers that have not left this generation
+  // Number of the loop (high half), whether workers may still join it (kOpen), and how many have
+  // joined and not left. The caller waits for those only: a worker that the operating system wakes
+  // late, because cores are shared, finds the loop closed and delays nobody.
+  alignas(64) std::atomic<uint64_t> state_{0};
   std::atomic<bool> stopping_{false};
 
   std::mutex mutex_;  // guards sleeping only

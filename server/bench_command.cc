@@ -44,14 +44,17 @@ void AddBenchFlags(CLI::App& app, BenchOptions& options) {
                  "GGUF file or Hugging Face directory (the bundled model)");
   AddComputeFlags(app, options.arithmetic, options.thread_count);
   app.add_option("--prompt-tokens", options.prompt_tokens,
-                 "Length of the prefill, and the position behind which decoding starts", true)
+                 "Length of the prefill, and the position behind which decoding starts")
+      ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--generate-tokens", options.generate_tokens, "Decoding steps", true)
+  app.add_option("--generate-tokens", options.generate_tokens, "Decoding steps")
+      ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("--batch", options.batches, "Sequences decoded at once, as 1,4,16,64")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
-  app.add_option("--repetitions", options.repetitions, "Of every test; the median counts", true)
+  app.add_option("--repetitions", options.repetitions, "Of every test; the median counts")
+      ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   app.add_flag("--json", options.json, "A JSON object a line instead of a table");
 }
@@ -181,7 +184,7 @@ Result<void> Bench(BenchOptions options) {
     WEFT_ASSIGN_OR_RETURN(const double seconds, MedianSeconds(options.repetitions, [&] {
                             return TimeDecode(runner, options, batch);
                           }));
-    PrintRow(options, "decode", batch, double{batch} * options.generate_tokens / seconds);
+    PrintRow(options, "decode", batch, static_cast<double>(batch) * options.generate_tokens / seconds);
   }
   return {};
 }

@@ -4,16 +4,20 @@
 #include <iostream>
 #include <iterator>
 #include <limits>
-#include <map>
 
 #include <fmt/core.h>
 
 namespace weft {
 
 void AddComputeFlags(CLI::App& app, Arithmetic& arithmetic, int32_t& thread_count) {
-  app.add_option("--compute", arithmetic, "auto, bf16 or f32: the arithmetic (auto: bf16)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Arithmetic>{
-          {"auto", Arithmetic::kBF16}, {"bf16", Arithmetic::kBF16}, {"f32", Arithmetic::kF32}}));
+  app.add_option_function<std::string>(
+         "--compute",
+         [&arithmetic](const std::string& name) {
+           arithmetic = name == "f32" ? Arithmetic::kF32 : Arithmetic::kBF16;
+         },
+         "The arithmetic: auto is bf16")
+      ->check(CLI::IsMember({"auto", "bf16", "f32"}))
+      ->default_str("auto");
   app.add_option("--threads", thread_count, "Compute threads (what this process may use)")
       ->check(CLI::Range(1, 4096));
 }
@@ -31,13 +35,11 @@ void AddModelFlags(CLI::App& app, ModelOptions& options) {
 }
 
 void AddLogFlag(CLI::App& app, LogLevel& level) {
-  app.add_option("--log-level", level, "debug, info, warning, error or off")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, LogLevel>{{"debug", LogLevel::kDebug},
-                                                                  {"info", LogLevel::kInfo},
-                                                                  {"warning", LogLevel::kWarning},
-                                                                  {"error", LogLevel::kError},
-                                                                  {"off", LogLevel::kOff}}));
+  app.add_option_function<std::string>(
+         "--log-level", [&level](const std::string& name) { level = *ParseLogLevel(name); },
+         "How much is said on stderr")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->default_str(std::string(NameOf(level)));
 }
 
 Result<std::string> ReadText(const std::string& path) {

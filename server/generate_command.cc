@@ -66,18 +66,24 @@ void AddGenerateFlags(CLI::App& app, GenerateOptions& options) {
   prompt->add_option("--prompt,-p", options.prompt, "Text");
   prompt->add_option("--prompt-file", options.prompt_file, "File with the text; -: standard input");
   prompt->require_option(1);
-  app.add_option("-n,--max-tokens", sampling.max_tokens, "Tokens to generate at most", true)
+  app.add_option("-n,--max-tokens", sampling.max_tokens, "Tokens to generate at most")
+      ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30));
-  app.add_option("--temperature", sampling.temperature, "0: the likeliest token every time", true)
+  app.add_option("--temperature", sampling.temperature, "0: the likeliest token every time")
+      ->capture_default_str()
       ->check(CLI::Range(0.0, 100.0));
-  app.add_option("--top-k", sampling.top_k, "Sample from the k likeliest; 0: from all", true)
+  app.add_option("--top-k", sampling.top_k, "Sample from the k likeliest; 0: from all")
+      ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--top-p", sampling.top_p, "Sample from the likeliest that together reach p", true)
+  app.add_option("--top-p", sampling.top_p, "Sample from the likeliest that together reach p")
+      ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--min-p", sampling.min_p,
-                 "Drop what is less likely than this share of the likeliest", true)
+                 "Drop what is less likely than this share of the likeliest")
+      ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--seed", sampling.seed, "The same seed gives the same text", true);
+  app.add_option("--seed", sampling.seed, "The same seed gives the same text")
+      ->capture_default_str();
   app.add_option("--stop", sampling.stop, "Text that ends the generation; may be repeated");
   app.add_flag("--ignore-eos", sampling.ignore_eos, "Go on past the model's end tokens");
 }

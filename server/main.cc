@@ -6,7 +6,10 @@
 #include <fmt/core.h>
 
 #include "loadtest/command.h"
+#include "server/bench_command.h"
+#include "server/generate_command.h"
 #include "server/serve_command.h"
+#include "server/tokenize_command.h"
 
 namespace {
 
@@ -18,6 +21,9 @@ struct Command {
 
 constexpr std::array kCommands = {
     Command{"serve", "serves a model over HTTP", weft::ServeCommand},
+    Command{"generate", "continues a prompt on stdout", weft::GenerateCommand},
+    Command{"bench", "times a model alone, without a server", weft::BenchCommand},
+    Command{"tokenize", "prints the token ids of a text", weft::TokenizeCommand},
     Command{"loadtest", "drives any OpenAI-compatible server and measures it",
             weft::LoadtestCommand},
 };

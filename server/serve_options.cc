@@ -9,6 +9,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "server/command_line.h"
+
 namespace weft {
 namespace {
 
@@ -37,26 +39,11 @@ class JsonConfig : public CLI::Config {
 
 constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
-void AddModelFlags(CLI::App& app, ServeOptions& options) {
+void AddServedModelFlags(CLI::App& app, ServeOptions& options) {
   ModelOptions& model = options.model;
-  app.add_option("--model", model.path, "GGUF file or Hugging Face directory (the bundled model)");
+  AddModelFlags(app, model);
   app.add_option("--served-model-name", options.served_model_name,
                  "What requests call the model (the file's name)");
-  app.add_option_function<std::string>(
-         "--compute",
-         [&model](const std::string& name) {
-           model.arithmetic = name == "f32" ? Arithmetic::kF32 : Arithmetic::kBF16;
-         },
-         "The arithmetic: auto is bf16")
-      ->check(CLI::IsMember({"auto", "bf16", "f32"}))
-      ->default_str("auto");
-  app.add_option("--threads", model.thread_count, "Compute threads (what this process may use)")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--context", model.context, "Positions a sequence may have (the model's)")
-      ->check(CLI::Range(1, kMaxInt32));
-  app.add_option("--memory", model.memory_bytes,
-                 "Limit for the whole process, as 8GiB or 512MiB (what this process may use)")
-      ->transform(CLI::AsSizeValue(false));
   app.add_option("--max-batch-tokens", model.max_batch_tokens, "Rows of one step")
       ->capture_default_str()
       ->check(CLI::Range(1, 65536));
@@ -105,14 +92,9 @@ void AddServerFlags(CLI::App& app, ServeOptions& options) {
 Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
   ServeOptions options;
   CLI::App app("Serves a model over HTTP: OpenAI's completions API.", "weft serve");
-  AddModelFlags(app, options);
+  AddServedModelFlags(app, options);
   AddServerFlags(app, options);
-  app.add_option_function<std::string>(
-         "--log-level",
-         [&options](const std::string& name) { options.log_level = *ParseLogLevel(name); },
-         "How much is said on stderr")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
-      ->default_str("info");
+  AddLogFlag(app, options.log_level);
   app.config_formatter(std::make_shared<JsonConfig>());
   app.set_config("--config", "", "JSON file: an object of these flags, without the dashes");
   app.allow_config_extras(CLI::config_extras_mode::error);
