@@ -46,28 +46,29 @@ WEFT_VECTOR I Code(I nibbles, const uint8_t* high) {
 
 // weight = code * scale + offset, rounded; a scale and offset each for pairs 0-7 and 8-15.
 template <int64_t kHighBytes, int kPair = 0>
-WEFT_VECTOR void UnpackCodes(const uint8_t* group, const F (&scale)[2], const F (&offset)[2],
-                             float* tile) {
+WEFT_VECTOR void UnpackCodes(const uint8_t* codes, const uint8_t* high, const F (&scale)[2],
+                             const F (&offset)[2], float* tile) {
   if constexpr (kPair < 16) {
-    const I nibbles = LoadInts(group + kPair / 4 * 64);
-    const uint8_t* high = group + 256;
+    const I nibbles = LoadInts(codes + kPair / 4 * 64);
     const F s = scale[kPair / 8];
     const F o = offset[kPair / 8];
     const F even = Fma(ToFloat(Code<kHighBytes, kPair, 0>(nibbles, high)), s, o);
     const F odd = Fma(ToFloat(Code<kHighBytes, kPair, 1>(nibbles, high)), s, o);
     Store(tile + 32 * kPair, RoundToBF16(even));
     Store(tile + 32 * kPair + 16, RoundToBF16(odd));
-    UnpackCodes<kHighBytes, kPair + 1>(group, scale, offset, tile);
+    UnpackCodes<kHighBytes, kPair + 1>(codes, high, scale, offset, tile);
   }
 }
 
-// `panel` is the packed panel, `group` which 32 k of it.
+// Unpack<type>(panel, group, group_count, tile): group `group` of a packed panel that has
+// group_count.
 template <DataType kType>
-void Unpack(const uint8_t* panel, int64_t group, float* tile);
+void Unpack(const uint8_t* panel, int64_t group, int64_t group_count, float* tile);
 
 template <>
-void Unpack<DataType::kBF16>(const uint8_t* panel, int64_t group, float* tile) {
-  const uint8_t* pairs = panel + group * kPanelBF16.block_bytes();
+void Unpack<DataType::kBF16>(const uint8_t* panel, int64_t group, int64_t /*group_count*/,
+                             float* tile) {
+  const uint8_t* pairs = panel + group * kPanelBF16.codes;
   for (int64_t pair = 0; pair < 16; ++pair) {
     const I both = LoadInts(pairs + 64 * pair);
     Store(tile + 32 * pair, AsFloat(ShiftLeft<16>(both)));
@@ -76,9 +77,11 @@ void Unpack<DataType::kBF16>(const uint8_t* panel, int64_t group, float* tile) {
 }
 
 template <>
-void Unpack<DataType::kQ8_0>(const uint8_t* panel, int64_t group, float* tile) {
-  const uint8_t* codes = panel + group * kPanelQ8_0.block_bytes();
-  const F scale = LoadHalf(codes + kPanelQ8_0.scale_offset());
+void Unpack<DataType::kQ8_0>(const uint8_t* panel, int64_t group, int64_t group_count,
+                             float* tile) {
+  const GroupFields fields = FieldsOf(kPanelQ8_0, group, group_count);
+  const uint8_t* codes = panel + fields.codes;
+  const F scale = LoadHalf(panel + fields.scale);
   for (int64_t k = 0; k < kGroupColumns; ++k) {
     Store(tile + 16 * k, RoundToBF16(Multiply(ToFloat(LoadInt8(codes + 16 * k)), scale)));
   }
@@ -87,74 +90,78 @@ void Unpack<DataType::kQ8_0>(const uint8_t* panel, int64_t group, float* tile) {
 // Types whose codes stand for themselves minus `zero_point`: Q4_0, Q5_0. code * d - zero_point * d
 // is exact.
 template <const PanelLayout& kPanel>
-WEFT_VECTOR void UnpackCentred(const uint8_t* panel, int64_t group_index, float zero_point,
+WEFT_VECTOR void UnpackCentred(const uint8_t* panel, const GroupFields& fields, float zero_point,
                                float* tile) {
-  const uint8_t* group = panel + group_index * kPanel.block_bytes();
-  const F scale = LoadHalf(group + kPanel.scale_offset());
+  const F scale = LoadHalf(panel + fields.scale);
   const F offset = Multiply(scale, Set(-zero_point));
-  UnpackCodes<kPanel.high_bytes>(group, {scale, scale}, {offset, offset}, tile);
+  UnpackCodes<kPanel.high>(panel + fields.codes, panel + fields.high, {scale, scale},
+                           {offset, offset}, tile);
 }
 
 template <>
-void Unpack<DataType::kQ4_0>(const uint8_t* panel, int64_t group, float* tile) {
-  UnpackCentred<kPanelQ4_0>(panel, group, 8, tile);
+void Unpack<DataType::kQ4_0>(const uint8_t* panel, int64_t group, int64_t group_count,
+                             float* tile) {
+  UnpackCentred<kPanelQ4_0>(panel, FieldsOf(kPanelQ4_0, group, group_count), 8, tile);
 }
 template <>
-void Unpack<DataType::kQ5_0>(const uint8_t* panel, int64_t group, float* tile) {
-  UnpackCentred<kPanelQ5_0>(panel, group, 16, tile);
+void Unpack<DataType::kQ5_0>(const uint8_t* panel, int64_t group, int64_t group_count,
+                             float* tile) {
+  UnpackCentred<kPanelQ5_0>(panel, FieldsOf(kPanelQ5_0, group, group_count), 16, tile);
 }
 
 // Q4_1, Q5_1: code * d is exact, adding the minimum rounds once.
 template <const PanelLayout& kPanel>
-WEFT_VECTOR void UnpackWithMinimum(const uint8_t* panel, int64_t group_index, float* tile) {
-  const uint8_t* group = panel + group_index * kPanel.block_bytes();
-  const F scale = LoadHalf(group + kPanel.scale_offset());
-  const F minimum = LoadHalf(group + kPanel.minimum_offset());
-  UnpackCodes<kPanel.high_bytes>(group, {scale, scale}, {minimum, minimum}, tile);
+WEFT_VECTOR void UnpackWithMinimum(const uint8_t* panel, const GroupFields& fields, float* tile) {
+  const F scale = LoadHalf(panel + fields.scale);
+  const F minimum = LoadHalf(panel + fields.minimum);
+  UnpackCodes<kPanel.high>(panel + fields.codes, panel + fields.high, {scale, scale},
+                           {minimum, minimum}, tile);
 }
 
 template <>
-void Unpack<DataType::kQ4_1>(const uint8_t* panel, int64_t group, float* tile) {
-  UnpackWithMinimum<kPanelQ4_1>(panel, group, tile);
+void Unpack<DataType::kQ4_1>(const uint8_t* panel, int64_t group, int64_t group_count,
+                             float* tile) {
+  UnpackWithMinimum<kPanelQ4_1>(panel, FieldsOf(kPanelQ4_1, group, group_count), tile);
 }
 template <>
-void Unpack<DataType::kQ5_1>(const uint8_t* panel, int64_t group, float* tile) {
-  UnpackWithMinimum<kPanelQ5_1>(panel, group, tile);
+void Unpack<DataType::kQ5_1>(const uint8_t* panel, int64_t group, int64_t group_count,
+                             float* tile) {
+  UnpackWithMinimum<kPanelQ5_1>(panel, FieldsOf(kPanelQ5_1, group, group_count), tile);
 }
 
 // Q4_K, Q5_K: (d * scale) * code - dmin * minimum; only the subtraction rounds.
 template <const PanelLayout& kPanel>
-WEFT_VECTOR void UnpackSuperBlock(const uint8_t* panel, int64_t group_index, float* tile) {
-  const uint8_t* block = panel + group_index / 8 * kPanel.block_bytes();
-  const uint8_t* group = block + kPanel.header_bytes + group_index % 8 * kPanel.group_bytes();
-  const F scale = Multiply(LoadHalf(block), ToFloat(LoadUint8(group + kPanel.scale_offset())));
-  const F minimum =
-      Multiply(LoadHalf(block + 32), ToFloat(LoadUint8(group + kPanel.minimum_offset())));
+WEFT_VECTOR void UnpackSuperBlock(const uint8_t* panel, const GroupFields& fields, float* tile) {
+  const F d = LoadHalf(panel + fields.trailer);
+  const F d_minimum = LoadHalf(panel + fields.trailer + 32);
+  const F scale = Multiply(d, ToFloat(LoadUint8(panel + fields.scale)));
+  const F minimum = Multiply(d_minimum, ToFloat(LoadUint8(panel + fields.minimum)));
   const F offset = Subtract(Zero(), minimum);
-  UnpackCodes<kPanel.high_bytes>(group, {scale, scale}, {offset, offset}, tile);
+  UnpackCodes<kPanel.high>(panel + fields.codes, panel + fields.high, {scale, scale},
+                           {offset, offset}, tile);
 }
 
 template <>
-void Unpack<DataType::kQ4_K>(const uint8_t* panel, int64_t group, float* tile) {
-  UnpackSuperBlock<kPanelQ4_K>(panel, group, tile);
+void Unpack<DataType::kQ4_K>(const uint8_t* panel, int64_t group, int64_t group_count,
+                             float* tile) {
+  UnpackSuperBlock<kPanelQ4_K>(panel, FieldsOf(kPanelQ4_K, group, group_count), tile);
 }
 template <>
-void Unpack<DataType::kQ5_K>(const uint8_t* panel, int64_t group, float* tile) {
-  UnpackSuperBlock<kPanelQ5_K>(panel, group, tile);
+void Unpack<DataType::kQ5_K>(const uint8_t* panel, int64_t group, int64_t group_count,
+                             float* tile) {
+  UnpackSuperBlock<kPanelQ5_K>(panel, FieldsOf(kPanelQ5_K, group, group_count), tile);
 }
 
 // d * scale * (code - 32), exact throughout.
 template <>
-void Unpack<DataType::kQ6_K>(const uint8_t* panel, int64_t group_index, float* tile) {
-  const uint8_t* block = panel + group_index / 8 * kPanelQ6_K.block_bytes();
-  const uint8_t* group =
-      block + kPanelQ6_K.header_bytes + group_index % 8 * kPanelQ6_K.group_bytes();
-  const uint8_t* scales = group + kPanelQ6_K.scale_offset();
-  const F d = LoadHalf(block);
-  const F first = Multiply(d, ToFloat(LoadInt8(scales)));
-  const F second = Multiply(d, ToFloat(LoadInt8(scales + 16)));
-  UnpackCodes<kPanelQ6_K.high_bytes>(
-      group, {first, second}, {Multiply(first, Set(-32.0F)), Multiply(second, Set(-32.0F))}, tile);
+void Unpack<DataType::kQ6_K>(const uint8_t* panel, int64_t group, int64_t group_count,
+                             float* tile) {
+  const GroupFields fields = FieldsOf(kPanelQ6_K, group, group_count);
+  const F d = LoadHalf(panel + fields.trailer);
+  const F first = Multiply(d, ToFloat(LoadInt8(panel + fields.scale)));
+  const F second = Multiply(d, ToFloat(LoadInt8(panel + fields.scale + 16)));
+  UnpackCodes<kPanelQ6_K.high>(panel + fields.codes, panel + fields.high, {first, second},
+                               {Multiply(first, Set(-32.0F)), Multiply(second, Set(-32.0F))}, tile);
 }
 
 // --- multiplying ---
@@ -268,7 +275,7 @@ void MultiplyBlock(const MatmulTask& task, const Block& block, int64_t first_out
   for (int64_t group = 0; group < groups; ++group) {
     LoadOperands(task, block, group, x);
     for (int64_t panel = 0; panel < block.panel_count; ++panel) {
-      Unpack<kType>(block.panels + panel * task.weights->panel_bytes, group,
+      Unpack<kType>(block.panels + panel * task.weights->panel_bytes, group, groups,
                     tiles + panel * kTileFloats);
     }
     int64_t panel = 0;

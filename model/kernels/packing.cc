@@ -38,9 +38,7 @@ const PanelLayout& LayoutOf(DataType layout) {
   return kPanelBF16;
 }
 
-int64_t BlocksOf(const PanelLayout& panel, int64_t columns) {
-  return CeilDivide(columns, panel.groups_per_block * kGroupColumns);
-}
+int64_t GroupCount(int64_t columns) { return CeilDivide(columns, kGroupColumns); }
 
 template <typename T>
 T Load(const uint8_t* bytes) {
@@ -141,80 +139,73 @@ void ScatterTopBitPairs(const Codes& codes, int64_t lane, uint8_t* field) {
 }
 
 // Packs one lane of one group of the types whose block is 32 elements.
-void PackSmallBlock(DataType type, const PanelLayout& panel, const uint8_t* block, int64_t lane,
-                    uint8_t* group) {
-  const bool has_minimum = panel.minimum_bytes > 0;
-  StoreLane(group + panel.scale_offset(), lane, block, 2);
-  if (has_minimum) StoreLane(group + panel.minimum_offset(), lane, block + 2, 2);
-  const uint8_t* data = block + (has_minimum ? 4 : 2);
+void PackSmallBlock(DataType type, const uint8_t* block, int64_t lane, const GroupFields& fields,
+                    uint8_t* packed) {
+  const PanelLayout& layout = LayoutOf(type);
+  StoreLane(packed + fields.scale, lane, block, 2);
+  if (layout.minimum > 0) StoreLane(packed + fields.minimum, lane, block + 2, 2);
+  const uint8_t* data = block + (layout.minimum > 0 ? 4 : 2);
   if (type == DataType::kQ8_0) {
-    for (int64_t k = 0; k < kGroupColumns; ++k) group[16 * k + lane] = data[k];
+    for (int64_t k = 0; k < kGroupColumns; ++k) packed[fields.codes + 16 * k + lane] = data[k];
     return;
   }
   Codes codes;
-  if (panel.high_bytes > 0) {
+  if (layout.high > 0) {
     NibbleCodes(data + 4, codes);
     AddHighBits(Load<uint32_t>(data), codes);
-    ScatterFifthBits(codes, lane, group + panel.high_offset());
+    ScatterFifthBits(codes, lane, packed + fields.high);
   } else {
     NibbleCodes(data, codes);
   }
-  ScatterNibbles(codes, lane, group);
+  ScatterNibbles(codes, lane, packed + fields.codes);
 }
 
-// Packs one lane of one Q4_K or Q5_K super-block.
-void PackSuperBlock(DataType type, const PanelLayout& panel, const uint8_t* block, int64_t lane,
-                    uint8_t* packed) {
-  const bool five_bits = type == DataType::kQ5_K;
-  StoreLane(packed, lane, block, 2);
-  StoreLane(packed + 32, lane, block + 2, 2);
-  const uint8_t* scales = block + 4;
+// Packs one lane of group `group` (0 .. 7) of a Q4_K or Q5_K super-block.
+void PackSuperBlockGroup(DataType type, const uint8_t* block, int64_t group, int64_t lane,
+                         const GroupFields& fields, uint8_t* packed) {
   const uint8_t* high = block + 16;
-  const uint8_t* nibbles = five_bits ? high + 32 : high;
-  for (int64_t g = 0; g < 8; ++g) {
-    uint8_t* group = packed + panel.header_bytes + g * panel.group_bytes();
-    Codes codes;
-    SuperBlockNibbles(nibbles, g, codes);
-    ScatterNibbles(codes, lane, group);
-    if (five_bits) {
-      uint32_t bits = 0;
-      for (int i = 0; i < 32; ++i) bits |= static_cast<uint32_t>(high[i] >> g & 1) << i;
-      AddHighBits(bits, codes);
-      ScatterFifthBits(codes, lane, group + panel.high_offset());
-    }
-    const auto [scale, minimum] = SuperBlockScale(scales, g);
-    group[panel.scale_offset() + lane] = scale;
-    group[panel.minimum_offset() + lane] = minimum;
+  const uint8_t* nibbles = type == DataType::kQ5_K ? high + 32 : high;
+  Codes codes;
+  SuperBlockNibbles(nibbles, group, codes);
+  ScatterNibbles(codes, lane, packed + fields.codes);
+  if (type == DataType::kQ5_K) {
+    uint32_t bits = 0;
+    for (int i = 0; i < 32; ++i) bits |= static_cast<uint32_t>(high[i] >> group & 1) << i;
+    AddHighBits(bits, codes);
+    ScatterFifthBits(codes, lane, packed + fields.high);
   }
+  const auto [scale, minimum] = SuperBlockScale(block + 4, group);
+  packed[fields.scale + lane] = scale;
+  packed[fields.minimum + lane] = minimum;
+  StoreLane(packed + fields.trailer, lane, block, 2);
+  StoreLane(packed + fields.trailer + 32, lane, block + 2, 2);
 }
 
-void PackSixBitSuperBlock(const PanelLayout& panel, const uint8_t* block, int64_t lane,
-                          uint8_t* packed) {
-  StoreLane(packed, lane, block + 208, 2);
-  for (int64_t g = 0; g < 8; ++g) {
-    uint8_t* group = packed + panel.header_bytes + g * panel.group_bytes();
-    Codes codes;
-    SixBitCodes(block, g, codes);
-    ScatterNibbles(codes, lane, group);
-    ScatterTopBitPairs(codes, lane, group + panel.high_offset());
-    group[panel.scale_offset() + lane] = block[192 + 2 * g];
-    group[panel.scale_offset() + 16 + lane] = block[192 + 2 * g + 1];
-  }
+void PackSixBitGroup(const uint8_t* block, int64_t group, int64_t lane, const GroupFields& fields,
+                     uint8_t* packed) {
+  Codes codes;
+  SixBitCodes(block, group, codes);
+  ScatterNibbles(codes, lane, packed + fields.codes);
+  ScatterTopBitPairs(codes, lane, packed + fields.high);
+  packed[fields.scale + lane] = block[192 + 2 * group];
+  packed[fields.scale + 16 + lane] = block[192 + 2 * group + 1];
+  StoreLane(packed + fields.trailer, lane, block + 208, 2);
 }
 
 void PackQuantizedRow(DataType type, const uint8_t* row, int64_t columns, int64_t lane,
                       uint8_t* packed) {
-  const PanelLayout& panel = LayoutOf(type);
+  const int64_t file_block_groups = TraitsOf(type).block_elements / kGroupColumns;
   const int64_t file_block_bytes = TraitsOf(type).block_bytes;
-  for (int64_t b = 0; b < BlocksOf(panel, columns); ++b) {
-    const uint8_t* block = row + b * file_block_bytes;
-    uint8_t* packed_block = packed + b * panel.block_bytes();
-    if (panel.groups_per_block == 1) {
-      PackSmallBlock(type, panel, block, lane, packed_block);
+  for (int64_t group = 0; group < GroupCount(columns); ++group) {
+    const uint8_t* block = row + group / file_block_groups * file_block_bytes;
+    const int64_t in_block = group % file_block_groups;
+    const GroupFields fields = FieldsOf(LayoutOf(type), group, GroupCount(columns));
+    if (file_block_groups == 1) {
+      PackSmallBlock(type, block, lane, fields, packed);
     } else if (type == DataType::kQ6_K) {
-      PackSixBitSuperBlock(panel, block, lane, packed_block);
+      PackSixBitGroup(block, in_block, lane, fields, packed);
     } else {
-      PackSuperBlock(type, panel, block, lane, packed_block);
+      PackSuperBlockGroup(type, block, in_block, lane, fields, packed);
     }
   }
 }
@@ -237,70 +228,73 @@ void PackPlainRow(DataType type, const std::byte* row, int64_t columns, int64_t 
 
 // --- unpacking ---
 
-// One lane of one group, its code and the scales that turn it into a value.
+// One lane of one group, its codes and the scales that turn them into values.
 class LaneReader {
  public:
-  LaneReader(DataType type, const PanelLayout& panel, const uint8_t* block, int64_t group_index,
-             int64_t lane)
+  LaneReader(DataType type, const uint8_t* panel, const GroupFields& fields, int64_t lane)
       : type_(type),
+        high_bytes_(LayoutOf(type).high),
         panel_(panel),
-        block_(block),
-        group_(block + panel.header_bytes + group_index * panel.group_bytes()),
+        fields_(fields),
         lane_(lane) {}
 
   // ggml's expressions, in its order.
   float Value(int64_t k) const {
     switch (type_) {
       case DataType::kQ8_0:
-        return static_cast<float>(static_cast<int8_t>(group_[16 * k + lane_])) * Scale();
+        return static_cast<float>(static_cast<int8_t>(panel_[fields_.codes + 16 * k + lane_])) *
+               Half(fields_.scale);
       case DataType::kQ4_0:
-        return static_cast<float>(Code(k) - 8) * Scale();
+        return static_cast<float>(Code(k) - 8) * Half(fields_.scale);
       case DataType::kQ5_0:
-        return static_cast<float>(Code(k) - 16) * Scale();
+        return static_cast<float>(Code(k) - 16) * Half(fields_.scale);
       case DataType::kQ4_1:
       case DataType::kQ5_1:
-        return static_cast<float>(Code(k)) * Scale() + Minimum();
+        return static_cast<float>(Code(k)) * Half(fields_.scale) + Half(fields_.minimum);
       case DataType::kQ4_K:
       case DataType::kQ5_K: {
         const float scale =
-            Half(block_) * static_cast<float>(group_[panel_.scale_offset() + lane_]);
+            Half(fields_.trailer) * static_cast<float>(panel_[fields_.scale + lane_]);
         const float minimum =
-            Half(block_ + 32) * static_cast<float>(group_[panel_.minimum_offset() + lane_]);
+            Half(fields_.trailer + 32) * static_cast<float>(panel_[fields_.minimum + lane_]);
         return scale * static_cast<float>(Code(k)) - minimum;
       }
       case DataType::kQ6_K: {
-        const auto scale = static_cast<int8_t>(group_[panel_.scale_offset() + k / 16 * 16 + lane_]);
-        return Half(block_) * static_cast<float>(scale) * static_cast<float>(Code(k) - 32);
+        const auto scale = static_cast<int8_t>(panel_[fields_.scale + k / 16 * 16 + lane_]);
+        return Half(fields_.trailer) * static_cast<float>(scale) * static_cast<float>(Code(k) - 32);
       }
       default:
-        return BFloat16ToFloat(Load<uint16_t>(group_ + ((k / 2 * 16 + lane_) * 2 + k % 2) * 2));
+        return BFloat16ToFloat(
+            Load<uint16_t>(panel_ + fields_.codes + ((k / 2 * 16 + lane_) * 2 + k % 2) * 2));
     }
   }
 
  private:
-  float Half(const uint8_t* field) const { return HalfToFloat(Load<uint16_t>(field + 2 * lane_)); }
-  float Scale() const { return Half(group_ + panel_.scale_offset()); }
-  float Minimum() const { return Half(group_ + panel_.minimum_offset()); }
+  float Half(int64_t field) const {
+    return HalfToFloat(Load<uint16_t>(panel_ + field + 2 * lane_));
+  }
+  // Dword `index` of a field of dwords.
+  uint32_t Dword(int64_t field, int64_t index) const {
+    return Load<uint32_t>(panel_ + field + (index * 16 + lane_) * 4);
+  }
 
   int Code(int64_t k) const {
     const int64_t pair = k / 2;
     const int64_t half_shift = k % 2 * 16;
-    const auto nibbles = Load<uint32_t>(group_ + (pair / 4 * 16 + lane_) * 4);
-    int code = static_cast<int>(nibbles >> (half_shift + pair % 4 * 4) & 15);
-    if (panel_.high_bytes == 64) {
-      const auto high = Load<uint32_t>(group_ + panel_.high_offset() + lane_ * 4);
-      code |= static_cast<int>(high >> (half_shift + pair) & 1) << 4;
-    } else if (panel_.high_bytes == 128) {
-      const auto high = Load<uint32_t>(group_ + panel_.high_offset() + (pair / 8 * 16 + lane_) * 4);
-      code |= static_cast<int>(high >> (half_shift + pair % 8 * 2) & 3) << 4;
+    int code = static_cast<int>(Dword(fields_.codes, pair / 4) >> (half_shift + pair % 4 * 4) & 15);
+    if (high_bytes_ == 64) {
+      code |= static_cast<int>(Dword(fields_.high, 0) >> (half_shift + pair) & 1) << 4;
+    } else if (high_bytes_ == 128) {
+      code |= static_cast<int>(Dword(fields_.high, pair / 8) >> (half_shift + pair % 8 * 2) & 3)
+              << 4;
     }
     return code;
   }
 
   DataType type_;
-  const PanelLayout& panel_;
-  const uint8_t* block_;
-  const uint8_t* group_;
+  int64_t high_bytes_;
+  const uint8_t* panel_;
+  GroupFields fields_;
   int64_t lane_;
 };
 
@@ -311,8 +305,7 @@ DataType PackedLayoutBF16(DataType file_type) {
 }
 
 int64_t PanelBytesBF16(DataType layout, int64_t columns) {
-  const PanelLayout& panel = LayoutOf(layout);
-  return BlocksOf(panel, columns) * panel.block_bytes();
+  return PanelBytes(LayoutOf(layout), GroupCount(columns));
 }
 
 void PackPanelsBF16(const TensorView& source, int64_t first_panel, int64_t panel_count,
@@ -340,12 +333,10 @@ void PackPanelsBF16(const TensorView& source, int64_t first_panel, int64_t panel
 
 void UnpackLaneBF16(DataType layout, const std::byte* panel, int64_t lane, int64_t columns,
                     float* out) {
-  const PanelLayout& panel_layout = LayoutOf(layout);
-  const int64_t block_columns = panel_layout.groups_per_block * kGroupColumns;
   for (int64_t first = 0; first < columns; first += kGroupColumns) {
-    const std::byte* block = panel + first / block_columns * panel_layout.block_bytes();
-    const LaneReader reader(layout, panel_layout, reinterpret_cast<const uint8_t*>(block),
-                            first % block_columns / kGroupColumns, lane);
+    const GroupFields fields =
+        FieldsOf(LayoutOf(layout), first / kGroupColumns, GroupCount(columns));
+    const LaneReader reader(layout, reinterpret_cast<const uint8_t*>(panel), fields, lane);
     for (int64_t k = 0; k < std::min(kGroupColumns, columns - first); ++k) {
       out[first + k] = BFloat16ToFloat(FloatToBFloat16(reader.Value(k)));
     }
