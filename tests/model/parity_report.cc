@@ -1,0 +1,76 @@
+// Prints docs/PARITY.md: how far Weft's logits are from transformers', measured on the fixtures.
+//   cmake --build --preset dev --target parity_report && build/dev/bin/parity_report >
+//   docs/PARITY.md
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "tests/model/parity_fixture.h"
+
+namespace weft {
+namespace {
+
+struct Errors {
+  double largest = 0;  // relative, of a whole prompt with its continuation
+  int agreeing = 0;    // positions with the reference's likeliest token
+  int positions = 0;
+};
+
+Errors Measure(const std::string& fixture, const std::string& file, Arithmetic arithmetic) {
+  Errors errors;
+  RunnableModel model(ParityPath(fixture, file), {.arithmetic = arithmetic});
+  for (const ParityCase& parity : ReadParityCases(fixture)) {
+    for (const size_t chunk_size : {1000, 1, 7}) {
+      const auto logits = model.RunSequence(parity.tokens(), chunk_size);
+      errors.largest = std::max(errors.largest, RelativeError(logits, parity.logits));
+      for (size_t row = 0; row < logits.size(); ++row) {
+        errors.agreeing += Argmax(logits[row]) == Argmax(parity.logits[row]) ? 1 : 0;
+        ++errors.positions;
+      }
+    }
+  }
+  return errors;
+}
+
+std::string Cell(const Errors& errors) {
+  return fmt::format("{:.1e}, {}/{}", errors.largest, errors.agreeing, errors.positions);
+}
+
+void Print() {
+  fmt::print(
+      "# Parity with transformers\n\n"
+      "Each fixture is a tiny random checkpoint with the logits that Hugging Face transformers\n"
+      "computes for it in float32 (`tests/tools/make_parity_fixtures.py`). Weft reads it as GGUF "
+      "and\n"
+      "as a Hugging Face directory.\n"
+      "A cell gives the relative error (L2 of the difference over L2 of the logits; the largest\n"
+      "over prompts, and over prefill, token by token and chunks of seven) and at how many\n"
+      "positions the likeliest token is the reference's. The tests allow 1e-4 (`f32`) and 2e-2\n"
+      "(`bf16`) and no other token.\n\n"
+      "| fixture | f32, GGUF | f32, safetensors | bf16, GGUF | bf16, safetensors |\n"
+      "|---|---|---|---|---|\n");
+  for (const std::string fixture : kParityFixtures) {
+    std::string row = "| " + fixture + " |";
+    for (const Arithmetic arithmetic : {Arithmetic::kF32, Arithmetic::kBF16}) {
+      for (const char* file : {"model.gguf", "hf"}) {
+        row += " " + Cell(Measure(fixture, file, arithmetic)) + " |";
+      }
+    }
+    fmt::print("{}\n", row);
+  }
+  fmt::print(
+      "\nWhat each fixture is there for: llama2 multi-head attention, float32 shards; llama3 its "
+      "RoPE\n"
+      "scaling, tied head; llama_linear and llama_yarn their scalings; llama_partial_rotary half "
+      "a\n"
+      "head rotated; mistral a window shorter than the prompt; mixtral, qwen3_moe (fused expert\n"
+      "tensors) and olmoe (weights not renormalised, full-width QK-norm) mixtures; qwen2 biases; "
+      "qwen3\n"
+      "QK-norm. This page is written by `build/dev/bin/parity_report > docs/PARITY.md` (target\n"
+      "`parity_report`).\n");
+}
+
+}  // namespace
+}  // namespace weft
+
+int main() { weft::Print(); }
