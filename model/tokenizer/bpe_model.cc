@@ -78,7 +78,7 @@ Result<std::unique_ptr<BpeModel>> BpeModel::FromMerges(
   for (size_t i = 0; i < merges.size(); ++i) {
     const auto& [left, right] = merges[i];
     merged.assign(left).append(right);
-    // Some files (trimmed vocabularies) keep merges that make nothing: llama.cpp ignores them too.
+    // Trimmed vocabularies keep merges that make no token any more: they never apply.
     if (!model->vocabulary_->Find(merged)) continue;
     TokenId ids[3];
     const std::string_view texts[3] = {left, right, merged};

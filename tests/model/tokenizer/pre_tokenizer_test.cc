@@ -1,0 +1,161 @@
+#include "model/tokenizer/pre_tokenizer.h"
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "model/tokenizer/unicode.h"
+
+namespace weft {
+namespace {
+
+std::vector<std::string> Split(const PreTokenizer& pre_tokenizer, std::string_view text) {
+  PreTokenizeScratch scratch;
+  std::vector<std::string_view> pieces;
+  pre_tokenizer.Split(text, true, &scratch, &pieces);
+  return {pieces.begin(), pieces.end()};
+}
+
+std::vector<std::string> SplitBy(std::string_view pattern, std::string_view text,
+                                 SplitBehavior behavior = SplitBehavior::kIsolated,
+                                 bool invert = false) {
+  PreTokenizer pre_tokenizer;
+  const Result<void> added = pre_tokenizer.AddRegex(pattern, behavior, invert);
+  EXPECT_TRUE(added) << added.error().message;
+  return Split(pre_tokenizer, text);
+}
+
+using Pieces = std::vector<std::string>;
+
+TEST(PreTokenizerTest, BehavioursAreHuggingFaces) {
+  const std::string_view text = "the-final--countdown";  // the documentation's example
+  EXPECT_EQ(SplitBy("-", text), (Pieces{"the", "-", "final", "-", "-", "countdown"}));
+  EXPECT_EQ(SplitBy("-", text, SplitBehavior::kRemoved), (Pieces{"the", "final", "countdown"}));
+  EXPECT_EQ(SplitBy("-", text, SplitBehavior::kMergedWithPrevious),
+            (Pieces{"the-", "final-", "-", "countdown"}));
+  EXPECT_EQ(SplitBy("-", text, SplitBehavior::kMergedWithNext),
+            (Pieces{"the", "-final", "-", "-countdown"}));
+  EXPECT_EQ(SplitBy("-", text, SplitBehavior::kContiguous),
+            (Pieces{"the", "-", "final", "--", "countdown"}));
+  EXPECT_EQ(SplitBy("[a-z]+", text, SplitBehavior::kRemoved, true),
+            (Pieces{"the", "final", "countdown"}));
+}
+
+TEST(PreTokenizerTest, EmptyMatchesCut) {
+  EXPECT_EQ(SplitBy("(?=[A-Z])", "camelCaseWord"), (Pieces{"camel", "Case", "Word"}));
+  EXPECT_EQ(SplitBy("(?=(?:[0-9]{3})+(?![0-9]))", "1234567"), (Pieces{"1", "234", "567"}));
+  EXPECT_EQ(SplitBy("x*", "é€"), (Pieces{"é", "€"}));
+}
+
+TEST(PreTokenizerTest, EveryPieceOfGpt2sPatternIsKept) {
+  EXPECT_EQ(SplitBy(kGpt2Pattern, "I'll  say 123 x!? \u180E\t\n y"),
+            (Pieces{"I", "'ll", " ", " say", " 123", " x", "!?", " \u180E", "\t\n", " y"}));
+}
+
+// DeepSeek's pattern has a stage of its own; the group keeps this spelling of it from getting it.
+TEST(PreTokenizerTest, TrailingSpaceIsFoundAsByTheRegularExpression) {
+  std::mt19937 random(3);
+  const std::vector<std::string> parts = {" ", " ", "\n", "\n", "\t", "\u3000", "a", "é"};
+  for (int round = 0; round < 3000; ++round) {
+    std::string text;
+    for (uint32_t left = random() % 14; left > 0; --left) text += parts[random() % parts.size()];
+    for (const SplitBehavior behavior : {SplitBehavior::kIsolated, SplitBehavior::kRemoved}) {
+      ASSERT_EQ(SplitBy(R"(\s+$)", text, behavior), SplitBy(R"((?:\s+)$)", text, behavior))
+          << testing::PrintToString(text);
+    }
+  }
+}
+
+TEST(PreTokenizerTest, MetaspacePrependsAsItsSchemeSays) {
+  const auto split = [](PrependScheme scheme, bool cuts, std::string_view text) {
+    PreTokenizer pre_tokenizer;
+    pre_tokenizer.Add(MakeLiteralStage("|", SplitBehavior::kRemoved, false));
+    pre_tokenizer.Add(MakeMetaspaceStage("▁", scheme, cuts));
+    return Split(pre_tokenizer, text);
+  };
+  EXPECT_EQ(split(PrependScheme::kAlways, true, "a b| c|d"), (Pieces{"▁a", "▁b", "▁c", "▁d"}));
+  EXPECT_EQ(split(PrependScheme::kFirst, true, "a b| c|d"), (Pieces{"▁a", "▁b", "▁c", "d"}));
+  EXPECT_EQ(split(PrependScheme::kNever, true, "a b| c|d"), (Pieces{"a", "▁b", "▁c", "d"}));
+  EXPECT_EQ(split(PrependScheme::kAlways, false, "a  b|"), (Pieces{"▁a▁▁b"}));
+}
+
+TEST(PreTokenizerTest, UnknownNamesAreRefusedByName) {
+  const Result<NamedPreTokenizer> named = MakeNamedPreTokenizer("no-such");
+  ASSERT_FALSE(named);
+  EXPECT_EQ(named.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(named.error().message.find("\"no-such\""), std::string::npos);
+}
+
+TEST(PreTokenizerTest, EveryFamilyKeepsEveryByteEvenOfAMegabyteOfOneKind) {
+  for (const std::string_view name :
+       {"default", "gpt-2", "starcoder", "falcon", "llama-bpe", "qwen2", "qwen35", "seed-coder",
+        "bailingmoe", "deepseek-llm", "deepseek-coder", "deepseek-v3", "tekken", "gpt-4o", "bloom",
+        "viking", "minicpm5", "exaone-moe"}) {
+    const Result<NamedPreTokenizer> named = MakeNamedPreTokenizer(name);
+    ASSERT_TRUE(named) << named.error().message;
+    for (const std::string unit :
+         {"a", "A", " ", "\n", "1", "'", "中", "\u0301", "🦙", "<|", "a "}) {
+      std::string text;
+      while (text.size() < (1 << 18)) text += unit;
+      text += "中a";
+      std::string joined;
+      for (const std::string& piece : Split(named->pre_tokenizer, text)) joined += piece;
+      EXPECT_EQ(joined, text) << name << " " << unit;
+    }
+  }
+}
+
+TEST(RegexTest, ClassesAreOniguruma) {
+  EXPECT_EQ(SplitBy(R"(\w+)", "e\u0301_\u0663\u00BD-\u2460"),
+            (Pieces{"e\u0301_\u0663\u00BD", "-\u2460"}));
+  EXPECT_EQ(SplitBy(R"([^\s\w]+)", "a\u180E\u3000-"), (Pieces{"a", "\u180E", "\u3000", "-"}));
+  EXPECT_EQ(SplitBy(R"(\S\W)", "ab \u180E!"), (Pieces{"a", "b ", "\u180E!"}));
+  EXPECT_EQ(SplitBy(R"(^b|c$|a.)", "ab\nbc\na\r"), (Pieces{"ab", "\n", "b", "c", "\n", "a\r"}));
+  EXPECT_EQ(SplitBy(R"([]a])", "x]a"), (Pieces{"x", "]", "a"}));
+  EXPECT_EQ(SplitBy(R"([^]a]+)", "xy]a"), (Pieces{"xy", "]a"}));
+  EXPECT_EQ(SplitBy(R"([[:alpha:]]+)", "é1"), (Pieces{"é", "1"}));
+}
+
+TEST(RegexTest, WhatMeansSomethingElseIsRefusedByName) {
+  struct Refused {
+    std::string pattern;
+    std::string name;
+  };
+  for (const Refused& refused :
+       {Refused{R"(\ba)", "\\b"}, Refused{R"(\h)", "\\h"}, Refused{"[a&&b]", "&&"},
+        Refused{"[a[b]]", "["}, Refused{R"([\W])", "\\W"}, Refused{"(a", "parenthes"},
+        Refused{"[[:alpha", "["}, Refused{std::string(1 << 17, 'a'), "bytes"}}) {
+    const Result<Regex> regex = Regex::Compile(refused.pattern);
+    ASSERT_FALSE(regex) << refused.pattern.substr(0, 20);
+    EXPECT_NE(regex.error().message.find(refused.name), std::string::npos)
+        << regex.error().message.substr(0, 200);
+  }
+}
+
+TEST(UnicodeTest, NormalizationOrdersAndComposes) {
+  EXPECT_EQ(Normalize("e\u0301", NormalizationForm::kNfc), "\u00E9");
+  EXPECT_EQ(Normalize("\u00E9", NormalizationForm::kNfd), "e\u0301");
+  EXPECT_EQ(Normalize("q\u0307\u0323", NormalizationForm::kNfc), "q\u0323\u0307");
+  EXPECT_EQ(Normalize("\uFB01\u2167", NormalizationForm::kNfkc), "fiVIII");
+  EXPECT_EQ(Normalize("\uAC01", NormalizationForm::kNfd), "\u1100\u1161\u11A8");
+  EXPECT_EQ(Normalize("\u1100\u1161\u11A8", NormalizationForm::kNfc), "\uAC01");
+  EXPECT_EQ(Normalize("\uFDFA", NormalizationForm::kNfkd).size(), 33u);  // the longest of all
+}
+
+TEST(UnicodeTest, AMegabyteOfMarksIsSorted) {
+  std::string text = "a";
+  std::string expected = "a";
+  for (int i = 0; i < 100000; ++i) text += "\u0301\u0323";
+  for (int i = 0; i < 100000; ++i) expected += "\u0323";
+  for (int i = 0; i < 100000; ++i) expected += "\u0301";
+  EXPECT_EQ(Normalize(text, NormalizationForm::kNfd), expected);
+}
+
+TEST(UnicodeTest, LowercaseIsFullAndOfSingleCharacters) {
+  EXPECT_EQ(Lowercase("AÉ\u0130\u1E9EΣΣ"), "aéi\u0307\u00DFσσ");
+}
+
+}  // namespace
+}  // namespace weft
