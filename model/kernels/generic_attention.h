@@ -5,6 +5,7 @@
 // Query rows are (position, head) pairs, heads fastest. For each span of positions, blocks of
 // kAttentionRows query rows share every key and value that they load: AttendSpan leaves a block's
 // unmerged result for the span, Merge folds it into the rows' totals.
+#pragma once
 
 // Where the parts of AttentionTask::scratch lie, in floats; every part is whole vectors.
 struct Scratch {

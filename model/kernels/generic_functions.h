@@ -1,5 +1,6 @@
 // The functions above, gathered. Included inside an unnamed namespace of each instruction set's
 // translation unit.
+#pragma once
 
 constexpr IsaFunctions kGenericFunctions = {
     .matmul = Matmul,

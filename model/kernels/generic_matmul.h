@@ -4,6 +4,7 @@
 // A task walks its panels a few at a time; for each group of 32 k it unpacks their weights once, as
 // float32 tiles [32 k][16 outputs], and uses them for all rows of a block. Sums wait in memory (L1)
 // between groups.
+#pragma once
 
 // Panels unpacked together, rows that share them: tiles, operands and sums are 8 + 8 + 16 KiB.
 constexpr int64_t kTilePanels = 4;

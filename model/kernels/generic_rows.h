@@ -1,5 +1,6 @@
 // Functions on rows of float32, over the vectors of vector_*.h; scalar.cc defines what they
 // compute. Included inside an unnamed namespace of each instruction set's translation unit.
+#pragma once
 
 // Calls body(i, count) for each 16 elements of n, the last with what remains.
 template <typename Body>

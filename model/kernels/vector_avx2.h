@@ -1,5 +1,6 @@
 // Sixteen lanes of float32 and int32 for AVX2 with FMA and F16C, as two registers. Included inside
 // an unnamed namespace of the one translation unit for this instruction set.
+#pragma once
 
 struct F {
   __m256 low;

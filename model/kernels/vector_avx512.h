@@ -1,5 +1,6 @@
 // Sixteen lanes of float32 and int32 for AVX-512 (F, BW, DQ, VL) with FMA and F16C. Included inside
 // an unnamed namespace of the one translation unit for this instruction set.
+#pragma once
 
 using F = __m512;
 using I = __m512i;
