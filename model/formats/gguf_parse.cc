@@ -166,16 +166,17 @@ Result<bool> Parser::ToBool(std::string_view key, uint8_t byte) const {
 template <typename File, typename Value>
 Result<GgufValue> Parser::ParseNumber(std::string_view key) {
   WEFT_ASSIGN_OR_RETURN(const File value, Read<File>({"value of metadata key", key}));
-  return GgufValue(static_cast<Value>(value));
+  return GgufValue(std::in_place_type<Value>, value);
 }
 
 template <typename File, typename Value>
 Result<GgufValue> Parser::ParseNumbers(std::string_view key) {
   WEFT_ASSIGN_OR_RETURN(const uint64_t count,
                         ReadCount({"array length of metadata key", key}, sizeof(File)));
-  std::vector<Value> values(count);
-  for (Value& value : values) {
-    value = static_cast<Value>(Load<File>(bytes_.data() + position_));
+  std::vector<Value> values;
+  values.reserve(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    values.emplace_back(Load<File>(bytes_.data() + position_));
     position_ += sizeof(File);
   }
   return GgufValue(std::move(values));
