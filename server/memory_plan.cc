@@ -70,10 +70,4 @@ std::string Describe(const MemoryPlan& plan) {
       FormatBytes(plan.limit_bytes));
 }
 
-std::string FormatBytes(uint64_t bytes) {
-  const double mebibytes = static_cast<double>(bytes) / (1 << 20);
-  return mebibytes < 1024 ? fmt::format("{:.1f} MiB", mebibytes)
-                          : fmt::format("{:.2f} GiB", mebibytes / 1024);
-}
-
 }  // namespace weft

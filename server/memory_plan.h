@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/format_bytes.h"
 #include "base/result.h"
 #include "model/checkpoint.h"
 #include "model/kernels/kernels.h"
@@ -38,8 +39,5 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
 
 // "weights 7.2 MiB, KV cache 64.0 MiB (...), ...": one line for people.
 std::string Describe(const MemoryPlan& plan);
-
-// "7.2 MiB"
-std::string FormatBytes(uint64_t bytes);
 
 }  // namespace weft

@@ -1,0 +1,96 @@
+// The text of `weft inspect`.
+#include "model/inspect.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/format_bytes.h"
+#include "model/kv_cache.h"
+#include "model/weights.h"
+#include "model/workspace.h"
+#include "tests/model/model_fixture.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Checkpoint Load(const std::string& path) {
+  Result<Checkpoint> checkpoint = LoadCheckpoint(path);
+  if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
+  return *std::move(checkpoint);
+}
+
+// The line that begins with this name, without the name.
+std::string LineOf(const std::string& text, const std::string& name) {
+  const size_t begin = ("\n" + text).find("\n" + name + " ");
+  if (begin == std::string::npos) return "absent";
+  const size_t fact = text.find_first_not_of(' ', begin + name.size());
+  return text.substr(fact, text.find('\n', fact) - fact);
+}
+
+TEST(Inspect, TellsWhatAMixtureOfExpertsHolds) {
+  const std::string path = ParityPath("mixtral", "model.gguf");
+  const Checkpoint checkpoint = Load(path);
+  const std::string text = DescribeCheckpoint(checkpoint, {});
+  EXPECT_EQ(LineOf(text, "file"), path + " (GGUF v3, " + FormatBytes(checkpoint.file_bytes) + ")");
+  EXPECT_EQ(LineOf(text, "architecture"), "mixtral, named 'mixtral'");
+  EXPECT_EQ(LineOf(text, "sizes"), "2 layers, hidden size 48, feed-forward 40 an expert");
+  EXPECT_EQ(LineOf(text, "experts"),
+            "6, 2 a token, softmax before the choice, weights renormalised");
+  EXPECT_EQ(LineOf(text, "attention"), "4 heads of 12, 2 KV heads");
+  EXPECT_EQ(LineOf(text, "RoPE"), "base 1e+06, 12 of 12 elements a head, neighbours paired");
+  EXPECT_EQ(LineOf(text, "context"), "128 positions");
+  EXPECT_EQ(LineOf(text, "tokenizer"), checkpoint.tokenizer->description());
+  EXPECT_EQ(LineOf(text, "chat template"), "none");
+  // Experts: 2 layers x 6 experts x 3 matrices x 48 x 40 = 69120, of which 2 in 6 are active.
+  EXPECT_EQ(LineOf(text, "parameters"),
+            "109104, 63024 of them active a token; output head of its own");
+  EXPECT_EQ(LineOf(text, "type F32"), "7 tensors, 816 parameters, 3.2 KiB");
+  EXPECT_EQ(LineOf(text, "type BF16"), "46 tensors, 108288 parameters, 0.2 MiB");
+  EXPECT_THAT(text, Not(HasSubstr("type Q4_0")));
+}
+
+TEST(Inspect, TellsTheMemoryThatLoadingAllocates) {
+  const Checkpoint checkpoint = Load(ParityPath("qwen3", "model.gguf"));
+  const InspectOptions options = {.thread_count = 3, .max_batch_tokens = 64, .block_size = 16};
+  const std::string text = DescribeCheckpoint(checkpoint, options);
+  for (const Arithmetic arithmetic : {Arithmetic::kBF16, Arithmetic::kF32}) {
+    const KernelTable& kernels = KernelsFor(arithmetic, Isa::kScalar);
+    const auto bytes = [](int64_t count) { return FormatBytes(static_cast<uint64_t>(count)); };
+    const int64_t block = KvCache::BlockBytes(checkpoint.config, kernels, 16);
+    const int64_t blocks = (checkpoint.config.context_length + 15) / 16;
+    EXPECT_EQ(LineOf(text, fmt::format("memory {}", NameOf(arithmetic))),
+              fmt::format("weights {}, KV cache {} a token ({} a full context), workspace {} "
+                          "(steps of 64 tokens, thread count 3)",
+                          bytes(Weights::PackedBytes(checkpoint.tensors, kernels)),
+                          bytes(block / 16), bytes(blocks * block),
+                          bytes(Workspace::Bytes(checkpoint.config, kernels, {64, 16, 3}))));
+  }
+}
+
+TEST(Inspect, TellsRopeScalingWindowAndNorms) {
+  const auto line = [](const std::string& fixture, const std::string& name) {
+    return LineOf(DescribeCheckpoint(Load(ParityPath(fixture, "model.gguf")), {}), name);
+  };
+  EXPECT_THAT(line("llama_yarn", "RoPE"), HasSubstr(", yarn scaling by "));
+  EXPECT_THAT(line("llama_linear", "RoPE"), HasSubstr(", linear scaling by "));
+  EXPECT_THAT(line("mistral", "attention"), HasSubstr(", sliding window "));
+  EXPECT_THAT(line("qwen3", "attention"), HasSubstr(", queries and keys normalised a head"));
+  EXPECT_THAT(line("olmoe", "attention"),
+              HasSubstr(", queries and keys normalised over their full width"));
+}
+
+TEST(Inspect, ReadsADirectoryAndEscapesNames) {
+  Checkpoint checkpoint = Load(ParityPath("llama3", "hf"));
+  checkpoint.config.name = "evil\n\x1b[2J";
+  checkpoint.chat_template = "{{ messages }}";
+  const std::string text = DescribeCheckpoint(checkpoint, {});
+  EXPECT_THAT(LineOf(text, "file"), HasSubstr("(safetensors, "));
+  EXPECT_EQ(LineOf(text, "architecture"), "llama, named 'evil\\x0a\\x1b[2J'");
+  EXPECT_EQ(LineOf(text, "chat template"), "14 bytes of Jinja");
+}
+
+}  // namespace
+}  // namespace weft
