@@ -1,7 +1,6 @@
 // The engine thread: one loop of drain the mailbox, plan, run, sample, commit.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>

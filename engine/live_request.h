@@ -2,10 +2,12 @@
 // that every choice gets exactly one FinishEvent. Owned and used by the engine thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/request.h"

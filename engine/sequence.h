@@ -1,8 +1,8 @@
 // One generated continuation: what the scheduler plans and the engine extends.
 #pragma once
 
-#include <compare>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,7 +26,11 @@ struct SequenceAge {
   int32_t priority = 0;
   uint64_t arrival = 0;  // of the request, counted by the engine
   int32_t choice = 0;
-  auto operator<=>(const SequenceAge&) const = default;
+  bool operator==(const SequenceAge&) const = default;
+  bool operator<(const SequenceAge& other) const {
+    return std::tie(priority, arrival, choice) <
+           std::tie(other.priority, other.arrival, other.choice);
+  }
 };
 
 // Owned by its LiveRequest, used by the engine thread alone. Everything that decides about its next

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,7 @@ struct Schedule {
   FakeModelRunner::Options model;
   EngineOptions engine;
   std::vector<Arrival> arrivals;
+  int32_t failing_step_interval = 0;  // one step in so many fails, at random; 0: none
 };
 
 SamplingParams RandomSampling(Random& random, int32_t max_tokens) {
@@ -83,6 +85,7 @@ Schedule RandomSchedule(Random& random) {
   schedule.engine.max_sequences = Between(random, 1, 8);
   schedule.engine.end_tokens = {3, 17};
   schedule.engine.token_bytes = BytesOf;
+  if (OneIn(random, 5)) schedule.failing_step_interval = Between(random, 5, 40);
   const int32_t request_count = Between(random, 1, 10);
   for (int32_t i = 0; i < request_count; ++i) {
     Arrival arrival;
@@ -178,7 +181,7 @@ bool StartsWith(const std::vector<TokenLogprob>& whole, const std::vector<TokenL
          std::equal(part.begin(), part.end(), whole.begin(), SameLogprob);
 }
 
-void CompareWithAlone(const Arrival& arrival, const EngineOptions& options) {
+void CompareWithAlone(const Arrival& arrival, const EngineOptions& options, bool steps_fail) {
   const auto alone = RunAlone(arrival.request, options);
   const RecordingSink& sink = *arrival.sink;
   ASSERT_EQ(sink.complaint(), "");
@@ -189,8 +192,10 @@ void CompareWithAlone(const Arrival& arrival, const EngineOptions& options) {
     const RecordedChoice& want = alone->choice(i);
     ASSERT_EQ(got.finishes.size(), 1U);
     ASSERT_TRUE(StartsWith(want.logprobs, got.logprobs));
-    if (got.finishes[0].reason == FinishReason::kAborted) {
-      ASSERT_NE(arrival.abort_step, std::numeric_limits<int32_t>::max());
+    const FinishReason reason = got.finishes[0].reason;
+    if (reason == FinishReason::kAborted || (reason == FinishReason::kFailed && steps_fail)) {
+      const bool was_aborted = arrival.abort_step != std::numeric_limits<int32_t>::max();
+      ASSERT_TRUE(reason == FinishReason::kFailed || was_aborted);
       ASSERT_LE(got.tokens.size(), want.tokens.size());
       ASSERT_TRUE(std::equal(got.tokens.begin(), got.tokens.end(), want.tokens.begin()));
       continue;
@@ -210,6 +215,7 @@ struct Totals {
   int64_t preemptions = 0;
   int64_t steps = 0;
   int64_t aborted = 0;
+  int64_t failed = 0;
 };
 
 void RunSchedule(uint64_t seed, Totals& totals) {
@@ -222,7 +228,10 @@ void RunSchedule(uint64_t seed, Totals& totals) {
   runner.before_run = [&](const ForwardBatch& batch) -> Result<void> {
     EXPECT_LE(batch.row_count(), schedule.engine.max_batch_tokens);
     EXPECT_LE(std::ssize(batch.sequences), schedule.engine.max_sequences);
-    return {};
+    if (schedule.failing_step_interval == 0 || !OneIn(random, schedule.failing_step_interval))
+      return {};
+    if (OneIn(random, 2)) throw std::runtime_error("thrown");
+    return Fail(ErrorCode::kInternal, "returned");
   };
   StarvationWatch watch(schedule.engine);
   size_t next = 0;
@@ -252,8 +261,11 @@ void RunSchedule(uint64_t seed, Totals& totals) {
   ASSERT_EQ(core.pool().free_count(), core.pool().total_count());
   totals.preemptions += core.TakeReport().preemptions;
   for (const Arrival& arrival : schedule.arrivals) {
-    ASSERT_NO_FATAL_FAILURE(CompareWithAlone(arrival, schedule.engine));
-    if (arrival.sink->choice().finishes[0].reason == FinishReason::kAborted) ++totals.aborted;
+    ASSERT_NO_FATAL_FAILURE(
+        CompareWithAlone(arrival, schedule.engine, schedule.failing_step_interval > 0));
+    const FinishReason reason = arrival.sink->choice().finishes[0].reason;
+    totals.aborted += reason == FinishReason::kAborted ? 1 : 0;
+    totals.failed += reason == FinishReason::kFailed ? 1 : 0;
   }
 }
 
@@ -264,9 +276,10 @@ TEST(Simulation, RandomSchedulesKeepEveryInvariant) {
     return;
   }
   for (uint64_t seed = 0; seed < 4000 && !HasFatalFailure(); ++seed) RunSchedule(seed, totals);
-  // The schedules are worth something only if they meet famine and aborts.
+  // The schedules are worth something only if they meet famine, aborts and failures.
   EXPECT_GT(totals.preemptions, 1000);
   EXPECT_GT(totals.aborted, 500);
+  EXPECT_GT(totals.failed, 500);
   RecordProperty("steps", std::to_string(totals.steps));
 }
 
