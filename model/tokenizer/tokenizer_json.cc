@@ -328,7 +328,8 @@ Result<std::optional<TokenId>> TokenizerJsonLoader::Resolve(const std::optional<
   }
   if (!id) return std::nullopt;
   if (*id < 0 || *id >= vocab_size_) {
-    return Fail(ErrorCode::kCorrupt, "{} is {}, a token below {} expected", name, *id, vocab_size_);
+    return Fail(ErrorCode::kCorrupt, "{}: {} is {}, a token below {} expected", root_.where(), name,
+                *id, vocab_size_);
   }
   return static_cast<TokenId>(*id);
 }
