@@ -128,9 +128,14 @@ void ReadMlp(Fields& fields, const Architecture& architecture, ModelConfig& conf
                  1, ConfigLimits::kWidth);
   config.moe.renormalize =
       fields.Bool("expert_weights_norm").value_or(architecture.gguf_renormalizes);
-  constexpr int64_t kSoftmax = 1;  // llama.cpp's number for it; 2 is a sigmoid
-  if (fields.Int("expert_gating_func", 0, 16, kSoftmax) != kSoftmax) {
-    fields.Reject(ErrorCode::kUnsupported, "expert_gating_func", "is not 1 (softmax)");
+  // llama.cpp's numbers: softmax over all experts; 2, a sigmoid; softmax over the chosen ones.
+  constexpr int64_t kSoftmax = 1;
+  constexpr int64_t kSoftmaxOfChosen = 3;
+  const int64_t gating = fields.Int("expert_gating_func", 0, 16, kSoftmax);
+  config.moe.softmax_before_choice = gating != kSoftmaxOfChosen;
+  if (gating != kSoftmax && gating != kSoftmaxOfChosen) {
+    fields.Reject(ErrorCode::kUnsupported, "expert_gating_func",
+                  fmt::format("is {}, expected 1 (softmax) or 3 (softmax of the chosen)", gating));
   }
 }
 

@@ -195,6 +195,17 @@ TEST(GgufConfigTest, RefusesExpertsThatCannotBe) {
   EXPECT_THAT(example.ErrorWithout("llama.expert_used_count"), HasSubstr("is missing"));
 }
 
+TEST(GgufConfigTest, GatingFunctionIsOneOfTwo) {
+  GgufExample example;
+  example.values["llama.expert_count"] = int64_t{8};
+  example.values["llama.expert_used_count"] = int64_t{2};
+  EXPECT_TRUE(example.Read().value().config.moe.softmax_before_choice);
+  example.values["llama.expert_gating_func"] = int64_t{3};
+  EXPECT_FALSE(example.Read().value().config.moe.softmax_before_choice);
+  EXPECT_THAT(example.ErrorWith("llama.expert_gating_func", int64_t{2}),
+              HasSubstr("expert_gating_func is 2, expected 1 (softmax) or 3"));
+}
+
 TEST(GgufConfigTest, RefusesAModelWithoutEmbedding) {
   GgufExample example;
   example.tensors.clear();

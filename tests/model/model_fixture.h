@@ -1,6 +1,7 @@
 // A model file loaded and ready to run, and the shortest way from token ids to logits, for tests.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,6 +28,7 @@ struct RunOptions {
   int64_t block_size = 32;
   int64_t block_count = 16;
   int64_t max_rows = 256;
+  std::function<void(ModelConfig&)> adjust = {};  // the configuration, before the model is built
 };
 
 // One sequence's rows of a step.
@@ -43,6 +45,7 @@ class RunnableModel {
     auto checkpoint = LoadCheckpoint(path);
     if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
     checkpoint_ = *std::move(checkpoint);
+    if (options.adjust) options.adjust(checkpoint_.config);
     const KernelTable& kernels = KernelsFor(options.arithmetic, options.isa);
     auto transformer = LoadTransformer(checkpoint_, kernels, threads_);
     if (!transformer) throw std::runtime_error(transformer.error().message);

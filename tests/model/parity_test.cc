@@ -39,6 +39,21 @@ TEST_P(ParityTest, Float32FromHuggingFace) { ExpectParity("hf", Arithmetic::kF32
 TEST_P(ParityTest, Bfloat16FromGguf) { ExpectParity("model.gguf", Arithmetic::kBF16, 2e-2); }
 TEST_P(ParityTest, Bfloat16FromHuggingFace) { ExpectParity("hf", Arithmetic::kBF16, 2e-2); }
 
+// Softmax over the chosen experts is softmax over all, renormalised: another way to the same
+// logits.
+TEST(RoutingTest, SoftmaxAfterTheChoice) {
+  RunOptions options{.arithmetic = Arithmetic::kF32};
+  options.adjust = [](ModelConfig& config) {
+    ASSERT_TRUE(config.moe.softmax_before_choice && config.moe.renormalize);
+    config.moe.softmax_before_choice = false;
+    config.moe.renormalize = false;
+  };
+  RunnableModel model(ParityPath("mixtral", "model.gguf"), options);
+  for (const ParityCase& parity : ReadParityCases("mixtral")) {
+    EXPECT_LT(RelativeError(model.RunSequence(parity.tokens()), parity.logits), 1e-4);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Architectures, ParityTest, testing::ValuesIn(kParityFixtures),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
