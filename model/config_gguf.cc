@@ -53,14 +53,15 @@ class Fields {
     return Get(key, &GgufMetadata::GetString).value_or(fallback);
   }
 
-  // Keys that change the arithmetic in ways that Weft does not know; 0 and false switch them off.
-  void Refuse(std::string_view key) {
+  // A key that changes the arithmetic in a way that Weft does not know, unless its value is 0,
+  // false or `neutral`.
+  void Refuse(std::string_view key, double neutral = 0) {
     const auto found = metadata_.values().find(prefix_ + std::string(key));
     if (found == metadata_.values().end()) return;
-    const auto* integer = std::get_if<int64_t>(&found->second);
-    const auto* number = std::get_if<double>(&found->second);
     const auto* flag = std::get_if<bool>(&found->second);
-    if ((integer && *integer == 0) || (number && *number == 0) || (flag && !*flag)) return;
+    if (flag != nullptr && !*flag) return;
+    const auto number = metadata_.GetDouble(prefix_ + std::string(key));
+    if (number && (**number == 0 || **number == neutral)) return;
     Reject(ErrorCode::kUnsupported, key, "is not supported");
   }
 
@@ -242,10 +243,14 @@ Result<ConfigAndArchitecture> ReadGgufConfig(const GgufFile& file) {
   ReadRope(fields, **architecture, config);
   for (const std::string_view key :
        {"attention.clamp_kqv", "attention.scale", "attention.sliding_window_pattern",
-        "attn_logit_softcapping", "final_logit_softcapping", "embedding_scale", "residual_scale",
-        "logit_scale", "expert_shared_count", "expert_weights_scale", "leading_dense_block_count",
-        "rope.dimension_sections", "rope.scaling.yarn_log_multiplier"}) {
+        "attn_logit_softcapping", "final_logit_softcapping", "expert_shared_count",
+        "leading_dense_block_count", "rope.dimension_sections",
+        "rope.scaling.yarn_log_multiplier"}) {
     fields.Refuse(key);
+  }
+  for (const std::string_view key :
+       {"embedding_scale", "residual_scale", "logit_scale", "expert_weights_scale"}) {
+    fields.Refuse(key, /*neutral=*/1);
   }
   WEFT_RETURN_IF_ERROR(std::move(fields).error());
   WEFT_RETURN_IF_ERROR(ReadFromTensors(file, config));

@@ -169,6 +169,9 @@ TEST(GgufConfigTest, RefusesWhatItDoesNotCompute) {
   EXPECT_THAT(GgufExample().ErrorWith("llama.attention.clamp_kqv", 8.0),
               HasSubstr("llama.attention.clamp_kqv is not supported"));
   EXPECT_EQ(GgufExample().ErrorWith("llama.attention.clamp_kqv", 0.0), "no error");
+  EXPECT_THAT(GgufExample().ErrorWith("llama.logit_scale", 0.5),
+              HasSubstr("llama.logit_scale is not supported"));
+  EXPECT_EQ(GgufExample().ErrorWith("llama.logit_scale", 1.0), "no error");
   EXPECT_THAT(GgufExample().ErrorWith("llama.attention.value_length", int64_t{16}),
               HasSubstr("attention.value_length is 16, expected the key length 8"));
 }

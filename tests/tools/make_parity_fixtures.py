@@ -13,7 +13,7 @@ Weights are drawn from numpy's PCG64, one stream a tensor. Prompts are searched 
   * the last expert chosen leads the first one left out by 10 x the error that bf16 arithmetic makes in the router's logits.
 A found prompt is kept: making the fixtures again reads it from expected.json, unless --search.
 
-usage: pip install -r parity_fixtures_requirements.txt
+usage: pip install -r requirements-parity.txt
        make_parity_fixtures.py [--search] [NAME ...]     writes the fixtures
        make_parity_fixtures.py --check [NAME ...]        compares with the committed ones: same weight bytes, logits within 1e-6
 """
