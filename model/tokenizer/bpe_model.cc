@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/quoted.h"
 #include "model/tokenizer/utf8.h"
 
 namespace weft {
@@ -86,8 +87,8 @@ Result<std::unique_ptr<BpeModel>> BpeModel::FromMerges(
       const std::optional<TokenId> id = model->vocabulary_->Find(texts[part]);
       if (!id) {
         return Fail(ErrorCode::kCorrupt,
-                    "{}: merge {} (\"{} {}\") names \"{}\", which is not in the vocabulary", source,
-                    i, left, right, texts[part]);
+                    "{}: merge {} of {} and {} names {}, which is not in the vocabulary", source, i,
+                    Quoted(left), Quoted(right), Quoted(texts[part]));
       }
       ids[part] = *id;
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/quoted.h"
 #include "model/tokenizer/text_tokenizer.h"
 #include "model/tokenizer/utf8.h"
 
@@ -52,9 +53,9 @@ Result<std::shared_ptr<const Tokenizer>> GgufTokenizerLoader::Load() {
   }
   if (*model != "gpt2" && *model != "llama") {
     return Fail(ErrorCode::kUnsupported,
-                "{} is \"{}\", which is not supported; expected \"gpt2\" (byte-level BPE) or "
+                "{} is {}, which is not supported; expected \"gpt2\" (byte-level BPE) or "
                 "\"llama\" (SentencePiece BPE)",
-                Where(kModelKey), *model);
+                Where(kModelKey), Quoted(*model));
   }
   WEFT_ASSIGN_OR_RETURN(std::vector<Token> tokens, ReadTokens());
   WEFT_RETURN_IF_ERROR(ReadKinds(&tokens));
@@ -173,8 +174,8 @@ Result<void> GgufTokenizerLoader::LoadByteLevel(std::vector<Token> tokens) {
   for (const std::string_view merge : *merges) {
     const size_t space = merge.find(' ', 1);
     if (merge.empty() || space == std::string_view::npos) {
-      return Fail(ErrorCode::kCorrupt, "{}: merge {} is \"{}\", two spellings and a space expected",
-                  Where(kMergesKey), pairs.size(), merge);
+      return Fail(ErrorCode::kCorrupt, "{}: merge {} is {}, two spellings and a space expected",
+                  Where(kMergesKey), pairs.size(), Quoted(merge));
     }
     pairs.emplace_back(merge.substr(0, space), merge.substr(space + 1));
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/quoted.h"
 #include "model/tokenizer/pre_tokenizer.h"
 #include "model/tokenizer/unicode.h"
 
@@ -236,7 +237,7 @@ Result<NamedPreTokenizer> MakeNamedPreTokenizer(std::string_view name) {
   const auto row = std::find_if(kRows.begin(), kRows.end(),
                                 [&](const Row& candidate) { return candidate.name == name; });
   if (row == kRows.end()) {
-    return Fail(ErrorCode::kUnsupported, "pre-tokenizer \"{}\" is not supported", name);
+    return Fail(ErrorCode::kUnsupported, "pre-tokenizer {} is not supported", Quoted(name));
   }
   NamedPreTokenizer named;
   named.ignore_merges = row->ignore_merges;

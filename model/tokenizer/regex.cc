@@ -5,6 +5,7 @@
 #include <pcre2.h>
 
 #include "base/check.h"
+#include "base/quoted.h"
 
 namespace weft {
 namespace {
@@ -20,8 +21,8 @@ constexpr std::string_view kWord =
 
 tl::unexpected<Error> Unsupported(std::string_view construct, std::string_view pattern) {
   return Fail(ErrorCode::kUnsupported,
-              "regular expression \"{}\": {} means something else to PCRE2, which runs it", pattern,
-              construct);
+              "regular expression {}: {} means something else to PCRE2, which runs it",
+              Quoted(pattern), construct);
 }
 
 class Translator {
@@ -137,8 +138,8 @@ Result<Regex> Regex::Compile(std::string_view pattern) {
   if (code == nullptr) {
     std::array<char, 128> message = {};
     pcre2_get_error_message(error, reinterpret_cast<PCRE2_UCHAR*>(message.data()), message.size());
-    return Fail(ErrorCode::kInvalidArgument, "regular expression \"{}\": {} at offset {}", pattern,
-                message.data(), offset);
+    return Fail(ErrorCode::kInvalidArgument, "regular expression {}: {} at offset {}",
+                Quoted(pattern), message.data(), offset);
   }
   // Without JIT (a processor or a policy that forbids it) the interpreter finds the same matches.
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);

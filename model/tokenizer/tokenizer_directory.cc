@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/mapped_file.h"
+#include "base/quoted.h"
 #include "model/tokenizer/json_reader.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/tokenizer_json.h"
@@ -48,8 +49,8 @@ Result<void> ReadAddedTokens(const JsonView& section, std::vector<AddedToken>* a
     AddedToken added;
     const char* key_end = key.data() + key.size();
     if (std::from_chars(key.data(), key_end, added.id).ptr != key_end || key.empty()) {
-      return Fail(ErrorCode::kCorrupt, "{} has the key \"{}\", an id expected", section.where(),
-                  key);
+      return Fail(ErrorCode::kCorrupt, "{} has the key {}, an id expected", section.where(),
+                  Quoted(key));
     }
     const JsonView view = section[key];
     WEFT_ASSIGN_OR_RETURN(added.text, view["content"].String());

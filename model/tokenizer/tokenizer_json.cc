@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/quoted.h"
 #include "model/tokenizer/text_tokenizer.h"
 #include "model/tokenizer/utf8.h"
 
@@ -70,8 +71,8 @@ Result<std::shared_ptr<const Tokenizer>> TokenizerJsonLoader::Load() {
     WEFT_ASSIGN_OR_RETURN(const std::string_view text, unknown.String());
     options_.unknown = parts_.vocabulary->Find(text);
     if (!options_.unknown) {
-      return Fail(ErrorCode::kCorrupt, "{} is \"{}\", which is not in the vocabulary",
-                  unknown.where(), text);
+      return Fail(ErrorCode::kCorrupt, "{} is {}, which is not in the vocabulary", unknown.where(),
+                  Quoted(text));
     }
   }
   WEFT_ASSIGN_OR_RETURN(const MergePairs merges, ReadMerges());
@@ -89,14 +90,14 @@ Result<void> TokenizerJsonLoader::CheckModel() const {
   WEFT_RETURN_IF_ERROR(model.ExpectObject());
   WEFT_ASSIGN_OR_RETURN(const std::string_view type, model["type"].StringOr("BPE"));
   if (type != "BPE") {
-    return Fail(ErrorCode::kUnsupported, "{} is \"{}\", which is not supported; expected \"BPE\"",
-                model["type"].where(), type);
+    return Fail(ErrorCode::kUnsupported, "{} is {}, which is not supported; expected \"BPE\"",
+                model["type"].where(), Quoted(type));
   }
   for (const std::string_view key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     WEFT_ASSIGN_OR_RETURN(const std::string_view affix, model[key].StringOr(""));
     if (!affix.empty()) {
-      return Fail(ErrorCode::kUnsupported, "{} is \"{}\", which is not supported",
-                  model[key].where(), affix);
+      return Fail(ErrorCode::kUnsupported, "{} is {}, which is not supported", model[key].where(),
+                  Quoted(affix));
     }
   }
   return {};
@@ -113,8 +114,8 @@ Result<void> TokenizerJsonLoader::ReadBpeOptions() {
 Result<void> TokenizerJsonLoader::Place(const JsonView& where, std::string_view text, int64_t id,
                                         TokenKind kind) {
   if (id < 0 || id >= vocab_size_) {
-    return Fail(ErrorCode::kCorrupt, "{}: token \"{}\" has id {}, 0 to {} expected", where.where(),
-                text, id, vocab_size_ - 1);
+    return Fail(ErrorCode::kCorrupt, "{}: token {} has id {}, 0 to {} expected", where.where(),
+                Quoted(text), id, vocab_size_ - 1);
   }
   if (text.empty() || text.size() > kMaxSpellingBytes) {
     return Fail(ErrorCode::kCorrupt, "{}: token {} has {} bytes, 1 to {} expected", where.where(),
@@ -122,14 +123,14 @@ Result<void> TokenizerJsonLoader::Place(const JsonView& where, std::string_view 
   }
   const auto index = static_cast<size_t>(id);
   if (index >= max_tokens_) {
-    return Fail(ErrorCode::kCorrupt, "{}: token \"{}\" has id {}, far above the number of tokens",
-                where.where(), text, id);
+    return Fail(ErrorCode::kCorrupt, "{}: token {} has id {}, far above the number of tokens",
+                where.where(), Quoted(text), id);
   }
   if (index >= tokens_.size()) tokens_.resize(index + 1, {"", TokenKind::kUnused});
   Token& token = tokens_[index];
   if (!token.text.empty() && token.text != text) {
-    return Fail(ErrorCode::kCorrupt, "{}: id {} is both \"{}\" and \"{}\"", where.where(), id,
-                token.text, text);
+    return Fail(ErrorCode::kCorrupt, "{}: id {} is both {} and {}", where.where(), id,
+                Quoted(token.text), Quoted(text));
   }
   token = {std::string(text), kind};
   return {};
@@ -142,8 +143,8 @@ Result<void> TokenizerJsonLoader::ReadVocabulary() {
   max_tokens_ = 2 * (vocabulary.value().size() + added.size()) + 65536;
   for (const auto& [text, id] : vocabulary.value().items()) {
     if (!id.is_number_integer()) {
-      return Fail(ErrorCode::kCorrupt, "{}: the id of \"{}\" is {}, an integer expected",
-                  vocabulary.where(), text, id.type_name());
+      return Fail(ErrorCode::kCorrupt, "{}: the id of {} is {}, an integer expected",
+                  vocabulary.where(), Quoted(text), id.type_name());
     }
     const bool is_byte = options_.byte_fallback && ByteOfFallbackSpelling(text).has_value();
     WEFT_RETURN_IF_ERROR(Place(vocabulary, text, id.get<int64_t>(),
@@ -231,7 +232,7 @@ Result<void> TokenizerJsonLoader::ReadPostProcessor(const JsonView& section, int
     }
     return {};
   }
-  return Fail(ErrorCode::kUnsupported, "{}: \"{}\" is not supported", section.where(), type);
+  return Fail(ErrorCode::kUnsupported, "{}: {} is not supported", section.where(), Quoted(type));
 }
 
 // "single": what stands before and behind the text A.
@@ -294,13 +295,13 @@ Result<void> TokenizerJsonLoader::ReadDecoder(const JsonView& section, int nesti
     WEFT_ASSIGN_OR_RETURN(const int64_t stop, section["stop"].Int());
     if (content != " " || start < 0 || start > 1 || stop != 0) {
       return Fail(ErrorCode::kUnsupported,
-                  "{}: stripping {} \"{}\" at the start and {} at the end is not supported; "
-                  "expected 1 \" \" and 0",
-                  section.where(), start, content, stop);
+                  "{}: stripping {} {} at the start and {} at the end is not supported; "
+                  "expected 1 ' ' and 0",
+                  section.where(), start, Quoted(content), stop);
     }
     parts_.decode_drops_spaces = static_cast<size_t>(start);
   } else if (type != "ByteFallback" && type != "Fuse") {
-    return Fail(ErrorCode::kUnsupported, "{}: \"{}\" is not supported", section.where(), type);
+    return Fail(ErrorCode::kUnsupported, "{}: {} is not supported", section.where(), Quoted(type));
   }
   return {};
 }
@@ -311,8 +312,8 @@ Result<void> TokenizerJsonLoader::ReadDecoderReplace(const JsonView& section) {
   WEFT_ASSIGN_OR_RETURN(const std::string_view to, section["content"].String());
   if (from != kSpaceSymbol || to != " ") {
     return Fail(ErrorCode::kUnsupported,
-                "{}: replacing \"{}\" by \"{}\" is not supported; expected \"{}\" by \" \"",
-                section.where(), from, to, kSpaceSymbol);
+                "{}: replacing {} by {} is not supported; expected {} by ' '", section.where(),
+                Quoted(from), Quoted(to), Quoted(kSpaceSymbol));
   }
   return {};
 }
@@ -323,8 +324,7 @@ Result<std::optional<TokenId>> TokenizerJsonLoader::Resolve(const std::optional<
   if (text) {
     const std::optional<TokenId> found = parts_.vocabulary->Find(*text);
     if (found) return found;
-    return Fail(ErrorCode::kCorrupt, "{}: \"{}\" is not in the vocabulary of {}", name, *text,
-                root_.where());
+    return Fail(ErrorCode::kCorrupt, "{}: {} is not in the vocabulary", name, Quoted(*text));
   }
   if (!id) return std::nullopt;
   if (*id < 0 || *id >= vocab_size_) {
@@ -335,13 +335,15 @@ Result<std::optional<TokenId>> TokenizerJsonLoader::Resolve(const std::optional<
 }
 
 Result<void> TokenizerJsonLoader::SetSpecialTokens() {
-  WEFT_ASSIGN_OR_RETURN(parts_.bos, Resolve(hints_.bos_text, hints_.bos_id, "bos_token"));
-  WEFT_ASSIGN_OR_RETURN(parts_.eos, Resolve(hints_.eos_text, std::nullopt, "eos_token"));
+  WEFT_ASSIGN_OR_RETURN(parts_.bos,
+                        Resolve(hints_.bos_text, hints_.bos_id, root_["bos_token"].where()));
+  WEFT_ASSIGN_OR_RETURN(parts_.eos,
+                        Resolve(hints_.eos_text, std::nullopt, root_["eos_token"].where()));
   if (!parts_.bos && !parts_.prefix.empty()) parts_.bos = parts_.prefix.front();
   std::vector<TokenId> ends;
   for (const int64_t declared : hints_.eos_ids) {
     WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> id,
-                          Resolve(std::nullopt, declared, "eos_token_id"));
+                          Resolve(std::nullopt, declared, root_["eos_token_id"].where()));
     ends.push_back(*id);
   }
   if (!parts_.eos && !ends.empty()) parts_.eos = ends.front();

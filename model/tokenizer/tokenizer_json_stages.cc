@@ -2,6 +2,7 @@
 #include <array>
 #include <utility>
 
+#include "base/quoted.h"
 #include "model/tokenizer/tokenizer_json.h"
 #include "model/tokenizer/unicode.h"
 
@@ -16,7 +17,7 @@ constexpr std::string_view kWordsOrMarks =
     R"(|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}\s]+)";
 
 tl::unexpected<Error> Unsupported(const JsonView& section, std::string_view type) {
-  return Fail(ErrorCode::kUnsupported, "{}: \"{}\" is not supported", section.where(), type);
+  return Fail(ErrorCode::kUnsupported, "{}: {} is not supported", section.where(), Quoted(type));
 }
 
 // A pattern is {"String": "..."} or {"Regex": "..."}.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/quoted.h"
 #include "model/tokenizer/protobuf_reader.h"
 #include "model/tokenizer/text_tokenizer.h"
 #include "model/tokenizer/utf8.h"
@@ -237,8 +238,8 @@ Result<void> TokenizerModelLoader::AddConfiguredTokens() {
     const bool near_end = added.id >= 0 && added.id < vocab_size_ &&
                           added.id < static_cast<int64_t>(tokens_.size()) + 65536;
     if (!near_end || added.text.empty()) {
-      return Fail(ErrorCode::kCorrupt, "{}: the added token \"{}\" has id {}, 0 to {} expected",
-                  path_, added.text, added.id, vocab_size_ - 1);
+      return Fail(ErrorCode::kCorrupt, "{}: the added token {} has id {}, 0 to {} expected", path_,
+                  Quoted(added.text), added.id, vocab_size_ - 1);
     }
     const auto index = static_cast<size_t>(added.id);
     if (index >= tokens_.size()) {
@@ -249,8 +250,8 @@ Result<void> TokenizerModelLoader::AddConfiguredTokens() {
     if (token.text.empty()) {
       token = {added.text, added.is_special ? TokenKind::kControl : TokenKind::kUserDefined};
     } else if (token.text != added.text) {
-      return Fail(ErrorCode::kCorrupt, "{}: id {} is \"{}\", tokenizer_config.json says \"{}\"",
-                  path_, added.id, token.text, added.text);
+      return Fail(ErrorCode::kCorrupt, "{}: id {} is {}, tokenizer_config.json says {}", path_,
+                  added.id, Quoted(token.text), Quoted(added.text));
     }
   }
   return {};
@@ -305,7 +306,8 @@ Result<std::optional<TokenId>> TokenizerModelLoader::Resolve(const std::optional
   if (!text) return CheckedId(id, name);
   const std::optional<TokenId> found = parts_.vocabulary->Find(*text);
   if (found) return found;
-  return Fail(ErrorCode::kCorrupt, "{}: {} \"{}\" is not in the vocabulary", path_, name, *text);
+  return Fail(ErrorCode::kCorrupt, "{}: {} {} is not in the vocabulary", path_, name,
+              Quoted(*text));
 }
 
 Result<void> TokenizerModelLoader::SetSpecialIds() {

@@ -85,7 +85,7 @@ TEST(PreTokenizerTest, UnknownNamesAreRefusedByName) {
   const Result<NamedPreTokenizer> named = MakeNamedPreTokenizer("no-such");
   ASSERT_FALSE(named);
   EXPECT_EQ(named.error().code, ErrorCode::kUnsupported);
-  EXPECT_NE(named.error().message.find("\"no-such\""), std::string::npos);
+  EXPECT_NE(named.error().message.find("'no-such'"), std::string::npos);
 }
 
 TEST(PreTokenizerTest, EveryFamilyKeepsEveryByteEvenOfAMegabyteOfOneKind) {

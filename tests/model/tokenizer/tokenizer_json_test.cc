@@ -67,12 +67,12 @@ TEST(TokenizerJsonTest, WhatIsWrongOrUnknownIsRefusedByName) {
   const std::vector<Lie> lies = {
       {"", Json::array(), "an object expected"},
       {"/model", nullptr, "model is missing"},
-      {"/model/type", "Unigram", "\"Unigram\", which is not supported"},
+      {"/model/type", "Unigram", "'Unigram', which is not supported"},
       {"/model/type", 3, "a string expected"},
-      {"/model/continuing_subword_prefix", "##", "continuing_subword_prefix is \"##\""},
+      {"/model/continuing_subword_prefix", "##", "continuing_subword_prefix is '##'"},
       {"/model/end_of_word_suffix", "</w>", "end_of_word_suffix"},
       {"/model/byte_fallback", "yes", "a boolean expected"},
-      {"/model/unk_token", "<unk>", "\"<unk>\", which is not in the vocabulary"},
+      {"/model/unk_token", "<unk>", "'<unk>', which is not in the vocabulary"},
       {"/model/vocab", Json::array(), "an object expected"},
       {"/model/vocab/c", 10, "id 10, 0 to 9 expected"},
       {"/model/vocab/c", -1, "id -1"},
@@ -85,14 +85,14 @@ TEST(TokenizerJsonTest, WhatIsWrongOrUnknownIsRefusedByName) {
       {"/model/merges/0", "a b c", "not a pair"},
       {"/model/merges/0", Json::array({"a"}), "not a pair"},
       {"/model/merges/0", Json::array({"a", 1}), "not a pair"},
-      {"/model/merges/0", Json::array({"", "ab"}), "names \"\""},
+      {"/model/merges/0", Json::array({"", "ab"}), "names ''"},
       {"/added_tokens", "x", "an array expected"},
       {"/added_tokens/0/id", 10, "id 10"},
       {"/added_tokens/0/id", 0, "both"},
       {"/added_tokens/0/id", nullptr, "id is missing"},
       {"/added_tokens/0/content", 7, "a string expected"},
-      {"/normalizer", {{"type", "Bert"}}, "\"Bert\" is not supported"},
-      {"/normalizer", {{"type", "Precompiled"}}, "\"Precompiled\" is not supported"},
+      {"/normalizer", {{"type", "Bert"}}, "'Bert' is not supported"},
+      {"/normalizer", {{"type", "Precompiled"}}, "'Precompiled' is not supported"},
       {"/normalizer", nested, "nested"},
       {"/normalizer",
        {{"type", "Replace"}, {"pattern", {{"Regex", "("}}}, {"content", ""}},
@@ -101,22 +101,20 @@ TEST(TokenizerJsonTest, WhatIsWrongOrUnknownIsRefusedByName) {
       {"/normalizer",
        {{"type", "Replace"}, {"pattern", "a"}, {"content", ""}},
        "String is missing"},
-      {"/pre_tokenizer", {{"type", "UnicodeScripts"}}, "\"UnicodeScripts\" is not supported"},
+      {"/pre_tokenizer", {{"type", "UnicodeScripts"}}, "'UnicodeScripts' is not supported"},
       {"/pre_tokenizer", split({{"Regex", "["}}, "Isolated"), "regular expression"},
-      {"/pre_tokenizer", split({{"String", "a"}}, "Shaken"), "\"Shaken\" is not supported"},
+      {"/pre_tokenizer", split({{"String", "a"}}, "Shaken"), "'Shaken' is not supported"},
       {"/pre_tokenizer", {{"type", "Metaspace"}, {"replacement", ""}}, "replacement"},
       {"/pre_tokenizer",
        {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "last"}},
-       "\"last\" is not supported"},
+       "'last' is not supported"},
       {"/pre_tokenizer", Json::parse(R"({"type": "Sequence",
                        "pretokenizers": [{"type": "ByteLevel"}, {"type": "ByteLevel"}]})"),
        "a second ByteLevel"},
-      {"/decoder", {{"type", "WordPiece"}}, "\"WordPiece\" is not supported"},
+      {"/decoder", {{"type", "WordPiece"}}, "'WordPiece' is not supported"},
       {"/decoder", {{"type", "Strip"}, {"content", " "}, {"start", 2}, {"stop", 0}}, "stripping"},
-      {"/decoder",
-       {{"type", "Replace"}, {"pattern", {{"String", "_"}}}, {"content", " "}},
-       "\"_\""},
-      {"/post_processor", {{"type", "Magic"}}, "\"Magic\" is not supported"},
+      {"/decoder", {{"type", "Replace"}, {"pattern", {{"String", "_"}}}, {"content", " "}}, "'_'"},
+      {"/post_processor", {{"type", "Magic"}}, "'Magic' is not supported"},
       {"/post_processor", {{"type", "TemplateProcessing"}}, "single is missing"},
       {"/post_processor", Json::parse(R"({"type": "TemplateProcessing",
                                            "single": [{"SpecialToken": {"id": "<s>"}}],
@@ -124,7 +122,7 @@ TEST(TokenizerJsonTest, WhatIsWrongOrUnknownIsRefusedByName) {
        "is 77, a token below 10"},
       {"/post_processor",
        Json::parse(R"({"type": "RobertaProcessing", "cls": ["<cls>", 0], "sep": ["</s>", 1]})"),
-       "\"<cls>\" is not in the vocabulary"},
+       "'<cls>' is not in the vocabulary"},
   };
   for (const Lie& lie : lies) {
     Json json = SmallTokenizer();
@@ -147,7 +145,7 @@ TEST(TokenizerJsonTest, IdsFarAboveTheNumberOfTokensAllocateNothing) {
 }
 
 TEST(TokenizerJsonTest, TextThatIsNoJsonIsRefused) {
-  for (const std::string text : {"", "{", "[1,", "\xFF", "{\"a\":1}x"}) {
+  for (const std::string text : {"", "{", "[1,", "\xFF", "{'a':1}x"}) {
     const auto tokenizer = LoadTokenizerJson(text, "t.json", {}, 10);
     ASSERT_FALSE(tokenizer) << text;
     EXPECT_NE(tokenizer.error().message.find("t.json"), std::string::npos);
