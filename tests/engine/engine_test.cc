@@ -5,6 +5,7 @@
 #include <future>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -221,6 +222,27 @@ TEST(Engine, DestructionAbortsWhatRuns) {
     EXPECT_TRUE(submitted.sink->finished());
     EXPECT_EQ(submitted.sink->complaint(), "");
   }
+}
+
+TEST(Engine, AnExceptionOutsideTheModelFailsWhatRunsAndTheEngineGoesOn) {
+  EngineOptions options = SmallOptions();
+  std::atomic<bool> throwing{true};
+  options.token_bytes = [&](TokenId) -> std::string_view {
+    if (throwing) throw std::runtime_error("no such token");
+    return "x";
+  };
+  Engine engine(options, MakeRunner());
+  const Submitted failed = Submit(engine, 5, 3);
+  failed.sink->WaitUntilFinished();
+  EXPECT_EQ(failed.sink->complaint(), "");
+  for (size_t choice = 0; choice < 3; ++choice) {
+    EXPECT_EQ(failed.sink->choice(choice).finishes.at(0).reason, FinishReason::kFailed);
+    EXPECT_EQ(failed.sink->choice(choice).finishes.at(0).error, "no such token");
+  }
+  throwing = false;
+  const Submitted served = Submit(engine, 5);
+  served.sink->WaitUntilFinished();
+  EXPECT_EQ(served.sink->choice().text, "xxxxx");
 }
 
 TEST(Engine, ManyThreadsSubmitAndAbortAtAnyMoment) {
