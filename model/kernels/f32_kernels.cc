@@ -1,6 +1,7 @@
 #include "model/kernels/f32_kernels.h"
 
 #include <algorithm>
+#include <bit>
 #include <cblas.h>
 #include <cstring>
 #include <limits>
@@ -27,6 +28,25 @@ float Dot(const float* a, const float* b, int64_t n) {
   return lanes.Fold();
 }
 
+// scalar::Exp with two roundings where that has one: this arithmetic needs no equal bits, and
+// without the emulated fma the compiler can vectorise it.
+// (NaN passes through std::min and std::max in this order of arguments.)
+float Exp(float x) {
+  constexpr float kShift = 0x1.8p23F;
+  const float clamped = std::max(std::min(x, scalar::kExpHighest), scalar::kExpLowest);
+  const float shifted = clamped * 0x1.715476p+0F + kShift;
+  const float n = shifted - kShift;
+  const float r = clamped - n * 0x1.62e4p-1F - n * 0x1.7f7d1cp-20F;
+  float p = 0x1.6a2354p-10F * r + 0x1.123a6cp-7F;
+  p = p * r + 0x1.5558f4p-5F;
+  p = p * r + 0x1.55549p-3F;
+  p = p * r + 0x1.fffffcp-2F;
+  p = p * r + 1.0F;
+  p = p * r + 1.0F;
+  const float power = std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + 0x3f800000);
+  return x < scalar::kExpLowest ? 0 : p * power;
+}
+
 // A page: keys [block_size][head_dim], then values likewise.
 const float* KeyAt(const AttentionTask& task, int64_t position) {
   const int64_t block = task.block_table[position / task.layout.block_size];
@@ -49,12 +69,13 @@ class HeadAttention {
       score = Dot(query_, KeyAt(task_, position), head_dim) * task_.scale;
       maximum = std::max(maximum, score);
     }
-    const float keep = scalar::Exp(maximum_ - maximum);
+    const float keep = Exp(maximum_ - maximum);
     maximum_ = maximum;
     sum_ *= keep;
     for (float& value : output_) value *= keep;
+    for (int64_t i = 0; i < end - first; ++i) scores[i] = Exp(scores[i] - maximum);
     for (int64_t position = first; position < end; ++position) {
-      const float p = scalar::Exp(scores[position - first] - maximum);
+      const float p = scores[position - first];
       const float* value = KeyAt(task_, position) + task_.layout.block_size * head_dim;
       sum_ += p;
       for (int64_t d = 0; d < head_dim; ++d) output_[static_cast<size_t>(d)] += p * value[d];
