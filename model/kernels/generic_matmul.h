@@ -262,6 +262,20 @@ void StoreSums(const MatmulTask& task, const Block& block, int64_t first_output,
   }
 }
 
+// Asks for the `size_bytes` that the walk over a panel needs kPrefetchBytes after byte `offset`;
+// past the panel's end that is the beginning of the panel that comes after the ones walked
+// together.
+// Without it one row runs at 0.4 of the speed (Zen 5); half as far is too late for Q8_0, twice too
+// far for BF16.
+constexpr int64_t kPrefetchBytes = 4096;
+WEFT_VECTOR void PrefetchPanel(const uint8_t* panel, int64_t panel_bytes, int64_t offset,
+                               int64_t size_bytes) {
+  const int64_t ahead = offset + kPrefetchBytes;
+  const uint8_t* from =
+      panel + (ahead < panel_bytes ? ahead : ahead + (kTilePanels - 1) * panel_bytes);
+  for (int64_t i = 0; i < size_bytes; i += 64) __builtin_prefetch(from + i);
+}
+
 template <DataType kType>
 void MultiplyBlock(const MatmulTask& task, const Block& block, int64_t first_output) {
   alignas(64) float tiles[kTilePanels * kTileFloats];
@@ -273,11 +287,14 @@ void MultiplyBlock(const MatmulTask& task, const Block& block, int64_t first_out
     }
   }
   const int64_t groups = (task.weights->columns + kGroupColumns - 1) / kGroupColumns;
+  const int64_t panel_bytes = task.weights->panel_bytes;
+  const int64_t group_bytes = panel_bytes / groups;
   for (int64_t group = 0; group < groups; ++group) {
     LoadOperands(task, block, group, x);
     for (int64_t panel = 0; panel < block.panel_count; ++panel) {
-      Unpack<kType>(block.panels + panel * task.weights->panel_bytes, group, groups,
-                    tiles + panel * kTileFloats);
+      const uint8_t* packed = block.panels + panel * panel_bytes;
+      PrefetchPanel(packed, panel_bytes, group * group_bytes, group_bytes);
+      Unpack<kType>(packed, group, groups, tiles + panel * kTileFloats);
     }
     int64_t panel = 0;
     for (; panel + kMatmulPanels <= block.panel_count; panel += kMatmulPanels) {
