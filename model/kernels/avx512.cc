@@ -12,11 +12,11 @@ namespace {
 
 // In this order: each needs what is above it.
 // clang-format off
-#include "model/kernels/vector_avx512.h"
-#include "model/kernels/generic_rows.h"
-#include "model/kernels/generic_matmul.h"
-#include "model/kernels/generic_attention.h"
-#include "model/kernels/generic_functions.h"
+#include "model/kernels/vector_avx512.inc"
+#include "model/kernels/generic_rows.inc"
+#include "model/kernels/generic_matmul.inc"
+#include "model/kernels/generic_attention.inc"
+#include "model/kernels/generic_functions.inc"
 // clang-format on
 
 }  // namespace

@@ -3,29 +3,33 @@
 //
 // The `bf16` arithmetic, which every instruction set reproduces bit for bit (scalar_math.h,
 // scalar.cc and scalar_attention.cc are the definition; this is its summary):
-//   * Everything runs under ScopedFlushDenormals, which the caller holds: denormal inputs count as
-//   zero, results
-//     that would be denormal become zero.
-//   * Dot product over k of two bf16 operands: k is padded with zeros to a multiple of 32. For each
-//   group of 32,
-//     in ascending order: even = fma chain over the even k, from +0; odd = fma chain over the odd
-//     k, from +0; acc = acc + (even + odd). acc starts at +0. All float32, round to nearest even.
-//     That is AMX's tdpbf16ps.
-//   * Weights: the file's dequantisation (formats/dequantize.h), rounded to bf16. Activations,
-//   queries, keys,
-//     values: rounded to bf16 (denormals to zero, ties to even).
-//   * Sums of float32 (norms, softmax, router): 16 virtual lanes, element i into lane i % 16 in
-//   ascending order,
-//     a last partial 16 completed with zeros, then lanes folded 8, 4, 2, 1 (lane j += lane j +
-//     half). Squares and the router's products enter their lane by fma.
-//   * exp, SiLU, GELU: scalar_math.h, never libm.
-//   * Attention: spans of kAttentionSpan positions starting at absolute position 0, softmax in a
-//   span, spans
-//     merged in ascending order; scalar_attention.cc says how. Masked slots count as probability 0
-//     and value 0, and are never multiplied; blocks without a visible position are never read.
+//
+// - Everything runs under ScopedFlushDenormals, which the caller holds: denormal inputs count as
+//   zero, results that would be denormal become zero.
+//
+// - Dot product over k of two bf16 operands: k is padded with zeros to a multiple of 32. For each
+//   group of 32, in ascending order: even = fma chain over the even k, from +0; odd = fma chain
+//   over the odd k, from +0; acc = acc + (even + odd). acc starts at +0. All float32, round to
+//   nearest even. That is AMX's tdpbf16ps.
+//
+// - Weights: the file's dequantisation (formats/dequantize.h), rounded to bf16. Activations,
+//   queries, keys, values: rounded to bf16 (denormals to zero, ties to even).
+//
+// - Sums of float32 (norms, softmax, router): 16 virtual lanes, element i into lane i % 16 in
+//   ascending order, a last partial 16 completed with zeros, then lanes folded 8, 4, 2, 1
+//   (lane j += lane j + half). Squares and the router's products enter their lane by fma.
+//
+// - exp, SiLU, GELU: scalar_math.h, never libm.
+//
+// - Attention: spans of kAttentionSpan positions starting at absolute position 0, softmax in a
+//   span, spans merged in ascending order; scalar_attention.cc says how. Masked slots count as
+//   probability 0 and value 0, and are never multiplied; blocks without a visible position are
+//   never read.
+//
 // NaN is NaN, whichever its sign and payload. Weights are finite: what a file's infinite scale
-// makes is not finite either, but may be NaN here and infinity there. The `f32` arithmetic (BLAS):
-// float32 throughout; outside the laws of equality.
+// makes is not finite either, but may be NaN here and infinity there.
+//
+// The `f32` arithmetic (BLAS): float32 throughout; outside the laws of equality.
 #pragma once
 
 #include <cstdint>

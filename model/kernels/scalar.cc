@@ -78,11 +78,12 @@ void Rope(float* head, const float* cos, const float* sin, int64_t rotary_dim,
           RopePairing pairing) {
   const int64_t half = rotary_dim / 2;
   for (int64_t i = 0; i < half; ++i) {
-    float& a = head[pairing == RopePairing::kHalves ? i : 2 * i];
-    float& b = head[pairing == RopePairing::kHalves ? i + half : 2 * i + 1];
-    const float rotated_a = a * cos[i] - b * sin[i];
-    b = a * sin[i] + b * cos[i];
-    a = rotated_a;
+    const int64_t first = pairing == RopePairing::kHalves ? i : 2 * i;
+    const int64_t second = pairing == RopePairing::kHalves ? i + half : 2 * i + 1;
+    const float a = head[first];
+    const float b = head[second];
+    head[first] = a * cos[i] - b * sin[i];
+    head[second] = a * sin[i] + b * cos[i];
   }
 }
 

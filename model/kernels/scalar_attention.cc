@@ -1,20 +1,24 @@
 // The definition of attention in the bf16 arithmetic, for one query head at one position, whose
-// query is rounded to an operand:
+// query is rounded to an operand.
 //
 // Visible are the positions [first, last], last the query's own, first max(0, last - window + 1) or
 // 0. They fall into spans of kAttentionSpan positions from absolute position 0. In a span, over its
 // visible slots:
-//   score     = Dot(query, key) * scale            head_dim padded with zeros to a multiple of 32
+//
+//   score     = Dot(query, key) * scale, head_dim padded with zeros to a multiple of 32
 //   maximum   = the largest score
 //   p         = Exp(score - maximum)
 //   sum       = 16 lanes of p, slot j of the span in lane j % 16, folded
-//   output[d] = Dot(operand(p), value[.][d]) + 0 over all slots of the span, those not visible
-//   being p = 0 and
-//               value = 0; adding +0 leaves no negative zero, so that groups without a visible slot
-//               can be skipped
+//   output[d] = Dot(operand(p), value[.][d]) + 0
+//
+// where the last Dot runs over all slots of the span, p and value being 0 in those not visible.
+// Adding +0 leaves no negative zero, so that groups without a visible slot can be skipped.
+//
 // Spans are merged in ascending order; the first is taken as it is:
+//
 //   M' = Max(maximum, M), keep = Exp(M - M'), take = Exp(maximum - M')
 //   L  = fma(sum, take, L * keep);  O[d] = fma(output[d], take, O[d] * keep);  M = M'
+//
 // The result is operand(O[d] / L).
 #include "model/kernels/scalar_attention.h"
 

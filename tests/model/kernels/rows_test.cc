@@ -101,7 +101,7 @@ TEST_F(RowsTest, RopeEqualsScalar) {
           head,
           [&](const KernelTable& k, auto& v) {
             k.rope(v.data(), cos.data(), sin.data(), rotary_dim, pairing);
-            EXPECT_EQ(std::memcmp(v.data() + rotary_dim, head.data() + rotary_dim, 32), 0);
+            for (size_t i = v.size() - 8; i < v.size(); ++i) EXPECT_EQ(v[i], head[i]);
           },
           "rope");
     }
