@@ -1,10 +1,12 @@
 // tokenizer.json and tokenizer.model: what is refused, and what the files beside them say.
 #include "model/tokenizer/tokenizer_json.h"
 
+#include <atomic>
 #include <fstream>
 #include <random>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -321,6 +323,25 @@ TEST(RoundTripTest, RandomBytesDecodeToThemselves) {
       for (const TokenId id : ids) ASSERT_FALSE((*tokenizer)->IsControl(id)) << name;
     }
   }
+}
+
+TEST(ConcurrencyTest, ManyThreadsEncodeWithOneTokenizer) {
+  const auto tokenizer = Tokenizer::FromDirectory(kFixtures + "llama3", 2000);
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  const std::string text = "Once upon a time, 1234 \u00E9l\u00E9phants <|im_start|> sang!\n  ";
+  const std::vector<TokenId> expected = (*tokenizer)->Encode(text, {});
+  std::vector<std::thread> threads;
+  std::atomic<int> difference_count = 0;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) {
+        if ((*tokenizer)->Encode(text, {}) != expected) ++difference_count;
+        if ((*tokenizer)->Decode(expected).empty()) ++difference_count;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(difference_count, 0);
 }
 
 }  // namespace
