@@ -184,7 +184,8 @@ Result<void> Bench(BenchOptions options) {
     WEFT_ASSIGN_OR_RETURN(const double seconds, MedianSeconds(options.repetitions, [&] {
                             return TimeDecode(runner, options, batch);
                           }));
-    PrintRow(options, "decode", batch, static_cast<double>(batch) * options.generate_tokens / seconds);
+    PrintRow(options, "decode", batch,
+             static_cast<double>(batch) * options.generate_tokens / seconds);
   }
   return {};
 }

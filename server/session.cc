@@ -46,7 +46,7 @@ HttpRequest ToHttpRequest(const RequestParser& parser, ServerContext& context) {
   request.path =
       PercentDecode(std::string_view(request.target).substr(0, request.target.find('?')));
   request.is_http_1_1 = message.version() >= 11;
-  request.keep_alive = parser.keep_alive();
+  request.keep_alive = parser.is_header_done() && parser.keep_alive();
   request.content_type = Field(message, http::field::content_type);
   request.content_encoding = Field(message, http::field::content_encoding);
   request.expect = Field(message, http::field::expect);
@@ -270,7 +270,8 @@ asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection,
   if (context.refusals > kMaxPolite) co_return;
   const HttpResponse response = ErrorResponse(HttpError(
       503, "too_many_connections", "the server has all the connections it can; try again later"));
-  co_await SendResponse(*connection, HttpRequest{}, response, false);
+  const HttpRequest nobodys;  // g++ 12 destroys a temporary twice here
+  co_await SendResponse(*connection, nobodys, response, false);
   co_await connection->CloseGently();
 }
 

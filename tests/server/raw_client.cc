@@ -120,7 +120,7 @@ RawResponse RawClient::Read(bool head_only) {
     response.complete = true;
   } else if (response.headers.contains("content-length")) {
     response.complete = take(std::stoul(response.headers["content-length"]));
-  } else if (response.headers["transfer-encoding"] == "chunked") {
+  } else if (response.headers.contains("transfer-encoding")) {
     while (ReadUntil("\r\n")) {
       const size_t size = std::stoul(received_, nullptr, 16);
       received_.erase(0, received_.find("\r\n") + 2);

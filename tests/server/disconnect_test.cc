@@ -1,0 +1,193 @@
+// Clients that go away, or stop reading, at every phase: their KV blocks are free within a step.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/test_server.h"
+
+namespace weft {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const char* const kLongWhole = R"({"prompt":"abc","max_tokens":100000})";
+const char* const kLongStream = R"({"prompt":"abc","max_tokens":100000,"stream":true})";
+
+// A model that would take 200 s for the requests above.
+class DisconnectTest : public testing::Test {
+ protected:
+  DisconnectTest() { server_.model.SetStepTime(milliseconds(2)); }
+
+  static TestModelOptions ModelOptions() {
+    TestModelOptions options;
+    options.max_context = 100'100;
+    options.block_count = 30'000;
+    options.max_sequences = 2;
+    return options;
+  }
+
+  bool IsComputing() {
+    return Eventually([&] { return server_.model.engine().Stats().running > 0; });
+  }
+  bool EverythingIsFree() {
+    return Eventually([&] {
+      const StepReport stats = server_.model.engine().Stats();
+      return stats.running == 0 && stats.waiting == 0 && stats.used_blocks == 0;
+    });
+  }
+  void ExpectServes() {
+    server_.model.SetStepTime(milliseconds(0));
+    EXPECT_EQ(server_.Post(R"({"prompt":"a"})").status, 200);
+  }
+
+  TestServer server_{ModelOptions()};
+};
+
+TEST_F(DisconnectTest, CloseOrResetWhileTheAnswerIsComputed) {
+  for (const char* request : {kLongWhole, kLongStream}) {
+    for (const bool reset : {false, true}) {
+      RawClient client(server_.port());
+      client.Send(CompletionPost(request));
+      ASSERT_TRUE(IsComputing());
+      if (reset) {
+        client.Reset();
+      } else {
+        client.Close();
+      }
+      EXPECT_TRUE(EverythingIsFree()) << request << " reset: " << reset;
+    }
+  }
+  ExpectServes();
+}
+
+TEST_F(DisconnectTest, CloseInTheMiddleOfAStream) {
+  RawClient client(server_.port());
+  client.Send(CompletionPost(kLongStream));
+  ASSERT_TRUE(client.ReadUntil("data: "));
+  client.Close();
+  EXPECT_TRUE(EverythingIsFree());
+  ExpectServes();
+}
+
+TEST_F(DisconnectTest, CloseWhileQueued) {
+  RawClient first(server_.port());
+  RawClient second(server_.port());
+  first.Send(CompletionPost(kLongWhole));
+  second.Send(CompletionPost(kLongWhole));
+  ASSERT_TRUE(Eventually([&] { return server_.model.engine().Stats().running == 2; }));
+  for (const char* request : {kLongWhole, kLongStream}) {
+    RawClient queued(server_.port());
+    queued.Send(CompletionPost(request));
+    ASSERT_TRUE(Eventually([&] { return server_.model.engine().Stats().waiting == 1; }));
+    queued.Close();
+    EXPECT_TRUE(Eventually([&] { return server_.model.engine().Stats().waiting == 0; }));
+  }
+  first.Close();
+  second.Close();
+  EXPECT_TRUE(EverythingIsFree());
+}
+
+TEST_F(DisconnectTest, CloseWithAPipelinedRequestUnread) {
+  RawClient client(server_.port());
+  client.Send(CompletionPost(kLongWhole) + Get("/health"));
+  ASSERT_TRUE(IsComputing());
+  client.Close();
+  EXPECT_TRUE(EverythingIsFree());
+}
+
+TEST_F(DisconnectTest, AHalfClosedClientGetsItsWholeAnswer) {
+  const std::string request = R"({"prompt":"abc","max_tokens":60,"temperature":0)";
+  RawClient whole(server_.port());
+  whole.Send(CompletionPost(request + "}"));
+  whole.ShutdownWrite();
+  const RawResponse answer = whole.Read();
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_TRUE(answer.complete);
+  EXPECT_EQ(TextOf(answer).size(), 60U);
+  RawClient stream(server_.port());
+  stream.Send(CompletionPost(request + R"(,"stream":true})"));
+  stream.ShutdownWrite();
+  EXPECT_EQ(SseData(stream.Read().body).back(), "[DONE]");
+}
+
+TEST_F(DisconnectTest, AHalfClosedClientThatGoesLaterIsNoticed) {
+  RawClient client(server_.port());
+  client.Send(CompletionPost(kLongWhole));
+  client.ShutdownWrite();
+  ASSERT_TRUE(IsComputing());
+  std::this_thread::sleep_for(milliseconds(60));
+  ASSERT_EQ(server_.model.engine().Stats().running, 1);
+  client.Close();
+  EXPECT_TRUE(EverythingIsFree());
+}
+
+TEST_F(DisconnectTest, CutAtEveryByteOfARequest) {
+  const std::string request = CompletionPost(R"({"prompt":"abc","max_tokens":3})");
+  for (size_t length = 0; length <= request.size(); length += 3) {
+    for (const int how : {0, 1, 2}) {
+      RawClient client(server_.port());
+      client.Send(std::string_view(request).substr(0, length));
+      if (how == 0) client.Close();
+      if (how == 1) client.Reset();
+      if (how == 2) {
+        client.ShutdownWrite();
+        // Part of a request is answered with 400, none with silence; the last round is whole.
+        const std::string answer = client.ReadToEnd();
+        EXPECT_TRUE(length == 0 ? answer.empty() : answer.starts_with("HTTP/1.1 ")) << length;
+      }
+    }
+  }
+  EXPECT_TRUE(EverythingIsFree());
+  ExpectServes();
+}
+
+TEST(SlowReaderTest, AStreamThatIsNotReadIsCutAndItsMemoryBounded) {
+  TestModelOptions model_options;
+  model_options.max_context = 100'100;
+  model_options.block_count = 30'000;
+  ServerOptions options;
+  options.max_stream_backlog_bytes = 64 << 10;
+  options.send_buffer_bytes = 16 << 10;
+  TestServer server(model_options, options);
+  RawClient lazy(server.port(), 4096);
+  lazy.Send(CompletionPost(kLongStream));
+  // Long before its 100,000 tokens are done, and while others are served.
+  EXPECT_TRUE(Eventually([&] { return server.model.engine().Stats().running > 0; }));
+  EXPECT_TRUE(Eventually([&] { return server.model.engine().Stats().running == 0; }));
+  EXPECT_LT(server.model.steps(), 50'000);
+  EXPECT_EQ(server.Post(R"({"prompt":"a"})").status, 200);
+  const std::string received = lazy.ReadToEnd();
+  EXPECT_EQ(received.find("[DONE]"), std::string::npos);
+  EXPECT_LT(received.size(), 1U << 20);
+}
+
+TEST(SlowReaderTest, AnAnswerThatIsNotReadTimesOut) {
+  TestModelOptions model_options;
+  model_options.max_context = 100'100;
+  model_options.block_count = 30'000;
+  ServerOptions options;
+  options.send_buffer_bytes = 16 << 10;
+  options.write_timeout = milliseconds(300);
+  TestServer server(model_options, options);
+  RawClient lazy(server.port(), 4096);
+  lazy.Send(CompletionPost(R"({"prompt":"a","max_tokens":5000,"logprobs":20})"));
+  EXPECT_TRUE(Eventually([&] {
+    RawClient client(server.port());
+    client.Send(Get("/metrics"));
+    return client.Read().body.find("weft_client_disconnects_total 1") != std::string::npos;
+  }));
+}
+
+TEST(SlowReaderTest, OneThatReadsSlowlyGetsEverything) {
+  TestServer server;
+  RawClient client(server.port(), 4096);
+  client.Send(CompletionPost(R"({"prompt":"abc","max_tokens":400,"temperature":0,"stream":true})"));
+  ASSERT_TRUE(client.ReadUntil("data: "));
+  std::this_thread::sleep_for(milliseconds(200));
+  const RawResponse response = client.Read();
+  EXPECT_TRUE(response.complete);
+  EXPECT_EQ(SseData(response.body).back(), "[DONE]");
+}
+
+}  // namespace
+}  // namespace weft

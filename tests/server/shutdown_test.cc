@@ -1,0 +1,96 @@
+// Server::Stop: what runs is finished, new work is refused, a deadline is a deadline.
+#include <future>
+
+#include <gtest/gtest.h>
+
+#include "tests/server/test_server.h"
+
+namespace weft {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Clock = std::chrono::steady_clock;
+
+int StatusOf(const TestServer& server, const std::string& request) {
+  RawClient client(server.port());
+  client.Send(request);
+  return client.Read().status;
+}
+
+TEST(ShutdownTest, FinishesWhatRunsAndRefusesNewWork) {
+  TestServer server;
+  server.model.HoldSteps();
+  RawClient whole(server.port());
+  RawClient stream(server.port());
+  RawClient idle(server.port());
+  idle.Send(Get("/health"));
+  EXPECT_EQ(idle.Read().status, 200);
+  whole.Send(CompletionPost(R"({"prompt":"abc","max_tokens":20})"));
+  stream.Send(CompletionPost(R"({"prompt":"abc","max_tokens":20,"stream":true})"));
+  ASSERT_TRUE(Eventually([&] { return server.model.steps() > 0; }));
+  std::this_thread::sleep_for(milliseconds(50));  // both submitted
+
+  auto stopped =
+      std::async(std::launch::async, [&] { server.server->Stop(Clock::now() + seconds(30)); });
+  ASSERT_TRUE(Eventually([&] { return StatusOf(server, Get("/ready")) == 503; }));
+  EXPECT_EQ(StatusOf(server, Get("/health")), 200);
+  EXPECT_EQ(StatusOf(server, CompletionPost(R"({"prompt":"abc"})")), 503);
+  idle.Send(CompletionPost(R"({"prompt":"abc"})"));
+  const RawResponse refused = idle.Read();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.headers.at("connection"), "close");
+  EXPECT_EQ(stopped.wait_for(milliseconds(0)), std::future_status::timeout);
+
+  server.model.ReleaseSteps();
+  EXPECT_EQ(TextOf(whole.Read()).size(), 20U);
+  EXPECT_EQ(SseData(stream.Read().body).back(), "[DONE]");
+  ASSERT_EQ(stopped.wait_for(seconds(20)), std::future_status::ready);
+  const uint16_t port = server.port();
+  server.server.reset();
+  EXPECT_FALSE(RawClient(port).connected());
+}
+
+TEST(ShutdownTest, AbortsAtTheDeadline) {
+  TestModelOptions options;
+  options.max_context = 100'100;
+  options.block_count = 30'000;
+  TestServer server(options);
+  server.model.SetStepTime(milliseconds(2));
+  RawClient whole(server.port());
+  RawClient stream(server.port());
+  whole.Send(CompletionPost(R"({"prompt":"abc","max_tokens":100000})"));
+  stream.Send(CompletionPost(R"({"prompt":"abc","max_tokens":100000,"stream":true})"));
+  ASSERT_TRUE(stream.ReadUntil("data: "));
+  ASSERT_TRUE(Eventually([&] { return server.model.engine().Stats().running == 2; }));
+  server.server->Stop(Clock::now() + milliseconds(100));
+  const RawResponse refused = whole.Read();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(ErrorOf(refused)["code"], "request_aborted");
+  const std::vector<std::string> events = SseData(stream.Read().body);
+  EXPECT_NE(events.back(), "[DONE]");
+  EXPECT_TRUE(nlohmann::json::parse(events.back()).contains("error"));
+}
+
+TEST(ShutdownTest, IsQuickWithIdleConnectionsAndHalfRequests) {
+  TestServer server;
+  RawClient idle(server.port());
+  RawClient half(server.port());
+  half.Send("POST /v1/comple");
+  const auto start = Clock::now();
+  server.server->Stop(Clock::now() + seconds(30));
+  EXPECT_LT(Clock::now() - start, seconds(10));
+}
+
+TEST(ShutdownTest, APortInUseIsAnError) {
+  const TestServer server;
+  ServerOptions options;
+  options.port = server.port();
+  TestModel model;
+  const auto second = Server::Start(options, {model.Served()}, model.metrics());
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find(std::to_string(server.port())), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft
