@@ -1,0 +1,142 @@
+"""The official OpenAI Python client against a weft process: `openai_client_test.py --weft BINARY --model MODEL --venv DIRECTORY`.
+
+The client is installed from PyPI, pinned, into the virtual environment DIRECTORY on the first run; without a registry the
+test is skipped (exit status 77) and says so. SIGTERM is tested here too, because it needs a process.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import venv
+
+from weft_server import WeftServer
+
+OPENAI_VERSION = "1.59.7"
+SKIPPED = 77
+
+options = None
+
+
+def enter_venv(directory):
+    """Runs this script again inside the virtual environment, after making it if it is not there."""
+    python = os.path.join(directory, "bin", "python")
+    stamp = os.path.join(directory, f"openai-{OPENAI_VERSION}")
+    if not os.path.exists(stamp):
+        venv.create(directory, with_pip=True, clear=True)
+        install = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", f"openai=={OPENAI_VERSION}"],
+                                 capture_output=True, text=True)
+        if install.returncode != 0:
+            print(f"skipped: pip could not install openai=={OPENAI_VERSION}: {install.stderr.strip()[-500:]}")
+            sys.exit(SKIPPED)
+        with open(stamp, "w", encoding="utf-8"):
+            pass
+    os.execv(python, [python, *sys.argv, "--inside"])
+
+
+class OpenAiClient(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import openai
+
+        cls.openai = openai
+        cls.server = WeftServer(options.weft, ["--model", options.model, "--served-model-name", "tested"])
+        cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.server.__exit__(None)
+
+    def test_models(self):
+        self.assertEqual([model.id for model in self.client.models.list()], ["tested"])
+        self.assertEqual(self.client.models.retrieve("tested").id, "tested")
+
+    def test_whole_and_streamed(self):
+        fields = {"model": "tested", "prompt": "Once", "max_tokens": 12, "temperature": 0, "extra_body": {"ignore_eos": True}}
+        whole = self.client.completions.create(**fields)
+        self.assertEqual(whole.usage.completion_tokens, 12)
+        self.assertEqual(whole.choices[0].finish_reason, "length")
+        stream = self.client.completions.create(**fields, stream=True, stream_options={"include_usage": True})
+        chunks = list(stream)
+        text = "".join(choice.text for chunk in chunks for choice in chunk.choices)
+        self.assertEqual(text, whole.choices[0].text)
+        self.assertEqual(chunks[-1].usage.completion_tokens, 12)
+
+    def test_many_choices_with_logprobs(self):
+        answer = self.client.completions.create(model="tested", prompt=["a", "b"], n=2, max_tokens=3, logprobs=2, echo=True, seed=5)
+        self.assertEqual([choice.index for choice in answer.choices], [0, 1, 2, 3])
+        logprobs = answer.choices[0].logprobs
+        self.assertIsNone(logprobs.token_logprobs[0])
+        self.assertEqual(len(logprobs.tokens), len(logprobs.text_offset))
+        self.assertTrue(answer.choices[3].text.startswith("b"))
+
+    def test_errors_are_the_clients_own(self):
+        with self.assertRaises(self.openai.NotFoundError) as missing:
+            self.client.completions.create(model="other", prompt="a")
+        self.assertEqual(missing.exception.code, "model_not_found")
+        with self.assertRaises(self.openai.BadRequestError) as wrong:
+            self.client.completions.create(model="tested", prompt="a", temperature=9)
+        self.assertEqual(wrong.exception.param, "temperature")
+
+    def test_closing_a_stream_early_frees_the_server(self):
+        stream = self.client.completions.create(model="tested", prompt="a", max_tokens=40, stream=True,
+                                                extra_body={"ignore_eos": True})
+        next(iter(stream))
+        stream.close()
+        self.assertTrue(self.client.completions.create(model="tested", prompt="a", max_tokens=1).choices)
+
+
+class Signals(unittest.TestCase):
+    def start_long_stream(self, server):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        body = {"prompt": "a", "max_tokens": 60, "ignore_eos": True, "stream": True, "n": 16}
+        connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        response.readline()
+        return response
+
+    def test_sigterm_finishes_what_runs(self):
+        with WeftServer(options.weft, ["--model", options.model]) as server:
+            response = self.start_long_stream(server)
+            server.process.send_signal(signal.SIGTERM)
+            self.assertTrue(response.read().endswith(b"data: [DONE]\n\n"))
+            self.assertEqual(server.process.wait(timeout=60), 0)
+
+    def test_a_second_signal_stops_at_once(self):
+        server = WeftServer(options.weft, ["--model", options.model, "--shutdown-timeout", "600"])
+        # A body that never ends keeps the first signal's shutdown waiting.
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        connection.putrequest("POST", "/v1/completions")
+        connection.putheader("Content-Length", "100")
+        connection.endheaders(b"{")
+        time.sleep(0.2)
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        self.assertIsNone(server.process.poll())
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.process.wait(timeout=10), 128 + signal.SIGTERM)
+        connection.close()
+        server.log.close()
+
+
+def main():
+    global options
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--weft", required=True, help="the binary")
+    parser.add_argument("--model", required=True, help="a small model file")
+    parser.add_argument("--venv", required=True, help="where the client is installed")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options, rest = parser.parse_known_args()
+    if not options.inside:
+        enter_venv(options.venv)
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
