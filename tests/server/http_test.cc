@@ -48,12 +48,12 @@ TEST(HttpTest, HeadAnswersAsGetWithoutBody) {
 
 TEST(HttpTest, MetricsCountWhatHappened) {
   TestServer server;
-  RawClient client(
-      server.port());  // on one connection a request is counted before the next is read
-  client.Send(CompletionPost(R"({"prompt":"abc","max_tokens":5})") + Get("/nowhere") +
-              Get("/metrics"));
+  RawClient client(server.port());  // a connection's request is counted before its next is read
+  client.Send(CompletionPost(R"({"prompt":"abc","max_tokens":5})") + Get("/nowhere"));
   client.Read();
   client.Read();
+  ASSERT_TRUE(Eventually([&] { return server.model.used_blocks() == 0; }));
+  client.Send(Get("/metrics"));
   const RawResponse metrics = client.Read();
   EXPECT_THAT(metrics.headers.at("content-type"), HasSubstr("text/plain; version=0.0.4"));
   for (const char* line :
@@ -98,276 +98,223 @@ TEST(HttpTest, MalformedRequestsAre400AndClose) {
         "POST /v1/completions HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
         "POST /v1/completions HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
         "POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
-    RawClient client(server.port());  // a connection's request is counted before its next is read
-    client.Send(CompletionPost(R"({"prompt":"abc","max_tokens":5})") + Get("/nowhere"));
-    client.Read();
-    client.Read();
-    ASSERT_TRUE(Eventually([&] { return server.model.used_blocks() == 0; }));
-    client.Send(Get("/metrics"));
-    const RawResponse metrics = client.Read();
-    EXPECT_THAT(metrics.headers.at("content-type"), HasSubstr("text/plain; version=0.0.4"));
-    for (const char* line :
-         {"weft_http_requests_total{route=\"/v1/completions\",status=\"200\"} 1",
-          "weft_http_requests_total{route=\"other\",status=\"404\"} 1",
-          "weft_prompt_tokens_total 4", "weft_completion_tokens_total 5",
-          "weft_choices_finished_total{reason=\"length\"} 1",
-          "weft_time_to_first_token_seconds_count 1", "weft_request_duration_seconds_count 1",
-          "weft_kv_blocks{model=\"test-model\"} 4096",
-          "weft_kv_blocks_used{model=\"test-model\"} 0"}) {
-      EXPECT_THAT(metrics.body, HasSubstr(line));
-    }
-  }
-
-  TEST(HttpTest, RefusalsByTheHeadAlone) {
-    const TestServer server;
-    EXPECT_EQ(ErrorOf(Ask(server, Get("/v1/nothing")))["code"], "unknown_route");
-    const RawResponse wrong_method = Ask(server, Get("/v1/completions"));
-    EXPECT_EQ(wrong_method.status, 405);
-    EXPECT_EQ(wrong_method.headers.at("allow"), "POST");
-    const RawResponse post_health =
-        Ask(server, "POST /health HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
-    EXPECT_EQ(post_health.status, 405);
-    EXPECT_EQ(post_health.headers.at("allow"), "GET, HEAD");
-    const RawResponse form = Ask(
-        server,
-        "POST /v1/completions HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}");
-    EXPECT_EQ(form.status, 415);
-    EXPECT_EQ(Ask(server, CompletionPost("{}", "Content-Encoding: gzip\r\n")).status, 415);
-    EXPECT_EQ(Ask(server, CompletionPost("{}", "Expect: tea\r\n")).status, 417);
-    // A parameter of the media type is none of our business.
-    EXPECT_EQ(Ask(server,
-                  "POST /v1/completions HTTP/1.1\r\nContent-Type: Application/JSON; "
-                  "charset=utf-8\r\nContent-Length: 14\r\n\r\n{\"prompt\":\"a\"}")
-                  .status,
-              200);
-  }
-
-  TEST(HttpTest, MalformedRequestsAre400AndClose) {
-    const TestServer server;
-    for (
-        const char* request :
-        {"nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /health HTTP/1.1\r\nbad header\r\n\r\n",
-         "POST /v1/completions HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
-         "POST /v1/completions HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
-         "POST /v1/completions HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
-         "POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
-      RawClient client(server.port());
-      client.Send(request);
-      const RawResponse response = client.Read();
-      EXPECT_EQ(response.status, 400) << request;
-      EXPECT_EQ(ErrorOf(response)["code"], "malformed_request") << request;
-      EXPECT_TRUE(client.IsClosedWithin(seconds(5))) << request;
-    }
-  }
-
-  TEST(HttpTest, KeepAliveAndClose) {
-    const TestServer server;
     RawClient client(server.port());
-    for (int i = 0; i < 3; ++i) {
-      client.Send(CompletionPost(R"({"prompt":"a"})"));
-      EXPECT_EQ(client.Read().status, 200);
-      client.Send(CompletionPost(R"({"prompt":"a","stream":true})"));
-      EXPECT_TRUE(client.Read().complete);
-      client.Send(CompletionPost(R"({"prompt":5})"));  // an error does not end the connection
-      EXPECT_EQ(client.Read().status, 400);
-    }
-    client.Send(Get("/health", "Connection: close\r\n"));
-    EXPECT_EQ(client.Read().headers.at("connection"), "close");
-    EXPECT_TRUE(client.IsClosedWithin(seconds(5)));
-  }
-
-  TEST(HttpTest, Http10ClosesAndStreamsWithoutChunks) {
-    const TestServer server;
-    const std::string body = R"({"prompt":"a","max_tokens":3,"stream":true})";
-    RawClient client(server.port());
-    client.Send(fmt::format("POST /v1/completions HTTP/1.0\r\nContent-Length: {}\r\n\r\n{}",
-                            body.size(), body));
+    client.Send(request);
     const RawResponse response = client.Read();
-    EXPECT_EQ(response.status, 200);
-    EXPECT_FALSE(response.headers.contains("transfer-encoding"));
-    EXPECT_EQ(SseData(response.body).back(), "[DONE]");
+    EXPECT_EQ(response.status, 400) << request;
+    EXPECT_EQ(ErrorOf(response)["code"], "malformed_request") << request;
+    EXPECT_TRUE(client.IsClosedWithin(seconds(5))) << request;
   }
+}
 
-  TEST(HttpTest, PipelinedRequestsAreAnsweredInOrder) {
-    const TestServer server;
-    RawClient client(server.port());
-    std::string requests;
-    for (int i = 1; i <= 20; ++i) {
-      requests += CompletionPost(fmt::format(R"({{"prompt":"a","max_tokens":{}}})", i));
-      requests += Get("/health");
-    }
-    client.Send(requests);
-    for (int i = 1; i <= 20; ++i) {
-      EXPECT_EQ(TextOf(client.Read()).size(), static_cast<size_t>(i));
-      EXPECT_EQ(client.Read().body, R"({"status":"ok"})");
-    }
-  }
-
-  TEST(HttpTest, ByteByByte) {
-    const TestServer server;
-    const RawResponse at_once = server.Post(R"({"prompt":"abc","temperature":0})");
-    RawClient client(server.port());
-    client.SendByteByByte(CompletionPost(R"({"prompt":"abc","temperature":0})"));
-    EXPECT_EQ(TextOf(client.Read()), TextOf(at_once));
-    client.SendByteByByte(
-        "POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
-        "5\r\n{\"pro\r\n1b;x=y\r\nmpt\":\"abc\",\"temperature\":0}\r\n0\r\n\r\n");
-    EXPECT_EQ(TextOf(client.Read()), TextOf(at_once));
-  }
-
-  TEST(HttpTest, ExpectContinue) {
-    const TestServer server;
-    const std::string body = R"({"prompt":"a"})";
-    RawClient client(server.port());
-    client.Send(
-        fmt::format("POST /v1/completions HTTP/1.1\r\nExpect: 100-continue\r\n"
-                    "Content-Length: {}\r\n\r\n",
-                    body.size()));
-    EXPECT_EQ(client.Read().status, 100);
-    client.Send(body);
+TEST(HttpTest, KeepAliveAndClose) {
+  const TestServer server;
+  RawClient client(server.port());
+  for (int i = 0; i < 3; ++i) {
+    client.Send(CompletionPost(R"({"prompt":"a"})"));
     EXPECT_EQ(client.Read().status, 200);
-    // Refused before the body is sent.
-    client.Send("POST /v1/nothing HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
-    EXPECT_EQ(client.Read().status, 404);
+    client.Send(CompletionPost(R"({"prompt":"a","stream":true})"));
+    EXPECT_TRUE(client.Read().complete);
+    client.Send(CompletionPost(R"({"prompt":5})"));  // an error does not end the connection
+    EXPECT_EQ(client.Read().status, 400);
   }
+  client.Send(Get("/health", "Connection: close\r\n"));
+  EXPECT_EQ(client.Read().headers.at("connection"), "close");
+  EXPECT_TRUE(client.IsClosedWithin(seconds(5)));
+}
 
-  TEST(HttpTest, RequestIds) {
-    const TestServer server;
-    EXPECT_EQ(Ask(server, Get("/health", "X-Request-Id: abc-123\r\n")).headers.at("x-request-id"),
-              "abc-123");
-    const std::string made = Ask(server, Get("/health")).headers.at("x-request-id");
-    EXPECT_EQ(made.size(), 24U);
-    EXPECT_NE(Ask(server, Get("/health")).headers.at("x-request-id"), made);
-    // What could forge a line of the log is replaced.
-    const RawResponse forged = Ask(server, Get("/health", "X-Request-Id: a b\r\n"));
-    EXPECT_EQ(forged.headers.at("x-request-id").size(), 24U);
+TEST(HttpTest, Http10ClosesAndStreamsWithoutChunks) {
+  const TestServer server;
+  const std::string body = R"({"prompt":"a","max_tokens":3,"stream":true})";
+  RawClient client(server.port());
+  client.Send(fmt::format("POST /v1/completions HTTP/1.0\r\nContent-Length: {}\r\n\r\n{}",
+                          body.size(), body));
+  const RawResponse response = client.Read();
+  EXPECT_EQ(response.status, 200);
+  EXPECT_FALSE(response.headers.contains("transfer-encoding"));
+  EXPECT_EQ(SseData(response.body).back(), "[DONE]");
+}
+
+TEST(HttpTest, PipelinedRequestsAreAnsweredInOrder) {
+  const TestServer server;
+  RawClient client(server.port());
+  std::string requests;
+  for (int i = 1; i <= 20; ++i) {
+    requests += CompletionPost(fmt::format(R"({{"prompt":"a","max_tokens":{}}})", i));
+    requests += Get("/health");
   }
-
-  TEST(LimitTest, HeaderAndBodySize) {
-    ServerOptions options;
-    options.max_header_bytes = 4096;
-    options.max_body_bytes = 10'000;
-    const TestServer server({}, options);
-    const RawResponse header =
-        Ask(server, Get("/health", "X-Long: " + std::string(5000, 'x') + "\r\n"));
-    EXPECT_EQ(header.status, 431);
-    const RawResponse body =
-        Ask(server, CompletionPost(R"({"prompt":")" + std::string(10'000, 'x') + "\"}"));
-    EXPECT_EQ(body.status, 413);
-    EXPECT_THAT(ErrorOf(body)["message"], HasSubstr("10000 bytes"));
-    std::string chunked = "POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
-    for (int i = 0; i < 11; ++i) chunked += "3e8\r\n" + std::string(1000, 'x') + "\r\n";
-    EXPECT_EQ(Ask(server, chunked).status, 413);
-    const RawResponse declared = Ask(
-        server, "POST /v1/completions HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n");
-    EXPECT_EQ(declared.status, 413);
+  client.Send(requests);
+  for (int i = 1; i <= 20; ++i) {
+    EXPECT_EQ(TextOf(client.Read()).size(), static_cast<size_t>(i));
+    EXPECT_EQ(client.Read().body, R"({"status":"ok"})");
   }
+}
 
-  TEST(LimitTest, AllBodiesTogether) {
-    ServerOptions options;
-    options.max_buffered_body_bytes = 3000;
-    const TestServer server({}, options);
-    RawClient holder(server.port());
-    holder.Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 4000\r\n\r\n" +
-                std::string(2000, 'x'));
-    ASSERT_TRUE(Eventually([&] {
-      return server.Post(R"({"prompt":")" + std::string(1500, 'x') + "\"}").status == 503;
-    }));
-    EXPECT_EQ(server.Post(R"({"prompt":"a"})").status, 200);
-    holder.Close();
-    EXPECT_TRUE(Eventually([&] {
-      return server.Post(R"({"prompt":")" + std::string(100, 'x') + std::string(1500, ' ') + "\"}")
-                 .status != 503;
-    }));
+TEST(HttpTest, ByteByByte) {
+  const TestServer server;
+  const RawResponse at_once = server.Post(R"({"prompt":"abc","temperature":0})");
+  RawClient client(server.port());
+  client.SendByteByByte(CompletionPost(R"({"prompt":"abc","temperature":0})"));
+  EXPECT_EQ(TextOf(client.Read()), TextOf(at_once));
+  client.SendByteByByte(
+      "POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "5\r\n{\"pro\r\n1b;x=y\r\nmpt\":\"abc\",\"temperature\":0}\r\n0\r\n\r\n");
+  EXPECT_EQ(TextOf(client.Read()), TextOf(at_once));
+}
+
+TEST(HttpTest, ExpectContinue) {
+  const TestServer server;
+  const std::string body = R"({"prompt":"a"})";
+  RawClient client(server.port());
+  client.Send(
+      fmt::format("POST /v1/completions HTTP/1.1\r\nExpect: 100-continue\r\n"
+                  "Content-Length: {}\r\n\r\n",
+                  body.size()));
+  EXPECT_EQ(client.Read().status, 100);
+  client.Send(body);
+  EXPECT_EQ(client.Read().status, 200);
+  // Refused before the body is sent.
+  client.Send("POST /v1/nothing HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+  EXPECT_EQ(client.Read().status, 404);
+}
+
+TEST(HttpTest, RequestIds) {
+  const TestServer server;
+  EXPECT_EQ(Ask(server, Get("/health", "X-Request-Id: abc-123\r\n")).headers.at("x-request-id"),
+            "abc-123");
+  const std::string made = Ask(server, Get("/health")).headers.at("x-request-id");
+  EXPECT_EQ(made.size(), 24U);
+  EXPECT_NE(Ask(server, Get("/health")).headers.at("x-request-id"), made);
+  // What could forge a line of the log is replaced.
+  const RawResponse forged = Ask(server, Get("/health", "X-Request-Id: a b\r\n"));
+  EXPECT_EQ(forged.headers.at("x-request-id").size(), 24U);
+}
+
+TEST(LimitTest, HeaderAndBodySize) {
+  ServerOptions options;
+  options.max_header_bytes = 4096;
+  options.max_body_bytes = 10'000;
+  const TestServer server({}, options);
+  const RawResponse header =
+      Ask(server, Get("/health", "X-Long: " + std::string(5000, 'x') + "\r\n"));
+  EXPECT_EQ(header.status, 431);
+  const RawResponse body =
+      Ask(server, CompletionPost(R"({"prompt":")" + std::string(10'000, 'x') + "\"}"));
+  EXPECT_EQ(body.status, 413);
+  EXPECT_THAT(ErrorOf(body)["message"], HasSubstr("10000 bytes"));
+  std::string chunked = "POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 11; ++i) chunked += "3e8\r\n" + std::string(1000, 'x') + "\r\n";
+  EXPECT_EQ(Ask(server, chunked).status, 413);
+  const RawResponse declared =
+      Ask(server, "POST /v1/completions HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n");
+  EXPECT_EQ(declared.status, 413);
+}
+
+TEST(LimitTest, AllBodiesTogether) {
+  ServerOptions options;
+  options.max_buffered_body_bytes = 3000;
+  const TestServer server({}, options);
+  RawClient holder(server.port());
+  holder.Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 4000\r\n\r\n" +
+              std::string(2000, 'x'));
+  ASSERT_TRUE(Eventually([&] {
+    return server.Post(R"({"prompt":")" + std::string(1500, 'x') + "\"}").status == 503;
+  }));
+  EXPECT_EQ(server.Post(R"({"prompt":"a"})").status, 200);
+  holder.Close();
+  EXPECT_TRUE(Eventually([&] {
+    return server.Post(R"({"prompt":")" + std::string(100, 'x') + std::string(1500, ' ') + "\"}")
+               .status != 503;
+  }));
+}
+
+TEST(LimitTest, Times) {
+  ServerOptions options;
+  options.idle_timeout = milliseconds(100);
+  options.header_timeout = milliseconds(150);
+  options.body_timeout = milliseconds(150);
+  const TestServer server({}, options);
+  RawClient idle(server.port());
+  RawClient slow_header(server.port());
+  RawClient slow_body(server.port());
+  RawClient dripping(server.port());
+  slow_header.Send("GET /health HT");
+  slow_body.Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 10\r\n\r\n{");
+  const RawResponse header = slow_header.Read();
+  EXPECT_EQ(header.status, 408);
+  EXPECT_EQ(ErrorOf(header)["code"], "request_timeout");
+  EXPECT_EQ(slow_body.Read().status, 408);
+  EXPECT_TRUE(slow_body.IsClosedWithin(seconds(5)));
+  EXPECT_EQ(idle.ReadToEnd(), "");  // closed without a word
+}
+
+TEST(LimitTest, AByteNowAndThenDoesNotPostponeTheHeaderTimeout) {
+  ServerOptions options;
+  options.header_timeout = milliseconds(200);
+  const TestServer server({}, options);
+  RawClient client(server.port());
+  client.Send("GET /health HTTP/1.1\r\nX: ");
+  const auto start = std::chrono::steady_clock::now();
+  while (!client.IsClosedWithin(milliseconds(20)) &&
+         std::chrono::steady_clock::now() - start < seconds(20)) {
+    client.Send("x");
   }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(10));
+}
 
-  TEST(LimitTest, Times) {
-    ServerOptions options;
-    options.idle_timeout = milliseconds(100);
-    options.header_timeout = milliseconds(150);
-    options.body_timeout = milliseconds(150);
-    const TestServer server({}, options);
-    RawClient idle(server.port());
-    RawClient slow_header(server.port());
-    RawClient slow_body(server.port());
-    RawClient dripping(server.port());
-    slow_header.Send("GET /health HT");
-    slow_body.Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 10\r\n\r\n{");
-    const RawResponse header = slow_header.Read();
-    EXPECT_EQ(header.status, 408);
-    EXPECT_EQ(ErrorOf(header)["code"], "request_timeout");
-    EXPECT_EQ(slow_body.Read().status, 408);
-    EXPECT_TRUE(slow_body.IsClosedWithin(seconds(5)));
-    EXPECT_EQ(idle.ReadToEnd(), "");  // closed without a word
+TEST(LimitTest, Connections) {
+  ServerOptions options;
+  options.max_connections = 3;
+  const TestServer server({}, options);
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(std::make_unique<RawClient>(server.port()));
+    clients.back()->Send(Get("/health"));
+    EXPECT_EQ(clients.back()->Read().status, 200);
   }
+  RawClient refused(server.port());
+  const RawResponse response = refused.Read();
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(ErrorOf(response)["code"], "too_many_connections");
+  EXPECT_TRUE(response.headers.contains("retry-after"));
+  clients.pop_back();
+  EXPECT_TRUE(Eventually([&] { return Ask(server, Get("/health")).status == 200; }));
+}
 
-  TEST(LimitTest, AByteNowAndThenDoesNotPostponeTheHeaderTimeout) {
-    ServerOptions options;
-    options.header_timeout = milliseconds(200);
-    const TestServer server({}, options);
-    RawClient client(server.port());
-    client.Send("GET /health HTTP/1.1\r\nX: ");
-    const auto start = std::chrono::steady_clock::now();
-    while (!client.IsClosedWithin(milliseconds(20)) &&
-           std::chrono::steady_clock::now() - start < seconds(20)) {
-      client.Send("x");
+TEST(JsonBodiesTest, TheJsonTestSuite) {
+  const std::filesystem::path directory = std::filesystem::path(WEFT_SHARED_DATA) / "json";
+  if (!std::filesystem::exists(directory)) GTEST_SKIP() << directory << " is absent";
+  const TestServer server;
+  RawClient client(server.port());  // one connection: no body may break it
+  int case_count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().extension() != ".json") continue;
+    ++case_count;
+    const std::string name = entry.path().filename().string();
+    std::ifstream file(entry.path(), std::ios::binary);
+    client.Send(CompletionPost(std::string(std::istreambuf_iterator<char>(file), {})));
+    const RawResponse response = client.Read();
+    ASSERT_EQ(response.status, 400) << name;
+    const std::string code = ErrorOf(response)["code"];
+    const bool is_json = code != "invalid_json" && code != "json_too_deep";
+    if (name.starts_with("y_")) {
+      EXPECT_TRUE(is_json) << name << ": " << response.body;
     }
-    EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(10));
-  }
-
-  TEST(LimitTest, Connections) {
-    ServerOptions options;
-    options.max_connections = 3;
-    const TestServer server({}, options);
-    std::vector<std::unique_ptr<RawClient>> clients;
-    for (int i = 0; i < 3; ++i) {
-      clients.push_back(std::make_unique<RawClient>(server.port()));
-      clients.back()->Send(Get("/health"));
-      EXPECT_EQ(clients.back()->Read().status, 200);
-    }
-    RawClient refused(server.port());
-    const RawResponse response = refused.Read();
-    EXPECT_EQ(response.status, 503);
-    EXPECT_EQ(ErrorOf(response)["code"], "too_many_connections");
-    EXPECT_TRUE(response.headers.contains("retry-after"));
-    clients.pop_back();
-    EXPECT_TRUE(Eventually([&] { return Ask(server, Get("/health")).status == 200; }));
-  }
-
-  TEST(JsonBodiesTest, TheJsonTestSuite) {
-    const std::filesystem::path directory = std::filesystem::path(WEFT_SHARED_DATA) / "json";
-    if (!std::filesystem::exists(directory)) GTEST_SKIP() << directory << " is absent";
-    const TestServer server;
-    RawClient client(server.port());  // one connection: no body may break it
-    int case_count = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-      if (entry.path().extension() != ".json") continue;
-      ++case_count;
-      const std::string name = entry.path().filename().string();
-      std::ifstream file(entry.path(), std::ios::binary);
-      client.Send(CompletionPost(std::string(std::istreambuf_iterator<char>(file), {})));
-      const RawResponse response = client.Read();
-      ASSERT_EQ(response.status, 400) << name;
-      const std::string code = ErrorOf(response)["code"];
-      const bool is_json = code != "invalid_json" && code != "json_too_deep";
-      if (name.starts_with("y_")) {
-        EXPECT_TRUE(is_json) << name << ": " << response.body;
-      }
-      if (name.starts_with("n_")) {
-        EXPECT_FALSE(is_json) << name << ": " << response.body;
-      }
-    }
-    EXPECT_GT(case_count, 300);
-  }
-
-  TEST(JsonBodiesTest, InvalidUtf8) {
-    const TestServer server;
-    for (const char* bytes : {"\xff", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"}) {
-      const RawResponse response = server.Post(std::string(R"({"prompt":")") + bytes + "\"}");
-      EXPECT_EQ(response.status, 400);
-      EXPECT_EQ(ErrorOf(response)["code"], "invalid_json");
+    if (name.starts_with("n_")) {
+      EXPECT_FALSE(is_json) << name << ": " << response.body;
     }
   }
+  EXPECT_GT(case_count, 300);
+}
+
+TEST(JsonBodiesTest, InvalidUtf8) {
+  const TestServer server;
+  for (const char* bytes : {"\xff", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"}) {
+    const RawResponse response = server.Post(std::string(R"({"prompt":")") + bytes + "\"}");
+    EXPECT_EQ(response.status, 400);
+    EXPECT_EQ(ErrorOf(response)["code"], "invalid_json");
+  }
+}
 
 }  // namespace
 }  // namespace weft
