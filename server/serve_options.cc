@@ -17,6 +17,9 @@ namespace {
 // --config: a flat JSON object, the flags' names without dashes as its keys.
 class JsonConfig : public CLI::Config {
  public:
+  // The app outlives this.
+  explicit JsonConfig(const CLI::App& app) : app_(app) {}
+
   std::string to_config(const CLI::App*, bool, bool, std::string) const override { return {}; }
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
@@ -25,6 +28,9 @@ class JsonConfig : public CLI::Config {
     if (!parsed.is_object()) throw CLI::ConfigError("the file of --config is not a JSON object");
     std::vector<CLI::ConfigItem> settings;
     for (const auto& [name, value] : parsed.items()) {
+      if (app_.get_option_no_throw("--" + name) == nullptr) {
+        throw CLI::ConfigError("--config: there is no option '" + name + "'");
+      }
       if (!value.is_string() && !value.is_number()) {
         throw CLI::ConfigError("--config: '" + name + "' must be a string or a number");
       }
@@ -35,6 +41,9 @@ class JsonConfig : public CLI::Config {
     }
     return settings;
   }
+
+ private:
+  const CLI::App& app_;
 };
 
 constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
@@ -95,7 +104,7 @@ Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
   AddServedModelFlags(app, options);
   AddServerFlags(app, options);
   AddLogFlag(app, options.log_level);
-  app.config_formatter(std::make_shared<JsonConfig>());
+  app.config_formatter(std::make_shared<JsonConfig>(app));
   app.set_config("--config", "", "JSON file: an object of these flags, without the dashes");
   app.allow_config_extras(CLI::config_extras_mode::error);
   try {

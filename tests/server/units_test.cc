@@ -1,0 +1,184 @@
+// The server's parts that need no socket.
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/byte_budget.h"
+#include "server/event_queue.h"
+#include "server/http_message.h"
+#include "server/memory_plan.h"
+#include "server/router.h"
+#include "server/serve_options.h"
+#include "tests/temporary_directory.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(RouterTest, FindsRoutesAndMethods) {
+  EXPECT_EQ(FindRoute("GET", "/health").route->id, RouteId::kHealth);
+  EXPECT_EQ(FindRoute("HEAD", "/v1/models").route->id, RouteId::kModels);
+  const RouteMatch model = FindRoute("GET", "/v1/models/owner/name");
+  EXPECT_EQ(model.route->id, RouteId::kModel);
+  EXPECT_EQ(model.argument, "owner/name");
+  EXPECT_EQ(FindRoute("GET", "/v1/models/").route, nullptr);
+  EXPECT_EQ(FindRoute("GET", "/v1/completions").allow, "POST");
+  EXPECT_EQ(FindRoute("HEAD", "/v1/completions").route, nullptr);
+  EXPECT_EQ(FindRoute("get", "/health").route, nullptr);
+  EXPECT_EQ(FindRoute("GET", "").label, "other");
+}
+
+TEST(HttpMessageTest, PercentDecodesWhatIsEncoded) {
+  EXPECT_EQ(PercentDecode("/a%2Fb%20c"), "/a/b c");
+  EXPECT_EQ(PercentDecode("%"), "%");
+  EXPECT_EQ(PercentDecode("%4"), "%4");
+  EXPECT_EQ(PercentDecode("%41"), "A");
+  EXPECT_EQ(PercentDecode("%zz%-1"), "%zz%-1");
+}
+
+TEST(HttpMessageTest, RequestIds) {
+  EXPECT_TRUE(IsSaneRequestId("aZ0._:-"));
+  EXPECT_FALSE(IsSaneRequestId(""));
+  EXPECT_FALSE(IsSaneRequestId("a b"));
+  EXPECT_FALSE(IsSaneRequestId("a\n"));
+  EXPECT_TRUE(IsSaneRequestId(std::string(128, 'x')));
+  EXPECT_FALSE(IsSaneRequestId(std::string(129, 'x')));
+}
+
+TEST(HttpMessageTest, HeadsBeginWithWhatProbesSend) {
+  HttpResponse response;
+  response.status = 503;
+  const std::string head = FormatHead(response, HttpRequest{}, false, 5);
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_TRUE(head.starts_with(kHeadPrefix));
+  EXPECT_THAT(head, HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_TRUE(head.ends_with("\r\n\r\n"));
+  EXPECT_EQ(FormatChunk("0123456789abcdef"), "10\r\n0123456789abcdef\r\n");
+}
+
+TEST(ByteBudgetTest, IsSharedAndGivenBack) {
+  ByteBudget budget(100);
+  ByteBudget::Hold first(budget);
+  EXPECT_TRUE(first.GrowTo(60));
+  {
+    ByteBudget::Hold second(budget);
+    EXPECT_TRUE(second.GrowTo(40));
+    EXPECT_FALSE(second.GrowTo(41));
+    EXPECT_FALSE(first.GrowTo(61));
+  }
+  EXPECT_TRUE(first.GrowTo(100));
+  EXPECT_TRUE(first.GrowTo(10));  // never shrinks
+  ByteBudget::Hold third(budget);
+  EXPECT_FALSE(third.GrowTo(1));
+}
+
+EngineEvent Tokens(size_t text_bytes) {
+  TokensEvent event;
+  event.text = std::string(text_bytes, 'x');
+  return {0, event};
+}
+
+TEST(EventQueueTest, WakesOnceUntilDrained) {
+  int wakes = 0;
+  EventQueue queue(10'000, [&](bool overflowed) { wakes += overflowed ? 100 : 1; });
+  queue.Push(Tokens(1));
+  queue.Push(Tokens(1));
+  queue.Push({0, FinishEvent{}});
+  EXPECT_EQ(wakes, 1);
+  EXPECT_EQ(queue.Drain().size(), 3U);
+  EXPECT_TRUE(queue.Drain().empty());
+  queue.Push(Tokens(1));
+  EXPECT_EQ(wakes, 2);
+}
+
+TEST(EventQueueTest, OverflowDropsEverythingAndSaysSoOnce) {
+  int overflows = 0;
+  EventQueue queue(2000, [&](bool overflowed) { overflows += overflowed ? 1 : 0; });
+  queue.Push(Tokens(5000));  // the first is taken whatever its size
+  EXPECT_FALSE(queue.overflowed());
+  queue.Push(Tokens(1));
+  EXPECT_TRUE(queue.overflowed());
+  queue.Push(Tokens(1));
+  queue.Push({0, FinishEvent{}});
+  EXPECT_EQ(overflows, 1);
+  EXPECT_TRUE(queue.Drain().empty());
+}
+
+TEST(EventQueueTest, NothingComesAfterClose) {
+  int wakes = 0;
+  EventQueue queue(2000, [&](bool) { ++wakes; });
+  queue.Close();
+  queue.Push(Tokens(1));
+  EXPECT_EQ(wakes, 0);
+  EXPECT_TRUE(queue.Drain().empty());
+}
+
+Result<ServeOptions> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "serve");
+  return ParseServeOptions(static_cast<int>(arguments.size()), arguments.data());
+}
+
+TEST(ServeOptionsTest, FlagsWinOverTheFile) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/config.json";
+  std::ofstream(path) << R"({"port": 1234, "max-sequences": 3, "memory": "2GiB", "compute": "f32",
+                            "idle-timeout": 1.5})";
+  const auto options = Parse({"--config", path.c_str(), "--port", "4321"});
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->server.port, 4321);
+  EXPECT_EQ(options->model.max_sequences, 3);
+  EXPECT_EQ(options->model.memory_bytes, 2ULL << 30);
+  EXPECT_EQ(options->model.arithmetic, Arithmetic::kF32);
+  EXPECT_EQ(options->server.idle_timeout, std::chrono::milliseconds(1500));
+  EXPECT_EQ(options->server.host, "127.0.0.1");
+}
+
+TEST(ServeOptionsTest, MistakesAreOneLine) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/config.json";
+  const auto refused = [&](std::vector<const char*> arguments, std::string_view part) {
+    const auto options = Parse(std::move(arguments));
+    ASSERT_FALSE(options);
+    EXPECT_THAT(options.error().message, HasSubstr(part));
+    EXPECT_EQ(options.error().message.find('\n'), std::string::npos);
+  };
+  refused({"--port", "70000"}, "--port");
+  refused({"--compute", "int3"}, "--compute");
+  refused({"--max-body", "0"}, "--max-body");
+  refused({"--frobnicate"}, "--frobnicate");
+  std::ofstream(path) << R"({"prot": 1234})";
+  refused({"--config", path.c_str()}, "there is no option 'prot'");
+  std::ofstream(path) << "[]";
+  refused({"--config", path.c_str()}, "not a JSON object");
+}
+
+TEST(MemoryPlanTest, FitsTheLimitOrSaysWhatToChange) {
+  auto checkpoint = LoadCheckpoint(std::string(WEFT_SOURCE_DIR) +
+                                   "/tests/model/fixtures/parity/llama2/model.gguf");
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
+  MemoryRequest request;
+  request.limit_bytes = 1ULL << 30;
+  request.max_sequences = 4;
+  const auto roomy = PlanMemory(*checkpoint, kernels, request);
+  ASSERT_TRUE(roomy) << roomy.error().message;
+  EXPECT_EQ(roomy->context, checkpoint->config.context_length);
+  EXPECT_EQ(roomy->block_count, 4 * ((roomy->context + 31) / 32));
+  EXPECT_LE(roomy->reserve_bytes + roomy->weight_bytes + roomy->workspace_bytes + roomy->kv_bytes(),
+            roomy->limit_bytes);
+
+  request.limit_bytes = 100'000;
+  const auto cramped = PlanMemory(*checkpoint, kernels, request);
+  ASSERT_FALSE(cramped);
+  EXPECT_EQ(cramped.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(cramped.error().message, HasSubstr("raise --memory"));
+
+  request.limit_bytes = 1ULL << 30;
+  request.context = static_cast<int32_t>(checkpoint->config.context_length) + 1;
+  EXPECT_EQ(PlanMemory(*checkpoint, kernels, request).error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace weft
