@@ -11,6 +11,8 @@ namespace weft {
 namespace {
 
 constexpr int32_t kDefaultMaxTokens = 16;  // OpenAI's
+// In one answer: each is some 100 bytes while it is put together.
+constexpr int64_t kMaxLogprobEntries = 2 << 20;
 
 ApiResult<const ServedModel*> FindModel(const CompletionRequest& request,
                                         const std::vector<ServedModel>& models) {
@@ -81,6 +83,22 @@ ApiResult<int32_t> FitMaxTokens(const CompletionJob& job, const std::string& lon
                                   *asked, longest_tokens, room, context, room)));
   }
   return *asked;
+}
+
+// Log probabilities are what can make an answer large out of all proportion.
+ApiResult<void> CheckLogprobCount(const CompletionJob& job, int32_t max_tokens) {
+  if (!job.request.logprobs) return {};
+  int64_t position_count = 0;
+  for (const TokenizedPrompt& prompt : job.prompts) {
+    position_count += max_tokens;
+    if (job.request.echo) position_count += static_cast<int64_t>(prompt.tokens.size());
+  }
+  const int64_t entry_count = position_count * job.request.n * (1 + *job.request.logprobs);
+  if (entry_count <= kMaxLogprobEntries) return {};
+  return tl::unexpected(InvalidField(
+      "logprobs", fmt::format("the answer could have {} log probabilities, but at most {} are "
+                              "given at once; lower 'logprobs', 'n' or 'max_tokens'",
+                              entry_count, kMaxLogprobEntries)));
 }
 
 SamplingParams SamplingOf(CompletionRequest& request, int32_t max_tokens) {
@@ -157,6 +175,7 @@ ApiResult<CompletionJob> PrepareCompletion(std::string_view body,
         "min_tokens", fmt::format("'min_tokens' is {}, but the prompt leaves room for {} tokens",
                                   job.request.min_tokens, *max_tokens)));
   }
+  WEFT_RETURN_IF_ERROR(CheckLogprobCount(job, *max_tokens));
   job.sampling = SamplingOf(job.request, *max_tokens);
   return job;
 }

@@ -274,6 +274,21 @@ TEST(CompletionTest, ThirtyTwoStreamsGetWhatTheyGetAlone) {
   }
 }
 
+TEST(CompletionTest, BoundsTheLogprobsOfAnAnswer) {
+  TestModelOptions options;
+  options.max_context = 100'000;
+  options.block_count = 30'000;
+  const TestServer server(options);
+  const RawResponse refused =
+      server.Post(R"({"prompt":"a","n":64,"max_tokens":2000,"logprobs":20})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(ErrorOf(refused)["param"], "logprobs");
+  const RawResponse echoed = server.Post(R"({"prompt":")" + std::string(60'000, 'x') +
+                                         R"(","n":2,"max_tokens":1,"logprobs":20,"echo":true})");
+  EXPECT_EQ(echoed.status, 400);
+  EXPECT_EQ(server.Post(R"({"prompt":"a","max_tokens":2000,"logprobs":20})").status, 200);
+}
+
 TEST(CompletionTest, LongBodiesAreServedToo) {
   TestModelOptions options;
   options.max_context = 200'000;
