@@ -36,7 +36,7 @@ TensorView TensorView::Contiguous(const std::byte* data, DataType type,
 
 TensorView TensorView::Contiguous(const std::byte* data, DataType type,
                                   std::span<const int64_t> dims) {
-  WEFT_CHECK(dims.size() >= 1 && dims.size() <= 4);
+  WEFT_CHECK(!dims.empty() && dims.size() <= 4);
   TensorView view;
   view.data = data;
   view.type = type;

@@ -330,7 +330,8 @@ class Binder {
       if (used_.contains(name)) continue;
       if (config_.tied_head && name == "lm_head.weight") continue;  // the embedding, once more
       bool redundant = false;
-      for (const std::string_view part : kRedundant) redundant |= name.find(part) != name.npos;
+      for (const std::string_view part : kRedundant)
+        redundant |= name.find(part) != std::string::npos;
       if (redundant) continue;
       return Fail(ErrorCode::kUnsupported, "{}: tensor {} has no place in architecture {}", path_,
                   Quoted(name), architecture_.name);
