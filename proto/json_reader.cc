@@ -26,11 +26,12 @@ ApiError JsonError(std::string code, std::string message) {
 std::string ReasonOf(std::string_view what) {
   constexpr std::string_view kLastRead = "; last read";
   constexpr std::string_view kColumnEnd = ": ";
-  if (what.find("out_of_range.406") != what.npos) return "number out of the range of a double";
+  if (what.find("out_of_range.406") != std::string_view::npos)
+    return "number out of the range of a double";
   what = what.substr(0, what.find(kLastRead));
-  if (const size_t dash = what.rfind(" - "); dash != what.npos) {
+  if (const size_t dash = what.rfind(" - "); dash != std::string_view::npos) {
     what.remove_prefix(dash + 3);
-  } else if (const size_t colon = what.rfind(kColumnEnd); colon != what.npos) {
+  } else if (const size_t colon = what.rfind(kColumnEnd); colon != std::string_view::npos) {
     what.remove_prefix(colon + kColumnEnd.size());
   }
   return std::string(what.substr(0, 160));
@@ -39,6 +40,8 @@ std::string ReasonOf(std::string_view what) {
 // Builds the document from the parser's events, which lets it stop at the first offence.
 class DocumentBuilder : public nlohmann::json_sax<json> {
  public:
+  DocumentBuilder() noexcept(false) {}  // as nlohmann's null value may throw, by its signature
+
   bool null() override { return Place(nullptr); }
   bool boolean(bool value) override { return Place(value); }
   bool number_integer(int64_t value) override { return Place(value); }
@@ -127,7 +130,7 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
 
 ApiResult<json> ParseJson(std::string_view text) {
   // The parser would take it for the end of the text.
-  if (const size_t nul = text.find('\0'); nul != text.npos) {
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return tl::unexpected(JsonError(
         "invalid_json",
         fmt::format("the request body is not valid JSON: a NUL character at byte {}", nul + 1)));

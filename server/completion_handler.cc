@@ -183,7 +183,8 @@ void CompletionHandler::AbortAll() {
 
 void CompletionHandler::Measure(const EngineEvent& event) {
   const auto index_of = [&](int32_t choice) {
-    return static_cast<size_t>(event.prompt_index * job_.request.n + choice);
+    const int32_t index = event.prompt_index * job_.request.n + choice;
+    return static_cast<size_t>(index);
   };
   if (const auto* tokens = std::get_if<TokensEvent>(&event.event)) {
     auto& first = first_token_times_[index_of(tokens->choice)];

@@ -18,7 +18,7 @@ constexpr std::array kRoutes = {
 // models are often called owner/name).
 bool PathFits(std::string_view pattern, std::string_view path, std::string& argument) {
   const size_t brace = pattern.find('{');
-  if (brace == pattern.npos) return path == pattern;
+  if (brace == std::string_view::npos) return path == pattern;
   if (path.size() <= brace || path.substr(0, brace) != pattern.substr(0, brace)) return false;
   argument = path.substr(brace);
   return true;

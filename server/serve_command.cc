@@ -48,9 +48,9 @@ void FitConnections(ServerOptions& options) {
 }
 
 void PrintGreeting(const std::string& host, uint16_t port, const std::string& model) {
-  const std::string shown = host == "0.0.0.0" || host == "::" ? "127.0.0.1"
-                            : host.find(':') != host.npos     ? "[" + host + "]"
-                                                              : host;
+  const std::string shown = host == "0.0.0.0" || host == "::"     ? "127.0.0.1"
+                            : host.find(':') != std::string::npos ? "[" + host + "]"
+                                                                  : host;
   fmt::print(
       "weft serves {2} on http://{0}:{1} - try:\n"
       "  curl http://{0}:{1}/v1/completions -H 'Content-Type: application/json' \\\n"

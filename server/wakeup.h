@@ -1,8 +1,6 @@
 // Lets a coroutine wait for something that happens elsewhere on its strand.
 #pragma once
 
-#include <utility>
-
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -14,7 +12,7 @@ namespace weft {
 // Used on one strand only.
 class Wakeup {
  public:
-  explicit Wakeup(boost::asio::any_io_executor strand) : timer_(std::move(strand)) {}
+  explicit Wakeup(const boost::asio::any_io_executor& strand) : timer_(strand) {}
 
   void Signal() {
     signalled_ = true;

@@ -156,7 +156,7 @@ std::vector<std::string> SseData(std::string_view body) {
   std::vector<std::string> events;
   while (body.substr(0, kPrefix.size()) == kPrefix) {
     const size_t end = body.find("\n\n");
-    if (end == body.npos) break;
+    if (end == std::string_view::npos) break;
     events.emplace_back(body.substr(kPrefix.size(), end - kPrefix.size()));
     body.remove_prefix(end + 2);
   }
