@@ -54,31 +54,45 @@ void StoreLane(uint8_t* field, int64_t lane, const uint8_t* value, int64_t size_
 
 // --- packing ---
 
-// The codes of 32 consecutive elements, each in its own byte, as the file has them (unsigned up to
-// 6 bits).
-using Codes = std::array<uint8_t, kGroupColumns>;
+// Eight consecutive elements' codes, a byte each: element i in bits 8i .. 8i + 7.
+using EightCodes = uint64_t;
+constexpr EightCodes kNibbles = 0x0f0f0f0f0f0f0f0f;
+constexpr EightCodes kBitPairs = 0x0303030303030303;
 
-// Two nibbles a byte: low ones are elements 0 .. 15, high ones 16 .. 31.
-void NibbleCodes(const uint8_t* bytes, Codes& codes) {
-  for (size_t i = 0; i < 16; ++i) {
-    codes[i] = bytes[i] & 15;
-    codes[i + 16] = bytes[i] >> 4;
-  }
+// From each byte's lowest `kBits` bits (at most 4) the word of panel_layout.h: byte ByteOf(i) holds
+// element i's bits, those of the second quad `kBits` higher.
+template <int kBits>
+uint32_t QuadWord(EightCodes codes) {
+  const uint64_t pairs = codes | codes >> (16 - kBits);  // of elements i and i + 2 in byte i
+  return static_cast<uint32_t>((pairs & 0xff) | (pairs >> 24 & 0xff00) | (pairs << 8 & 0xff0000) |
+                               (pairs >> 16 & 0xff000000));
 }
 
-void AddHighBits(uint32_t bits, Codes& codes) {
-  for (size_t i = 0; i < codes.size(); ++i) {
-    codes[i] = static_cast<uint8_t>(codes[i] | ((bits >> i & 1) << 4));
-  }
+void StoreWord(uint8_t* field, int64_t index, int64_t lane, uint32_t word) {
+  std::memcpy(field + (index * kPanelRows + lane) * 4, &word, 4);
 }
 
 // Group `group` (0 .. 7) of a Q4_K or Q5_K super-block: 32 bytes hold the low nibbles of an even
-// group and the high nibbles of the odd one after it.
-void SuperBlockNibbles(const uint8_t* bytes, int64_t group, Codes& codes) {
-  for (size_t i = 0; i < codes.size(); ++i) {
-    const uint8_t byte = bytes[static_cast<size_t>(group / 2 * 32) + i];
-    codes[i] = group % 2 == 0 ? byte & 15 : byte >> 4;
-  }
+// group and the high nibbles of the odd one after it. Likewise a block of 32 elements, as two
+// groups of 16: 16 bytes hold the low nibbles of one half and the high nibbles of the other.
+EightCodes LoadNibbles(const uint8_t* bytes, bool high) {
+  return Load<uint64_t>(bytes) >> (high ? 4 : 0) & kNibbles;
+}
+
+// The fifth bits of 32 elements, bit k of `bits`, in the order of panel_layout.h.
+uint32_t FifthBitsWord(uint32_t bits) {
+  // Of eight elements, all in quads 0 and 1.
+  static constexpr auto kSpread = [] {
+    std::array<uint32_t, 256> table = {};
+    for (uint32_t byte = 0; byte < table.size(); ++byte) {
+      for (int k = 0; k < 8; ++k) {
+        table[byte] |= (byte >> k & 1) << (8 * ByteOf(k) + QuadOf(k));
+      }
+    }
+    return table;
+  }();
+  return kSpread[bits & 255] | kSpread[bits >> 8 & 255] << 2 | kSpread[bits >> 16 & 255] << 4 |
+         kSpread[bits >> 24] << 6;
 }
 
 // ggml's 6-bit scales and minimums: eight of each in 12 bytes.
@@ -94,50 +108,6 @@ ScaleAndMinimum SuperBlockScale(const uint8_t* packed, int64_t group) {
           static_cast<uint8_t>((packed[group + 4] >> 4) | (packed[group] >> 6 << 4))};
 }
 
-// Group `group` of a Q6_K super-block.
-void SixBitCodes(const uint8_t* block, int64_t group, Codes& codes) {
-  const int64_t half = group / 4;
-  const int64_t quarter = group % 4;
-  const uint8_t* low = block + 64 * half + 32 * (quarter % 2);
-  const uint8_t* high = block + 128 + 32 * half;
-  for (size_t i = 0; i < codes.size(); ++i) {
-    const int nibble = quarter < 2 ? low[i] & 15 : low[i] >> 4;
-    codes[i] = static_cast<uint8_t>(nibble | (high[i] >> (2 * quarter) & 3) << 4);
-  }
-}
-
-// Puts the lowest 4 bits of the codes of one lane where panel_layout.h says.
-void ScatterNibbles(const Codes& codes, int64_t lane, uint8_t* field) {
-  for (size_t z = 0; z < 4; ++z) {
-    uint32_t word = 0;
-    for (size_t i = 0; i < 4; ++i) {
-      word |= static_cast<uint32_t>(codes[8 * z + 2 * i] & 15) << (4 * i);
-      word |= static_cast<uint32_t>(codes[8 * z + 2 * i + 1] & 15) << (16 + 4 * i);
-    }
-    std::memcpy(field + (16 * z + static_cast<size_t>(lane)) * 4, &word, 4);
-  }
-}
-
-void ScatterFifthBits(const Codes& codes, int64_t lane, uint8_t* field) {
-  uint32_t word = 0;
-  for (size_t p = 0; p < 16; ++p) {
-    word |= static_cast<uint32_t>(codes[2 * p] >> 4 & 1) << p;
-    word |= static_cast<uint32_t>(codes[2 * p + 1] >> 4 & 1) << (16 + p);
-  }
-  std::memcpy(field + lane * 4, &word, 4);
-}
-
-void ScatterTopBitPairs(const Codes& codes, int64_t lane, uint8_t* field) {
-  for (size_t y = 0; y < 2; ++y) {
-    uint32_t word = 0;
-    for (size_t i = 0; i < 8; ++i) {
-      word |= static_cast<uint32_t>(codes[16 * y + 2 * i] >> 4 & 3) << (2 * i);
-      word |= static_cast<uint32_t>(codes[16 * y + 2 * i + 1] >> 4 & 3) << (16 + 2 * i);
-    }
-    std::memcpy(field + (16 * y + static_cast<size_t>(lane)) * 4, &word, 4);
-  }
-}
-
 // Packs one lane of one group of the types whose block is 32 elements.
 void PackSmallBlock(DataType type, const uint8_t* block, int64_t lane, const GroupFields& fields,
                     uint8_t* packed) {
@@ -146,33 +116,44 @@ void PackSmallBlock(DataType type, const uint8_t* block, int64_t lane, const Gro
   if (layout.minimum > 0) StoreLane(packed + fields.minimum, lane, block + 2, 2);
   const uint8_t* data = block + (layout.minimum > 0 ? 4 : 2);
   if (type == DataType::kQ8_0) {
-    for (int64_t k = 0; k < kGroupColumns; ++k) packed[fields.codes + 16 * k + lane] = data[k];
+    for (int64_t k = 0; k < kGroupColumns; ++k) {
+      packed[fields.codes + (QuadOf(k) * kPanelRows + lane) * 4 + ByteOf(k)] = data[k];
+    }
     return;
   }
-  Codes codes;
   if (layout.high > 0) {
-    NibbleCodes(data + 4, codes);
-    AddHighBits(Load<uint32_t>(data), codes);
-    ScatterFifthBits(codes, lane, packed + fields.high);
-  } else {
-    NibbleCodes(data, codes);
+    StoreWord(packed + fields.high, 0, lane, FifthBitsWord(Load<uint32_t>(data)));
+    data += 4;
   }
-  ScatterNibbles(codes, lane, packed + fields.codes);
+  for (int64_t z = 0; z < 4; ++z) {
+    const EightCodes codes = LoadNibbles(data + z % 2 * 8, z >= 2);
+    StoreWord(packed + fields.codes, z, lane, QuadWord<4>(codes));
+  }
+}
+
+// The fifth bits of group `group` of a Q5_K super-block: bit `group` of each of 32 bytes.
+uint32_t SuperBlockFifthBits(const uint8_t* high, int64_t group) {
+  uint32_t bits = 0;
+  for (int64_t i = 0; i < 4; ++i) {
+    // Multiplying gathers the lowest bits of eight bytes in the highest byte, in order.
+    const uint64_t lowest = Load<uint64_t>(high + 8 * i) >> group & 0x0101010101010101;
+    bits |= static_cast<uint32_t>(lowest * 0x0102040810204080 >> 56) << (8 * i);
+  }
+  return bits;
 }
 
 // Packs one lane of group `group` (0 .. 7) of a Q4_K or Q5_K super-block.
 void PackSuperBlockGroup(DataType type, const uint8_t* block, int64_t group, int64_t lane,
                          const GroupFields& fields, uint8_t* packed) {
-  const uint8_t* high = block + 16;
-  const uint8_t* nibbles = type == DataType::kQ5_K ? high + 32 : high;
-  Codes codes;
-  SuperBlockNibbles(nibbles, group, codes);
-  ScatterNibbles(codes, lane, packed + fields.codes);
+  const uint8_t* data = block + 16;
   if (type == DataType::kQ5_K) {
-    uint32_t bits = 0;
-    for (int i = 0; i < 32; ++i) bits |= static_cast<uint32_t>(high[i] >> group & 1) << i;
-    AddHighBits(bits, codes);
-    ScatterFifthBits(codes, lane, packed + fields.high);
+    StoreWord(packed + fields.high, 0, lane, FifthBitsWord(SuperBlockFifthBits(data, group)));
+    data += 32;
+  }
+  data += group / 2 * 32;
+  for (int64_t z = 0; z < 4; ++z) {
+    const EightCodes codes = LoadNibbles(data + 8 * z, group % 2 == 1);
+    StoreWord(packed + fields.codes, z, lane, QuadWord<4>(codes));
   }
   const auto [scale, minimum] = SuperBlockScale(block + 4, group);
   packed[fields.scale + lane] = scale;
@@ -181,12 +162,23 @@ void PackSuperBlockGroup(DataType type, const uint8_t* block, int64_t group, int
   StoreLane(packed + fields.trailer + 32, lane, block + 2, 2);
 }
 
+// Packs one lane of group `group` (0 .. 7) of a Q6_K super-block: 128 bytes of low nibbles, 64 of
+// high bit pairs, 16 scales, d.
 void PackSixBitGroup(const uint8_t* block, int64_t group, int64_t lane, const GroupFields& fields,
                      uint8_t* packed) {
-  Codes codes;
-  SixBitCodes(block, group, codes);
-  ScatterNibbles(codes, lane, packed + fields.codes);
-  ScatterTopBitPairs(codes, lane, packed + fields.high);
+  const int64_t half = group / 4;
+  const int64_t quarter = group % 4;
+  const uint8_t* low = block + 64 * half + 32 * (quarter % 2);
+  const uint8_t* high = block + 128 + 32 * half;
+  uint32_t high_words[2] = {};
+  for (int64_t z = 0; z < 4; ++z) {
+    const EightCodes nibbles = LoadNibbles(low + 8 * z, quarter >= 2);
+    StoreWord(packed + fields.codes, z, lane, QuadWord<4>(nibbles));
+    const EightCodes pairs = Load<uint64_t>(high + 8 * z) >> (2 * quarter) & kBitPairs;
+    high_words[z / 2] |= QuadWord<2>(pairs) << (z % 2 * 4);
+  }
+  StoreWord(packed + fields.high, 0, lane, high_words[0]);
+  StoreWord(packed + fields.high, 1, lane, high_words[1]);
   packed[fields.scale + lane] = block[192 + 2 * group];
   packed[fields.scale + 16 + lane] = block[192 + 2 * group + 1];
   StoreLane(packed + fields.trailer, lane, block + 208, 2);
@@ -242,7 +234,8 @@ class LaneReader {
   float Value(int64_t k) const {
     switch (type_) {
       case DataType::kQ8_0:
-        return static_cast<float>(static_cast<int8_t>(panel_[fields_.codes + 16 * k + lane_])) *
+        return static_cast<float>(static_cast<int8_t>(
+                   panel_[fields_.codes + (QuadOf(k) * kPanelRows + lane_) * 4 + ByteOf(k)])) *
                Half(fields_.scale);
       case DataType::kQ4_0:
         return static_cast<float>(Code(k) - 8) * Half(fields_.scale);
@@ -279,13 +272,13 @@ class LaneReader {
   }
 
   int Code(int64_t k) const {
-    const int64_t pair = k / 2;
-    const int64_t half_shift = k % 2 * 16;
-    int code = static_cast<int>(Dword(fields_.codes, pair / 4) >> (half_shift + pair % 4 * 4) & 15);
+    const int64_t quad = QuadOf(k);
+    const int64_t first_bit = 8 * ByteOf(k);
+    int code = static_cast<int>(Dword(fields_.codes, quad / 2) >> (first_bit + quad % 2 * 4) & 15);
     if (high_bytes_ == 64) {
-      code |= static_cast<int>(Dword(fields_.high, 0) >> (half_shift + pair) & 1) << 4;
+      code |= static_cast<int>(Dword(fields_.high, 0) >> (first_bit + quad) & 1) << 4;
     } else if (high_bytes_ == 128) {
-      code |= static_cast<int>(Dword(fields_.high, pair / 8) >> (half_shift + pair % 8 * 2) & 3)
+      code |= static_cast<int>(Dword(fields_.high, quad / 4) >> (first_bit + quad % 4 * 2) & 3)
               << 4;
     }
     return code;

@@ -1,31 +1,33 @@
-// Where things lie in a panel (16 outputs) of a PackedMatrix, for every layout of the bf16
-// arithmetic.
+// Where things lie in a panel (16 outputs) of a PackedMatrix, for every layout. One layout serves
+// both the bf16 and the int8 arithmetic.
 //
 // A panel is a row of blocks; a block is 8 groups (the last one may have fewer); a group is 32 k of
-// all 16 outputs
-// ("lanes"). In a group, pair p of 16 is (k = 2p, k = 2p + 1), AMX's B operand order. A block holds
-// its groups' codes first, one group after the other, then their high bits, their scales, their
-// minimums, and a trailer: so that codes begin on cache lines and the whole panel is read as one
-// stream. Fields of a group:
+// all 16 outputs ("lanes"). A block holds its groups' codes first, one group after the other, then
+// their high bits, their scales, their minimums, and a trailer: so that codes begin on cache lines
+// and the whole panel is read as one stream.
 //
-//   kBF16    codes [16 pairs][16 lanes][2] bf16
+// The 32 codes of a lane's group fall into 8 quads of 4, each a byte of a 32-bit word: element k is
+// byte ByteOf(k) of quad QuadOf(k). Int8 dot products eat a quad at a time, with activations in the
+// same order; and a shift and a mask with 0x000f000f of a word of 4-bit codes leave a pair (even k,
+// odd k), AMX's bf16 operand order. Fields of a group:
 //
-//   kQ8_0    codes [32 k][16 lanes] int8; scale [16] f16
+//   kBF16    codes [16 pairs][16 lanes][2] bf16; pair p is (k = 2p, k = 2p + 1)
 //
-//   others   codes of 4 bits: dword [4][16 lanes]; dword z of a lane holds pairs 4z .. 4z + 3: even
-//   k in its low half,
-//            odd k in its high half, four bits a pair, ascending
+//   kQ8_0    codes [8 quads][16 lanes][4] int8; scale [16] f16
 //
-//   Q5_x     high bits: dword [16 lanes]; the bit of pair p's even k at p, of its odd k at 16 + p
+//   others   codes of 4 bits: word [4][16 lanes]; word z holds quad 2z in the low halves of its
+//            bytes and quad 2z + 1 in the high halves
 //
-//   Q6_K     high bits: dword [2][16 lanes]; dword y holds pairs 8y .. 8y + 7 like the codes, two
-//   bits a pair
+//   Q5_x     high bits: word [16 lanes]; of byte j of quad t at bit 8j + t
+//
+//   Q6_K     high bits: word [2][16 lanes]; of byte j of quad 4y + t the two bits from 8j + 2t of
+//            word y
 //
 //   Qx_0, _1 scale [16] f16; Qx_1 also minimum [16] f16
 //
 //   Q4_K, Q5_K  scale [16] uint8, minimum [16] uint8; trailer d [16] f16, dmin [16] f16
 //
-//   Q6_K     scale [2][16] int8, for pairs 0-7 and 8-15; trailer d [16] f16, 32 bytes of padding
+//   Q6_K     scale [2][16] int8, for k < 16 and k >= 16; trailer d [16] f16, 32 bytes of padding
 //
 // That is the file's size for Q4_0 .. Q8_0, 1.01 times it for Q6_K, 1.03 times for Q4_K and Q5_K.
 #pragma once
@@ -33,6 +35,11 @@
 #include <cstdint>
 
 namespace weft {
+
+// `static` and not `inline` here and below: every translation unit has its own, so that none leaks
+// from one instruction set to another.
+static constexpr int QuadOf(int64_t k) { return static_cast<int>(k / 8 * 2 + k / 2 % 2); }
+static constexpr int ByteOf(int64_t k) { return static_cast<int>(k % 2 * 2 + k / 4 % 2); }
 
 struct PanelLayout {
   // Bytes of a group's fields.
@@ -46,8 +53,6 @@ struct PanelLayout {
   constexpr int64_t group_bytes() const { return codes + high + scale + minimum; }
 };
 
-// `static` and not `inline`: every translation unit has its own, so that none leaks from one
-// instruction set to another.
 static constexpr int64_t kBlockGroups = 8;
 static constexpr PanelLayout kPanelBF16 = {1024, 0, 0, 0, 0};
 static constexpr PanelLayout kPanelQ8_0 = {512, 0, 32, 0, 0};
