@@ -86,7 +86,9 @@ TEST(IdleConnectionsTest, TenThousand) {
   }));
   EXPECT_EQ(server.Post(R"({"prompt":"abc"})").status, 200);
   const uint64_t resident_bytes = ResidentBytes() - resident_before;
-  if (kMemoryIsTheProgramsOwn) EXPECT_LT(resident_bytes / kConnections, 16'384U);
+  if (kMemoryIsTheProgramsOwn) {
+    EXPECT_LT(resident_bytes / kConnections, 16'384U);
+  }
   close(orders[1]);  // all of them hang up at once
   EXPECT_TRUE(Eventually([&] {
     RawClient client(port);
