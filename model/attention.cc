@@ -9,7 +9,7 @@ namespace weft {
 namespace {
 
 // Query, key and value of all rows: one list of tasks over the panels of the three matrices.
-void ProjectQkv(const Step& step, const LayerWeights& weights) {
+void ProjectQkv(const Step& step, const LayerWeights& weights, const Operands& normed) {
   const Workspace& b = step.buffers;
   struct Product {
     const PackedMatrix& weights;
@@ -29,7 +29,7 @@ void ProjectQkv(const Step& step, const LayerWeights& weights) {
     while (task >= first_task[i + 1]) ++i;
     const int64_t first = (task - first_task[i]) * each;
     const int64_t count = std::min(each, products[i].weights.panel_count() - first);
-    Multiply(step.kernels, products[i].weights, {first, count}, b.normed, nullptr, step.row_count,
+    Multiply(step.kernels, products[i].weights, {first, count}, normed, nullptr, step.row_count,
              products[i].y);
   });
 }
@@ -88,8 +88,8 @@ void Attend(const Step& step, const ForwardBatch& batch, const AttentionRows& ro
   const int64_t column = kv_head * task.heads * config.head_dim;
   task.query = b.query[rows.first_row] + column;
   task.query_stride = b.query.stride;
-  task.out = b.attention.At(rows.first_row, column);
-  task.out_stride = b.attention.stride;
+  task.out = b.attended[rows.first_row] + column;
+  task.out_stride = b.attended.stride;
   task.scratch = b.attention_scratch(thread);
   step.kernels.attention(task);
 }
@@ -121,11 +121,14 @@ void SelfAttention(const Step& step, const ForwardBatch& batch, const LayerWeigh
                    int64_t layer, KvCache& cache) {
   const ModelConfig& config = step.config;
   const Workspace& b = step.buffers;
-  ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
-    step.kernels.rms_norm_to_operand(b.residual[row], weights.attention_norm.data(),
-                                     config.hidden_size, step.epsilon(), b.normed.At(row));
+  const Operands normed = b.normed.Rows(step.row_count);
+  ParallelRows(step.threads, step.row_count, [&](int64_t row, int thread) {
+    step.kernels.rms_norm(b.residual[row], weights.attention_norm.data(), config.hidden_size,
+                          step.epsilon(), b.normed_row[thread]);
+    WriteOperands(step.kernels, {&weights.query, &weights.key, &weights.value},
+                  b.normed_row[thread], config.hidden_size, normed, row);
   });
-  ProjectQkv(step, weights);
+  ProjectQkv(step, weights, normed);
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
     FinishHeads(step, row, b.query[row], config.head_count, weights.query_bias, weights.query_norm);
     FinishHeads(step, row, b.key[row], config.kv_head_count, weights.key_bias, weights.key_norm);
@@ -139,7 +142,12 @@ void SelfAttention(const Step& step, const ForwardBatch& batch, const LayerWeigh
     const auto rows = static_cast<size_t>(task / config.kv_head_count);
     Attend(step, batch, b.attention_tasks[rows], task % config.kv_head_count, layer, thread, cache);
   });
-  ParallelMultiply(step, weights.attention_output, b.attention, step.row_count, b.residual,
+  const Operands attention = b.attention.Rows(step.row_count);
+  ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
+    WriteOperands(step.kernels, {&weights.attention_output}, b.attended[row], config.query_size(),
+                  attention, row);
+  });
+  ParallelMultiply(step, weights.attention_output, attention, step.row_count, b.residual,
                    /*accumulate=*/true);
 }
 

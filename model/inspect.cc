@@ -189,7 +189,7 @@ std::string DescribeCheckpoint(const Checkpoint& checkpoint, const InspectOption
            ? "none"
            : fmt::format("{} bytes of Jinja", checkpoint.chat_template.size()));
   DescribeTensors(checkpoint, text);
-  for (const Arithmetic arithmetic : {Arithmetic::kBF16, Arithmetic::kF32}) {
+  for (const Arithmetic arithmetic : {Arithmetic::kInt8, Arithmetic::kBF16, Arithmetic::kF32}) {
     DescribeMemory(checkpoint, KernelsFor(arithmetic, options.isa), options, text);
   }
   return text;

@@ -8,14 +8,16 @@ namespace {
 // Panels of one task of an expert: small experts are one task, large ones many.
 constexpr int64_t kExpertPanelsPerTask = 16;
 
-// The columns that these panels made of activation(gate) * up, as operands for `down`.
-void Activate(const Step& step, FloatRows gate, FloatRows up, Panels panels, int64_t width,
-              int64_t row_count, OperandRows out) {
+// The columns that these panels made of activation(gate) * up, as operands for `down`. The product
+// takes the place of `gate`.
+void Activate(const Step& step, FloatRows gate, FloatRows up, Panels panels, int64_t row_count,
+              const PackedMatrix& down, const Operands& out) {
   const int64_t first = panels.first * kPanelRows;
-  const int64_t count = std::min(panels.count * kPanelRows, width - first);
+  const int64_t count = std::min(panels.count * kPanelRows, down.columns - first);
   for (int64_t row = 0; row < row_count; ++row) {
-    step.kernels.gated_activation_to_operand(gate[row] + first, up[row] + first, count,
-                                             step.config.activation, out.At(row, first));
+    float* product = gate[row] + first;
+    step.kernels.gated_activation(product, up[row] + first, count, step.config.activation, product);
+    WriteOperands(step.kernels, {&down}, product, count, out, row, first / kGroupColumns);
   }
 }
 
@@ -93,27 +95,34 @@ void ParallelExperts(const Step& step, int64_t panel_count, const Work& work) {
 void DenseMlp(const Step& step, const LayerWeights& weights) {
   const KernelTable& kernels = step.kernels;
   const Workspace& b = step.buffers;
-  ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
-    kernels.rms_norm_to_operand(b.residual[row], weights.mlp_norm.data(), step.config.hidden_size,
-                                step.epsilon(), b.normed.At(row));
+  const int64_t hidden = step.config.hidden_size;
+  const Operands normed = b.normed.Rows(step.row_count);
+  const Operands activated = b.activated.Rows(step.row_count);
+  ParallelRows(step.threads, step.row_count, [&](int64_t row, int thread) {
+    kernels.rms_norm(b.residual[row], weights.mlp_norm.data(), hidden, step.epsilon(),
+                     b.normed_row[thread]);
+    WriteOperands(kernels, {&weights.gate, &weights.up}, b.normed_row[thread], hidden, normed, row);
   });
   ParallelPanels(step.threads, weights.gate.panel_count(), [&](Panels panels) {
-    Multiply(kernels, weights.gate, panels, b.normed, nullptr, step.row_count, b.gate);
-    Multiply(kernels, weights.up, panels, b.normed, nullptr, step.row_count, b.up);
-    Activate(step, b.gate, b.up, panels, weights.gate.rows, step.row_count, b.activated);
+    Multiply(kernels, weights.gate, panels, normed, nullptr, step.row_count, b.gate);
+    Multiply(kernels, weights.up, panels, normed, nullptr, step.row_count, b.up);
+    Activate(step, b.gate, b.up, panels, step.row_count, weights.down, activated);
   });
-  ParallelMultiply(step, weights.down, b.activated, step.row_count, b.residual,
-                   /*accumulate=*/true);
+  ParallelMultiply(step, weights.down, activated, step.row_count, b.residual, /*accumulate=*/true);
 }
 
 void MixtureMlp(const Step& step, const LayerWeights& weights) {
   const KernelTable& kernels = step.kernels;
   const Workspace& b = step.buffers;
   const int64_t hidden = step.config.hidden_size;
+  const int64_t chosen_count = step.config.moe.experts_per_token;
+  const Operands normed = b.normed.Rows(step.row_count);
+  const Operands activated = b.activated.Rows(step.row_count * chosen_count);
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int thread) {
-    float* x = b.normed_exact[thread];
+    float* x = b.normed_row[thread];
     kernels.rms_norm(b.residual[row], weights.mlp_norm.data(), hidden, step.epsilon(), x);
-    kernels.to_operand(x, hidden, b.normed.At(row));
+    WriteOperands(kernels, {&weights.expert_gate.front(), &weights.expert_up.front()}, x, hidden,
+                  normed, row);
     Route(step, weights, row, x);
   });
   GroupByExpert(step);
@@ -124,18 +133,17 @@ void MixtureMlp(const Step& step, const LayerWeights& weights) {
         const int32_t* rows = b.row_of_slot.data() + slot;
         const FloatRows gate = b.gate.From(slot);
         const FloatRows up = b.up.From(slot);
-        Multiply(kernels, weights.expert_gate[expert], panels, b.normed, rows, slot_count, gate);
-        Multiply(kernels, weights.expert_up[expert], panels, b.normed, rows, slot_count, up);
-        Activate(step, gate, up, panels, step.config.moe.feed_forward_length, slot_count,
-                 b.activated.From(slot));
+        Multiply(kernels, weights.expert_gate[expert], panels, normed, rows, slot_count, gate);
+        Multiply(kernels, weights.expert_up[expert], panels, normed, rows, slot_count, up);
+        Activate(step, gate, up, panels, slot_count, weights.expert_down[expert],
+                 activated.From(slot));
       });
   ParallelExperts(step, weights.expert_down.front().panel_count(),
                   [&](size_t expert, int64_t slot, int64_t slot_count, Panels panels) {
-                    Multiply(kernels, weights.expert_down[expert], panels, b.activated.From(slot),
+                    Multiply(kernels, weights.expert_down[expert], panels, activated.From(slot),
                              nullptr, slot_count, b.expert_output.From(slot));
                   });
 
-  const int64_t chosen_count = step.config.moe.experts_per_token;
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
     for (int64_t pair = row * chosen_count; pair < (row + 1) * chosen_count; ++pair) {
       const auto i = static_cast<size_t>(pair);

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <initializer_list>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "base/thread_pool.h"
@@ -45,17 +48,33 @@ struct Panels {
   int64_t count = 0;
 };
 
+// Writes one row of `rows`, from group `first_group`, in the types that products with `readers`
+// read.
+inline void WriteOperands(const KernelTable& kernels,
+                          std::initializer_list<const PackedMatrix*> readers, const float* x,
+                          int64_t n, const Operands& rows, int64_t row, int64_t first_group = 0) {
+  std::array<bool, kOperandTypeCount> written = {};
+  for (const PackedMatrix* reader : readers) {
+    const OperandType type = kernels.operand_type(reader->layout);
+    if (std::exchange(written[static_cast<size_t>(type)], true)) continue;
+    const OperandRows& of_type = rows.of(type);
+    kernels.to_operand(type, x, n, of_type.At(row, first_group), of_type.group_bytes);
+  }
+}
+
 // These panels of y = x * weights^T (or y += ...), for rows [0, row_count) of x, or for those that
 // x_rows names.
 inline void Multiply(const KernelTable& kernels, const PackedMatrix& weights, Panels panels,
-                     OperandRows x, const int32_t* x_rows, int64_t row_count, FloatRows y,
+                     const Operands& x, const int32_t* x_rows, int64_t row_count, FloatRows y,
                      bool accumulate = false) {
+  const OperandRows& operands = x.of(kernels.operand_type(weights.layout));
   MatmulTask task;
   task.weights = &weights;
   task.first_panel = panels.first;
   task.panel_count = panels.count;
-  task.x = x.data;
-  task.x_stride = x.stride;
+  task.x = operands.data;
+  task.x_row_bytes = operands.row_bytes;
+  task.x_group_bytes = operands.group_bytes;
   task.x_rows = x_rows;
   task.row_count = row_count;
   task.y = y.data;
@@ -74,7 +93,7 @@ void ParallelPanels(ThreadPool& threads, int64_t panel_count, const Work& work) 
 }
 
 // All panels of one product, in parallel.
-inline void ParallelMultiply(const Step& step, const PackedMatrix& weights, OperandRows x,
+inline void ParallelMultiply(const Step& step, const PackedMatrix& weights, const Operands& x,
                              int64_t row_count, FloatRows y, bool accumulate = false) {
   ParallelPanels(step.threads, weights.panel_count(), [&](Panels panels) {
     Multiply(step.kernels, weights, panels, x, nullptr, row_count, y, accumulate);

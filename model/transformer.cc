@@ -27,12 +27,15 @@ void Logits(const Step& step, const Weights& weights, std::span<const int32_t> l
   const auto total = static_cast<int64_t>(logit_rows.size());
   for (int64_t first = 0; first < total; first += Workspace::kLogitRowsPerPiece) {
     const int64_t count = std::min(Workspace::kLogitRowsPerPiece, total - first);
-    ParallelRows(step.threads, count, [&](int64_t i, int) {
-      step.kernels.rms_norm_to_operand(b.residual[logit_rows[static_cast<size_t>(first + i)]],
-                                       weights.output_norm().data(), step.config.hidden_size,
-                                       step.epsilon(), b.normed.At(i));
+    const Operands normed = b.normed.Rows(count);
+    ParallelRows(step.threads, count, [&](int64_t i, int thread) {
+      step.kernels.rms_norm(b.residual[logit_rows[static_cast<size_t>(first + i)]],
+                            weights.output_norm().data(), step.config.hidden_size, step.epsilon(),
+                            b.normed_row[thread]);
+      WriteOperands(step.kernels, {&weights.output_head()}, b.normed_row[thread],
+                    step.config.hidden_size, normed, i);
     });
-    ParallelMultiply(step, weights.output_head(), b.normed, count, b.logits);
+    ParallelMultiply(step, weights.output_head(), normed, count, b.logits);
     visit(first, count, b.logits.data);
   }
 }

@@ -1,10 +1,44 @@
 #include "model/workspace.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/checked_math.h"
 
 namespace weft {
+
+namespace {
+
+// What the kernels of an arithmetic read, whichever the weights' types.
+std::span<const OperandType> OperandTypesOf(Arithmetic arithmetic) {
+  static constexpr OperandType kTypes[] = {OperandType::kF32, OperandType::kBF16,
+                                           OperandType::kInt8};
+  const std::span<const OperandType> types = kTypes;
+  switch (arithmetic) {
+    case Arithmetic::kF32:
+      return types.subspan(0, 1);
+    case Arithmetic::kBF16:
+      return types.subspan(1, 1);
+    case Arithmetic::kInt8:
+      return types.subspan(1, 2);
+  }
+  return types;
+}
+
+}  // namespace
+
+Operands OperandBuffer::Rows(int64_t row_count) const {
+  Operands rows;
+  for (size_t i = 0; i < kOperandTypeCount; ++i) {
+    const int64_t group_bytes = OperandGroupBytes(static_cast<OperandType>(i));
+    rows.by_type[i] = {data_[i], group_bytes, row_count * group_bytes};
+  }
+  const int64_t group_bytes = OperandGroupBytes(OperandType::kF32);
+  rows.by_type[static_cast<size_t>(OperandType::kF32)] = {
+      data_[static_cast<size_t>(OperandType::kF32)], OperandGroups(columns_) * group_bytes,
+      group_bytes};
+  return rows;
+}
 
 // Hands out aligned pieces of one buffer; without a buffer it only counts.
 class Workspace::Arena {
@@ -21,10 +55,13 @@ class Workspace::Arena {
     const int64_t stride = RoundUp(columns, AlignedBuffer::kAlignment / kFloatBytes);
     return {reinterpret_cast<float*>(Take(rows * stride * kFloatBytes)), stride};
   }
-  OperandRows Operands(int64_t rows, int64_t columns, DataType type) {
-    const int64_t stride = OperandColumns(columns);
-    const int64_t element_bytes = TraitsOf(type).block_bytes;
-    return {Take(rows * stride * element_bytes), stride, element_bytes};
+  OperandBuffer Operands(int64_t rows, int64_t columns, Arithmetic arithmetic) {
+    std::array<std::byte*, kOperandTypeCount> data = {};
+    for (const OperandType type : OperandTypesOf(arithmetic)) {
+      data[static_cast<size_t>(type)] =
+          Take(rows * OperandGroups(columns) * OperandGroupBytes(type));
+    }
+    return {data, columns};
   }
   int64_t used_bytes() const { return used_bytes_; }
 
@@ -40,16 +77,18 @@ void Workspace::Lay(const ModelConfig& config, const KernelTable& kernels, Arena
   const int64_t width = moe ? config.moe.feed_forward_length : config.feed_forward_length;
 
   residual = arena.Floats(rows, config.hidden_size);
-  normed = arena.Operands(rows, config.hidden_size, kernels.operand_type);
+  normed_row = arena.Floats(options_.thread_count, config.hidden_size);
+  normed = arena.Operands(rows, config.hidden_size, kernels.arithmetic);
   query = arena.Floats(rows, config.query_size());
   key = arena.Floats(rows, config.kv_size());
   value = arena.Floats(rows, config.kv_size());
   cos = arena.Floats(rows, config.rope.rotary_dim / 2);
   sin = arena.Floats(rows, config.rope.rotary_dim / 2);
-  attention = arena.Operands(rows, config.query_size(), kernels.operand_type);
+  attended = arena.Floats(rows, config.query_size());
+  attention = arena.Operands(rows, config.query_size(), kernels.arithmetic);
   gate = arena.Floats(slots, width);
   up = arena.Floats(slots, width);
-  activated = arena.Operands(slots, width, kernels.operand_type);
+  activated = arena.Operands(slots, width, kernels.arithmetic);
   logits = {
       reinterpret_cast<float*>(arena.Take(std::min(rows, kLogitRowsPerPiece) * config.vocab_size *
                                           static_cast<int64_t>(sizeof(float)))),
@@ -62,7 +101,6 @@ void Workspace::Lay(const ModelConfig& config, const KernelTable& kernels, Arena
               static_cast<int64_t>(AlignedBuffer::kAlignment));
   attention_scratch_ = arena.Take(options_.thread_count * attention_scratch_bytes_);
   if (!moe) return;
-  normed_exact = arena.Floats(options_.thread_count, config.hidden_size);
   router_logits = arena.Floats(rows, config.moe.expert_count);
   expert_output = arena.Floats(slots, config.hidden_size);
 }

@@ -1,6 +1,7 @@
 // Every intermediate buffer of a step, allocated once, so that a step allocates nothing.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -18,15 +19,42 @@ struct FloatRows {
   FloatRows From(int64_t row) const { return {data + row * stride, stride}; }
 };
 
-// Rows of a kernel table's operand type; columns past the used ones stay zero.
+// Operand rows of one type: group g of row r at data + r * row_bytes + g * group_bytes.
 struct OperandRows {
   std::byte* data = nullptr;
-  int64_t stride = 0;  // elements
-  int64_t element_bytes = 0;
-  std::byte* At(int64_t row, int64_t column = 0) const {
-    return data + (row * stride + column) * element_bytes;
+  int64_t row_bytes = 0;
+  int64_t group_bytes = 0;
+  std::byte* At(int64_t row, int64_t group = 0) const {
+    return data + row * row_bytes + group * group_bytes;
   }
-  OperandRows From(int64_t row) const { return {At(row), stride, element_bytes}; }
+};
+
+// The same rows in each type that the kernels may read; those of types that nobody reads hold
+// nothing of use.
+struct Operands {
+  std::array<OperandRows, kOperandTypeCount> by_type;
+  const OperandRows& of(OperandType type) const { return by_type[static_cast<size_t>(type)]; }
+  Operands From(int64_t row) const {
+    Operands rows = *this;
+    for (OperandRows& one : rows.by_type) one.data = one.At(row);
+    return rows;
+  }
+};
+
+// Room for the operand rows of a step.
+class OperandBuffer {
+ public:
+  OperandBuffer() = default;
+  OperandBuffer(std::array<std::byte*, kOperandTypeCount> data, int64_t columns)
+      : data_(data), columns_(columns) {}
+
+  // Its first `row_count` rows. A group of all of them is contiguous, which is the order in which
+  // products read them; those of BLAS want whole rows.
+  Operands Rows(int64_t row_count) const;
+
+ private:
+  std::array<std::byte*, kOperandTypeCount> data_ = {};
+  int64_t columns_ = 0;
 };
 
 struct WorkspaceOptions {
@@ -66,14 +94,15 @@ class Workspace {
   }
 
   FloatRows residual;                          // (R, D)
-  OperandRows normed;                          // (R, D)
-  FloatRows normed_exact;                      // (threads, D): the router's input, one row a thread
+  FloatRows normed_row;                        // (threads, D): a row on its way to `normed`
+  OperandBuffer normed;                        // (R, D)
   FloatRows query;                             // (R, H*h)
   FloatRows key, value;                        // (R, G*h)
   FloatRows cos, sin;                          // (R, rotary_dim / 2)
-  OperandRows attention;                       // (R, H*h)
+  FloatRows attended;                          // (R, H*h): what attention gives
+  OperandBuffer attention;                     // (R, H*h): the same as operands
   FloatRows gate, up;                          // (T, F)
-  OperandRows activated;                       // (T, F)
+  OperandBuffer activated;                     // (T, F)
   FloatRows logits;                            // (pieces of kLogitRowsPerPiece, V), contiguous
   std::vector<int32_t> row_sequence;           // (R): index into ForwardBatch::sequences
   std::vector<AttentionRows> attention_tasks;  // of this step

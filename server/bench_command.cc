@@ -30,7 +30,7 @@ constexpr int64_t kBlockSize = 32;
 
 struct BenchOptions {
   std::string model_path;
-  Arithmetic arithmetic = Arithmetic::kBF16;
+  Arithmetic arithmetic = kAutoArithmetic;
   int thread_count = 0;
   int32_t prompt_tokens = 512;
   int32_t generate_tokens = 64;

@@ -4,19 +4,22 @@
 #include <iostream>
 #include <iterator>
 #include <limits>
+#include <map>
 
 #include <fmt/core.h>
 
 namespace weft {
 
 void AddComputeFlags(CLI::App& app, Arithmetic& arithmetic, int32_t& thread_count) {
+  const std::map<std::string, Arithmetic> names = {{"auto", kAutoArithmetic},
+                                                   {"int8", Arithmetic::kInt8},
+                                                   {"bf16", Arithmetic::kBF16},
+                                                   {"f32", Arithmetic::kF32}};
   app.add_option_function<std::string>(
          "--compute",
-         [&arithmetic](const std::string& name) {
-           arithmetic = name == "f32" ? Arithmetic::kF32 : Arithmetic::kBF16;
-         },
-         "The arithmetic: auto is bf16")
-      ->check(CLI::IsMember({"auto", "bf16", "f32"}))
+         [&arithmetic, names](const std::string& name) { arithmetic = names.at(name); },
+         "The arithmetic: auto is int8 (with bf16 for weights that are not quantised)")
+      ->check(CLI::IsMember({"auto", "int8", "bf16", "f32"}))
       ->default_str("auto");
   app.add_option("--threads", thread_count, "Compute threads (what this process may use)")
       ->check(CLI::Range(1, 4096));

@@ -17,7 +17,7 @@ namespace weft {
 
 struct ModelOptions {
   std::string path;
-  Arithmetic arithmetic = Arithmetic::kBF16;
+  Arithmetic arithmetic = kAutoArithmetic;
   int32_t thread_count = 0;   // 0: what this process may use
   uint64_t memory_bytes = 0;  // 0: what this process may use
   int32_t context = 0;        // 0: the model's

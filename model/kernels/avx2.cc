@@ -1,4 +1,4 @@
-// The bf16 arithmetic for AVX2 with FMA and F16C.
+// The bf16 and int8 arithmetics for AVX2 with FMA and F16C.
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
@@ -13,8 +13,12 @@ namespace {
 // In this order: each needs what is above it.
 // clang-format off
 #include "model/kernels/vector_avx2.inc"
+#include "model/kernels/generic_lanes.inc"
 #include "model/kernels/generic_rows.inc"
-#include "model/kernels/generic_matmul.inc"
+#include "model/kernels/generic_walk.inc"
+#include "model/kernels/generic_bf16.inc"
+#include "model/kernels/dot_avx2.inc"
+#include "model/kernels/generic_int8.inc"
 #include "model/kernels/generic_attention.inc"
 #include "model/kernels/generic_functions.inc"
 // clang-format on
@@ -22,5 +26,7 @@ namespace {
 }  // namespace
 
 constexpr IsaFunctions kFunctions = kGenericFunctions;
+
+void MatmulInt8(const MatmulTask& task, const std::byte* panel) { MultiplyInt8(task, panel); }
 
 }  // namespace weft::avx2

@@ -1,4 +1,4 @@
-// The bf16 arithmetic for AVX-512 (F, BW, DQ, VL).
+// The bf16 arithmetic for AVX-512 (F, BW, DQ, VL), and what int8 shares with it.
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
@@ -13,8 +13,10 @@ namespace {
 // In this order: each needs what is above it.
 // clang-format off
 #include "model/kernels/vector_avx512.inc"
+#include "model/kernels/generic_lanes.inc"
 #include "model/kernels/generic_rows.inc"
-#include "model/kernels/generic_matmul.inc"
+#include "model/kernels/generic_walk.inc"
+#include "model/kernels/generic_bf16.inc"
 #include "model/kernels/generic_attention.inc"
 #include "model/kernels/generic_functions.inc"
 // clang-format on

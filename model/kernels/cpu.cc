@@ -101,7 +101,15 @@ bool HasIsa(const CpuFeatures& cpu, Isa isa) {
 }  // namespace
 
 std::string_view NameOf(Arithmetic arithmetic) {
-  return arithmetic == Arithmetic::kF32 ? "f32" : "bf16";
+  switch (arithmetic) {
+    case Arithmetic::kF32:
+      return "f32";
+    case Arithmetic::kBF16:
+      return "bf16";
+    case Arithmetic::kInt8:
+      return "int8";
+  }
+  return "unknown";
 }
 
 std::string_view NameOf(Isa isa) {

@@ -127,8 +127,9 @@ void Matmul(const MatmulTask& task) {
   const int64_t first_output = task.first_panel * kPanelRows;
   const int64_t outputs = std::min(weights.rows - first_output, task.panel_count * kPanelRows);
   if (task.row_count == 0 || outputs <= 0) return;
-  const auto* x = static_cast<const float*>(task.x);
-  int64_t x_stride = task.x_stride;
+  WEFT_CHECK(task.x_group_bytes == OperandGroupBytes(OperandType::kF32));
+  const auto* x = reinterpret_cast<const float*>(task.x);
+  int64_t x_stride = task.x_row_bytes / static_cast<int64_t>(sizeof(float));
   std::vector<float> gathered;
   if (task.x_rows != nullptr) {
     gathered.resize(static_cast<size_t>(task.row_count * columns));
@@ -145,10 +146,12 @@ void Matmul(const MatmulTask& task) {
               task.accumulate ? 1.0F : 0.0F, task.y + first_output, as_int(task.y_stride));
 }
 
-void ToOperand(const float* x, int64_t n, void* out) {
-  auto* operand = static_cast<float*>(out);
+void ToOperand(OperandType /*type*/, const float* x, int64_t n, std::byte* out,
+               int64_t group_stride_bytes) {
+  WEFT_CHECK(group_stride_bytes == OperandGroupBytes(OperandType::kF32));
+  auto* operand = reinterpret_cast<float*>(out);
   std::copy_n(x, n, operand);
-  std::fill(operand + n, operand + OperandColumns(n), 0.0F);
+  std::fill(operand + n, operand + OperandGroups(n) * kGroupColumns, 0.0F);
 }
 
 int64_t KvPageBytes(int64_t block_size, int64_t head_dim) {
@@ -177,7 +180,7 @@ void Attention(const AttentionTask& task) {
         attention.AttendSpan(from, span_end);
         from = span_end;
       }
-      attention.Write(static_cast<float*>(task.out) + row * task.out_stride + head * head_dim);
+      attention.Write(task.out + row * task.out_stride + head * head_dim);
     }
   }
 }

@@ -15,7 +15,8 @@ void PackPanels(const TensorView& source, int64_t first_panel, int64_t panel_cou
                 PackedMatrix& packed);
 void UnpackRow(const PackedMatrix& weights, int64_t row, float* out);
 void Matmul(const MatmulTask& task);
-void ToOperand(const float* x, int64_t n, void* out);
+void ToOperand(OperandType type, const float* x, int64_t n, std::byte* out,
+               int64_t group_stride_bytes);
 int64_t KvPageBytes(int64_t block_size, int64_t head_dim);
 void KvWrite(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
              const float* value);

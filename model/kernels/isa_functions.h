@@ -10,17 +10,14 @@ namespace weft {
 struct IsaFunctions {
   // `panel`: the packed bytes of task.first_panel.
   void (*matmul)(const MatmulTask& task, const std::byte* panel);
-  void (*to_operand)(const float* x, int64_t n, void* out);
+  // kBF16 and kInt8.
+  void (*to_operand)(OperandType type, const float* x, int64_t n, std::byte* out,
+                     int64_t group_stride_bytes);
   void (*rms_norm)(const float* x, const float* weight, int64_t n, float epsilon, float* out);
-  void (*rms_norm_to_operand)(const float* x, const float* weight, int64_t n, float epsilon,
-                              void* out);
   void (*rope)(float* head, const float* cos, const float* sin, int64_t rotary_dim,
                RopePairing pairing);
-  // The float32 result, for the f32 arithmetic.
   void (*gated_activation)(const float* gate, const float* up, int64_t n, ActivationKind activation,
                            float* out);
-  void (*gated_activation_to_operand)(const float* gate, const float* up, int64_t n,
-                                      ActivationKind activation, void* out);
   void (*add)(float* x, const float* y, int64_t n);
   void (*multiply_add)(float* x, const float* y, float factor, int64_t n);
   void (*softmax)(float* x, int64_t n);
@@ -31,14 +28,20 @@ struct IsaFunctions {
   void (*attention)(const AttentionTask& task);
 };
 
+// MatmulInt8: products of int8 operands with quantised weights, otherwise like `matmul`.
 namespace scalar {
 extern const IsaFunctions kFunctions;
-}
+void MatmulInt8(const MatmulTask& task, const std::byte* panel);
+}  // namespace scalar
 namespace avx2 {
 extern const IsaFunctions kFunctions;
-}
+void MatmulInt8(const MatmulTask& task, const std::byte* panel);
+}  // namespace avx2
 namespace avx512 {
 extern const IsaFunctions kFunctions;
+}
+namespace avx512_vnni {
+void MatmulInt8(const MatmulTask& task, const std::byte* panel);
 }
 
 }  // namespace weft

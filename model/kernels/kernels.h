@@ -26,6 +26,10 @@
 //   probability 0 and value 0, and are never multiplied; blocks without a visible position are
 //   never read.
 //
+// The `int8` arithmetic is the same but for products with quantised weights, whose left operand is
+// quantised to 8 bits in groups of 32 (Int8Group): integer dot products in a group, which are
+// exact, and float32 fma over the groups in ascending order. scalar_int8.cc is the definition.
+//
 // NaN is NaN, whichever its sign and payload. Weights are finite: what a file's infinite scale
 // makes is not finite either, but may be NaN here and infinity there.
 //
@@ -42,16 +46,44 @@
 
 namespace weft {
 
-enum class Arithmetic { kF32, kBF16 };
+enum class Arithmetic { kF32, kBF16, kInt8 };
+// What runs where nobody asks for another: quantised weights in int8, others in bf16.
+inline constexpr Arithmetic kAutoArithmetic = Arithmetic::kInt8;
 enum class Isa { kScalar, kAvx2, kAvx512, kAmx };
 std::string_view NameOf(Arithmetic arithmetic);
 std::string_view NameOf(Isa isa);
 
 inline constexpr int64_t kAttentionSpan = 256;
 
-// Elements of an operand row (a matmul's x): n rounded up to kGroupColumns; the padding is zero.
-constexpr int64_t OperandColumns(int64_t n) {
-  return (n + kGroupColumns - 1) / kGroupColumns * kGroupColumns;
+// What a product reads on its left: rows of groups of kGroupColumns elements, the last one
+// completed with zeros. kF32 and kBF16 are the elements in order; kInt8 is an Int8Group a group.
+enum class OperandType { kF32, kBF16, kInt8 };
+inline constexpr size_t kOperandTypeCount = 3;
+
+// 32 elements as codes[i] * scale. `scale` is the largest magnitude / 127; the code of x is x *
+// (127 / largest magnitude), rounded to nearest even. Zeros where the largest magnitude is below
+// kSmallestInt8Magnitude; scale NaN and codes zero where an element is not finite.
+struct Int8Group {
+  int8_t codes[32];  // element k at 4 * QuadOf(k) + ByteOf(k): panel_layout.h
+  float scale;
+  float scaled_sum;  // scale * the sum of the codes
+  int32_t sums[2];   // of the codes of elements 0 .. 15 and 16 .. 31
+};
+inline constexpr float kSmallestInt8Magnitude = 0x1p-110F;
+
+constexpr int64_t OperandGroups(int64_t columns) {
+  return (columns + kGroupColumns - 1) / kGroupColumns;
+}
+constexpr int64_t OperandGroupBytes(OperandType type) {
+  switch (type) {
+    case OperandType::kF32:
+      return kGroupColumns * 4;
+    case OperandType::kBF16:
+      return kGroupColumns * 2;
+    case OperandType::kInt8:
+      return sizeof(Int8Group);
+  }
+  return 0;
 }
 
 // y[r][p] (+)= sum over k of x[rows[r]][k] * w[p][k] for the outputs p of `panel_count` panels from
@@ -60,16 +92,18 @@ struct MatmulTask {
   const PackedMatrix* weights = nullptr;
   int64_t first_panel = 0;
   int64_t panel_count = 0;
-  const void* x =
-      nullptr;  // operand rows (the table's operand_type), each OperandColumns(columns) long
-  int64_t x_stride = 0;  // elements from one row of x to the next
-  const int32_t* x_rows =
-      nullptr;  // which rows of x, row_count of them; nullptr: 0 .. row_count - 1
+  // Operand rows of the type that the table reads with these weights: group g of row r at x + r *
+  // x_row_bytes + g * x_group_bytes. (f32: a row's groups follow one another.)
+  const std::byte* x = nullptr;
+  int64_t x_row_bytes = 0;
+  int64_t x_group_bytes = 0;
+  // Which rows of x, row_count of them; nullptr: 0 .. row_count - 1.
+  const int32_t* x_rows = nullptr;
   int64_t row_count = 0;
   float* y = nullptr;  // y[r * y_stride + output]; outputs >= weights->rows are not written
   int64_t y_stride = 0;
-  bool accumulate =
-      false;  // add to y (one float32 addition after the dot product) instead of storing
+  // Add to y (one float32 addition after the dot product) instead of storing.
+  bool accumulate = false;
 };
 
 // Geometry of the KV cache; a page holds K and V of `block_size` positions of one kv head in one
@@ -97,8 +131,7 @@ struct AttentionTask {
   const float* query =
       nullptr;  // query[r * query_stride + head * head_dim + i], after RoPE; rounded inside
   int64_t query_stride = 0;
-  void* out = nullptr;  // operand elements: out[r * out_stride + head * head_dim + i]; no padding
-                        // is written
+  float* out = nullptr;  // out[r * out_stride + head * head_dim + i]; nothing else is written
   int64_t out_stride = 0;
   std::byte* scratch =
       nullptr;  // kernels' own, attention_scratch_bytes(layout, row_count * heads), 64-byte aligned
@@ -108,8 +141,7 @@ struct KernelTable {
   std::string_view name;  // "bf16/avx512"
   Arithmetic arithmetic;
   Isa isa;
-  DataType operand_type;  // kBF16 or kF32: what matmuls read
-  DataType kv_type;       // likewise: what the KV cache holds
+  DataType kv_type;  // kBF16 or kF32: what the KV cache holds
 
   // --- weights ---
   // The layout that a file's type gets, and the bytes of one panel of it.
@@ -122,22 +154,24 @@ struct KernelTable {
                       PackedMatrix& packed);
   // One row of the matrix as the definition sees it (bf16 values for bf16): the embedding lookup.
   void (*unpack_row)(const PackedMatrix& weights, int64_t row, float* out);
+  // What products with weights in this layout read on their left.
+  OperandType (*operand_type)(DataType layout);
   void (*matmul)(const MatmulTask& task);
 
   // --- rows of float32 ---
-  void (*to_operand)(const float* x, int64_t n, void* out);  // writes OperandColumns(n) elements
+  // Writes OperandGroups(n) groups, each `group_stride_bytes` after the one before.
+  void (*to_operand)(OperandType type, const float* x, int64_t n, std::byte* out,
+                     int64_t group_stride_bytes);
   // x / sqrt(mean(x^2) + epsilon) * weight. Multiplication order: (x * scale) * weight.
   void (*rms_norm)(const float* x, const float* weight, int64_t n, float epsilon,
                    float* out);  // out may be x
-  void (*rms_norm_to_operand)(const float* x, const float* weight, int64_t n, float epsilon,
-                              void* out);
   // Rotates the first rotary_dim elements of one head in place; cos and sin hold rotary_dim / 2
   // values.
   void (*rope)(float* head, const float* cos, const float* sin, int64_t rotary_dim,
                RopePairing pairing);
-  // activation(gate[i]) * up[i], as an operand row.
-  void (*gated_activation_to_operand)(const float* gate, const float* up, int64_t n,
-                                      ActivationKind activation, void* out);
+  // activation(gate[i]) * up[i]; out may be gate.
+  void (*gated_activation)(const float* gate, const float* up, int64_t n, ActivationKind activation,
+                           float* out);
   void (*add)(float* x, const float* y, int64_t n);  // x += y
   void (*multiply_add)(float* x, const float* y, float factor,
                        int64_t n);       // x = fma(y, factor, x): an expert's output

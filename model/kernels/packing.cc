@@ -224,68 +224,87 @@ void PackPlainRow(DataType type, const std::byte* row, int64_t columns, int64_t 
 class LaneReader {
  public:
   LaneReader(DataType type, const uint8_t* panel, const GroupFields& fields, int64_t lane)
-      : type_(type),
-        high_bytes_(LayoutOf(type).high),
-        panel_(panel),
-        fields_(fields),
-        lane_(lane) {}
+      : type_(type), panel_(panel), fields_(fields), lane_(lane) {}
 
   // ggml's expressions, in its order.
   float Value(int64_t k) const {
-    switch (type_) {
-      case DataType::kQ8_0:
-        return static_cast<float>(static_cast<int8_t>(
-                   panel_[fields_.codes + (QuadOf(k) * kPanelRows + lane_) * 4 + ByteOf(k)])) *
-               Half(fields_.scale);
-      case DataType::kQ4_0:
-        return static_cast<float>(Code(k) - 8) * Half(fields_.scale);
-      case DataType::kQ5_0:
-        return static_cast<float>(Code(k) - 16) * Half(fields_.scale);
-      case DataType::kQ4_1:
-      case DataType::kQ5_1:
-        return static_cast<float>(Code(k)) * Half(fields_.scale) + Half(fields_.minimum);
-      case DataType::kQ4_K:
-      case DataType::kQ5_K: {
-        const float scale =
-            Half(fields_.trailer) * static_cast<float>(panel_[fields_.scale + lane_]);
-        const float minimum =
-            Half(fields_.trailer + 32) * static_cast<float>(panel_[fields_.minimum + lane_]);
-        return scale * static_cast<float>(Code(k)) - minimum;
-      }
-      case DataType::kQ6_K: {
-        const auto scale = static_cast<int8_t>(panel_[fields_.scale + k / 16 * 16 + lane_]);
-        return Half(fields_.trailer) * static_cast<float>(scale) * static_cast<float>(Code(k) - 32);
-      }
-      default:
-        return BFloat16ToFloat(
-            Load<uint16_t>(panel_ + fields_.codes + ((k / 2 * 16 + lane_) * 2 + k % 2) * 2));
+    if (type_ == DataType::kBF16) {
+      return BFloat16ToFloat(
+          Load<uint16_t>(panel_ + fields_.codes + ((k / 2 * 16 + lane_) * 2 + k % 2) * 2));
     }
+    const auto code = static_cast<float>(Code(k));
+    if (type_ == DataType::kQ6_K) return Scale() * static_cast<float>(HalfScale(k / 16)) * code;
+    const float value = code * Scale();
+    return has_minimum() ? value + Minimum() : value;
+  }
+
+  Int8Weights Integers() const {
+    Int8Weights weights = {};
+    for (int64_t k = 0; k < kGroupColumns; ++k) weights.codes[k] = Code(k);
+    const bool halves = type_ == DataType::kQ6_K;
+    for (int64_t half = 0; half < 2; ++half)
+      weights.half_scale[half] = halves ? HalfScale(half) : 1;
+    weights.scale = Scale();
+    weights.has_minimum = has_minimum();
+    if (weights.has_minimum) weights.minimum = Minimum();
+    return weights;
   }
 
  private:
+  bool has_minimum() const { return LayoutOf(type_).minimum > 0; }
+  bool has_super_block() const { return LayoutOf(type_).trailer > 0; }
+
   float Half(int64_t field) const {
     return HalfToFloat(Load<uint16_t>(panel_ + field + 2 * lane_));
   }
-  // Dword `index` of a field of dwords.
-  uint32_t Dword(int64_t field, int64_t index) const {
-    return Load<uint32_t>(panel_ + field + (index * 16 + lane_) * 4);
+  float Scale() const {
+    if (!has_super_block()) return Half(fields_.scale);
+    const float d = Half(fields_.trailer);
+    return has_minimum() ? d * static_cast<float>(panel_[fields_.scale + lane_]) : d;
+  }
+  float Minimum() const {
+    if (!has_super_block()) return Half(fields_.minimum);
+    return -(Half(fields_.trailer + 32) * static_cast<float>(panel_[fields_.minimum + lane_]));
+  }
+  // Q6_K's scale of k < 16 (0) or k >= 16 (1).
+  int32_t HalfScale(int64_t half) const {
+    return static_cast<int8_t>(panel_[fields_.scale + half * 16 + lane_]);
   }
 
-  int Code(int64_t k) const {
+  // Minus the zero point.
+  int32_t Code(int64_t k) const {
     const int64_t quad = QuadOf(k);
-    const int64_t first_bit = 8 * ByteOf(k);
-    int code = static_cast<int>(Dword(fields_.codes, quad / 2) >> (first_bit + quad % 2 * 4) & 15);
-    if (high_bytes_ == 64) {
-      code |= static_cast<int>(Dword(fields_.high, 0) >> (first_bit + quad) & 1) << 4;
-    } else if (high_bytes_ == 128) {
-      code |= static_cast<int>(Dword(fields_.high, quad / 4) >> (first_bit + quad % 4 * 2) & 3)
-              << 4;
+    const int64_t byte = ByteOf(k);
+    if (type_ == DataType::kQ8_0) {
+      return static_cast<int8_t>(panel_[fields_.codes + (quad * kPanelRows + lane_) * 4 + byte]);
     }
-    return code;
+    const uint32_t nibble = Word(fields_.codes, quad / 2) >> (8 * byte + quad % 2 * 4) & 15;
+    const auto code = static_cast<int32_t>(nibble);
+    switch (type_) {
+      case DataType::kQ4_0:
+        return code - 8;
+      case DataType::kQ5_0:
+        return (code | FifthBit(quad, byte)) - 16;
+      case DataType::kQ5_1:
+      case DataType::kQ5_K:
+        return code | FifthBit(quad, byte);
+      case DataType::kQ6_K: {
+        const uint32_t pair = Word(fields_.high, quad / 4) >> (8 * byte + quad % 4 * 2) & 3;
+        return (code | static_cast<int32_t>(pair << 4)) - 32;
+      }
+      default:
+        return code;
+    }
+  }
+  int32_t FifthBit(int64_t quad, int64_t byte) const {
+    return static_cast<int32_t>((Word(fields_.high, 0) >> (8 * byte + quad) & 1) << 4);
+  }
+  // Word `index` of a field of words.
+  uint32_t Word(int64_t field, int64_t index) const {
+    return Load<uint32_t>(panel_ + field + (index * kPanelRows + lane_) * 4);
   }
 
   DataType type_;
-  int64_t high_bytes_;
   const uint8_t* panel_;
   GroupFields fields_;
   int64_t lane_;
@@ -334,6 +353,12 @@ void UnpackLaneBF16(DataType layout, const std::byte* panel, int64_t lane, int64
       out[first + k] = BFloat16ToFloat(FloatToBFloat16(reader.Value(k)));
     }
   }
+}
+
+Int8Weights UnpackInt8(DataType layout, const std::byte* panel, int64_t lane, int64_t group,
+                       int64_t group_count) {
+  const GroupFields fields = FieldsOf(LayoutOf(layout), group, group_count);
+  return LaneReader(layout, reinterpret_cast<const uint8_t*>(panel), fields, lane).Integers();
 }
 
 void UnpackRowBF16(const PackedMatrix& weights, int64_t row, float* out) {

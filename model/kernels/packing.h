@@ -1,5 +1,5 @@
-// Weights from the file's order to panels and back, for the bf16 arithmetic. The same on every
-// instruction set; panel_layout.h says where things lie.
+// Weights from the file's order to panels and back, for the bf16 and int8 arithmetics. The same on
+// every instruction set; panel_layout.h says where things lie.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,18 @@ void PackPanelsBF16(const TensorView& source, int64_t first_panel, int64_t panel
 // The weights of one lane (0 .. 15) of a panel, rounded to bf16: out[0 .. columns).
 void UnpackLaneBF16(DataType layout, const std::byte* panel, int64_t lane, int64_t columns,
                     float* out);
+
+// One lane's group of a quantised panel as the int8 arithmetic sees it (scalar_int8.cc).
+struct Int8Weights {
+  int32_t codes[kGroupColumns];  // in order of k, minus the type's zero point
+  int32_t half_scale[2];         // Q6_K: of k < 16 and of k >= 16; other types: 1
+  float scale;
+  float minimum;
+  bool has_minimum;
+};
+Int8Weights UnpackInt8(DataType layout, const std::byte* panel, int64_t lane, int64_t group,
+                       int64_t group_count);
+
 // KernelTable::unpack_row.
 void UnpackRowBF16(const PackedMatrix& weights, int64_t row, float* out);
 

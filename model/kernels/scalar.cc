@@ -1,5 +1,6 @@
 // The definition of the bf16 arithmetic: plain code, one value at a time. Attention is in
-// scalar_attention.cc.
+// scalar_attention.cc, what the int8 arithmetic has of its own in scalar_int8.cc.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -9,29 +10,26 @@
 #include "model/kernels/kv_page.h"
 #include "model/kernels/packing.h"
 #include "model/kernels/scalar_attention.h"
+#include "model/kernels/scalar_int8.h"
 #include "model/kernels/scalar_math.h"
 
 namespace weft::scalar {
 namespace {
 
-void StoreOperand(float value, int64_t i, void* out) {
-  static_cast<uint16_t*>(out)[i] = OperandBits(value);
-}
-
-void PadOperand(int64_t n, void* out) {
-  for (int64_t i = n; i < OperandColumns(n); ++i) static_cast<uint16_t*>(out)[i] = 0;
-}
-
 void Matmul(const MatmulTask& task, const std::byte* panel) {
   const PackedMatrix& weights = *task.weights;
-  const int64_t columns = OperandColumns(weights.columns);
+  const int64_t groups = OperandGroups(weights.columns);
+  const int64_t columns = groups * kGroupColumns;
   std::vector<float> w(static_cast<size_t>(columns));
   std::vector<float> x(static_cast<size_t>(task.row_count * columns));
   for (int64_t r = 0; r < task.row_count; ++r) {
     const int64_t row = task.x_rows == nullptr ? r : task.x_rows[r];
-    const uint16_t* operand = static_cast<const uint16_t*>(task.x) + row * task.x_stride;
     for (int64_t k = 0; k < columns; ++k) {
-      x[static_cast<size_t>(r * columns + k)] = BFloat16ToFloat(operand[k]);
+      const std::byte* group =
+          task.x + row * task.x_row_bytes + k / kGroupColumns * task.x_group_bytes;
+      uint16_t bits;
+      std::memcpy(&bits, group + k % kGroupColumns * 2, 2);
+      x[static_cast<size_t>(r * columns + k)] = BFloat16ToFloat(bits);
     }
   }
   const int64_t first = task.first_panel * kPanelRows;
@@ -48,9 +46,23 @@ void Matmul(const MatmulTask& task, const std::byte* panel) {
   }
 }
 
-void ToOperand(const float* x, int64_t n, void* out) {
-  for (int64_t i = 0; i < n; ++i) StoreOperand(x[i], i, out);
-  PadOperand(n, out);
+void ToOperandBF16(const float* x, int64_t n, std::byte* out, int64_t group_stride_bytes) {
+  for (int64_t first = 0; first < n; first += kGroupColumns, out += group_stride_bytes) {
+    uint16_t group[kGroupColumns] = {};
+    for (int64_t i = 0; i < std::min(kGroupColumns, n - first); ++i) {
+      group[i] = OperandBits(x[first + i]);
+    }
+    std::memcpy(out, group, sizeof(group));
+  }
+}
+
+void ToOperand(OperandType type, const float* x, int64_t n, std::byte* out,
+               int64_t group_stride_bytes) {
+  if (type == OperandType::kInt8) {
+    ToOperandInt8(x, n, out, group_stride_bytes);
+  } else {
+    ToOperandBF16(x, n, out, group_stride_bytes);
+  }
 }
 
 float RmsScale(const float* x, int64_t n, float epsilon) {
@@ -66,12 +78,6 @@ float RmsScale(const float* x, int64_t n, float epsilon) {
 void RmsNorm(const float* x, const float* weight, int64_t n, float epsilon, float* out) {
   const float scale = RmsScale(x, n, epsilon);
   for (int64_t i = 0; i < n; ++i) out[i] = x[i] * scale * weight[i];
-}
-
-void RmsNormToOperand(const float* x, const float* weight, int64_t n, float epsilon, void* out) {
-  const float scale = RmsScale(x, n, epsilon);
-  for (int64_t i = 0; i < n; ++i) StoreOperand(x[i] * scale * weight[i], i, out);
-  PadOperand(n, out);
 }
 
 void Rope(float* head, const float* cos, const float* sin, int64_t rotary_dim,
@@ -90,12 +96,6 @@ void Rope(float* head, const float* cos, const float* sin, int64_t rotary_dim,
 void GatedActivation(const float* gate, const float* up, int64_t n, ActivationKind activation,
                      float* out) {
   for (int64_t i = 0; i < n; ++i) out[i] = Activate(gate[i], activation) * up[i];
-}
-
-void GatedActivationToOperand(const float* gate, const float* up, int64_t n,
-                              ActivationKind activation, void* out) {
-  for (int64_t i = 0; i < n; ++i) StoreOperand(Activate(gate[i], activation) * up[i], i, out);
-  PadOperand(n, out);
 }
 
 void Add(float* x, const float* y, int64_t n) {
@@ -147,10 +147,8 @@ constexpr IsaFunctions kFunctions = {
     .matmul = Matmul,
     .to_operand = ToOperand,
     .rms_norm = RmsNorm,
-    .rms_norm_to_operand = RmsNormToOperand,
     .rope = Rope,
     .gated_activation = GatedActivation,
-    .gated_activation_to_operand = GatedActivationToOperand,
     .add = Add,
     .multiply_add = MultiplyAdd,
     .softmax = Softmax,

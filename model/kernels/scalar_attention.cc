@@ -19,7 +19,7 @@
 //   M' = Max(maximum, M), keep = Exp(M - M'), take = Exp(maximum - M')
 //   L  = fma(sum, take, L * keep);  O[d] = fma(output[d], take, O[d] * keep);  M = M'
 //
-// The result is operand(O[d] / L).
+// The result is O[d] / L, float32: what reads it rounds whole rows.
 #include "model/kernels/scalar_attention.h"
 
 #include <algorithm>
@@ -109,7 +109,7 @@ void Merge(const Partial& next, Partial& total) {
 
 void AttendHead(const AttentionTask& task, int64_t row, int64_t head) {
   const int64_t head_dim = task.layout.head_dim;
-  std::vector<float> query(static_cast<size_t>(OperandColumns(head_dim)));
+  std::vector<float> query(static_cast<size_t>(OperandGroups(head_dim) * kGroupColumns));
   for (int64_t i = 0; i < head_dim; ++i) {
     query[static_cast<size_t>(i)] =
         RoundToOperand(task.query[row * task.query_stride + head * head_dim + i]);
@@ -129,9 +129,9 @@ void AttendHead(const AttentionTask& task, int64_t row, int64_t head) {
       Merge(partial, total);
     }
   }
-  uint16_t* out = static_cast<uint16_t*>(task.out) + row * task.out_stride + head * head_dim;
+  float* out = task.out + row * task.out_stride + head * head_dim;
   for (int64_t d = 0; d < head_dim; ++d) {
-    out[d] = OperandBits(total.output[static_cast<size_t>(d)] / total.sum);
+    out[d] = total.output[static_cast<size_t>(d)] / total.sum;
   }
 }
 

@@ -10,9 +10,23 @@
 namespace weft {
 namespace {
 
+OperandType OperandOfBF16(DataType /*layout*/) { return OperandType::kBF16; }
+OperandType OperandOfF32(DataType /*layout*/) { return OperandType::kF32; }
+OperandType OperandOfInt8(DataType layout) {
+  return IsQuantized(layout) ? OperandType::kInt8 : OperandType::kBF16;
+}
+
 template <const IsaFunctions& kIsa>
 void MatmulBF16(const MatmulTask& task) {
   kIsa.matmul(task, task.weights->panel(task.first_panel));
+}
+
+using Matmul = void (*)(const MatmulTask& task, const std::byte* panel);
+
+template <const IsaFunctions& kIsa, Matmul kMatmulInt8>
+void MatmulByType(const MatmulTask& task) {
+  const Matmul matmul = IsQuantized(task.weights->layout) ? kMatmulInt8 : kIsa.matmul;
+  matmul(task, task.weights->panel(task.first_panel));
 }
 
 int64_t KvPageBytes(int64_t block_size, int64_t head_dim) {
@@ -25,18 +39,17 @@ KernelTable TableBF16(std::string_view name, Isa isa) {
       .name = name,
       .arithmetic = Arithmetic::kBF16,
       .isa = isa,
-      .operand_type = DataType::kBF16,
       .kv_type = DataType::kBF16,
       .packed_layout = PackedLayoutBF16,
       .panel_bytes = PanelBytesBF16,
       .pack_panels = PackPanelsBF16,
       .unpack_row = UnpackRowBF16,
+      .operand_type = OperandOfBF16,
       .matmul = MatmulBF16<kIsa>,
       .to_operand = kIsa.to_operand,
       .rms_norm = kIsa.rms_norm,
-      .rms_norm_to_operand = kIsa.rms_norm_to_operand,
       .rope = kIsa.rope,
-      .gated_activation_to_operand = kIsa.gated_activation_to_operand,
+      .gated_activation = kIsa.gated_activation,
       .add = kIsa.add,
       .multiply_add = kIsa.multiply_add,
       .softmax = kIsa.softmax,
@@ -48,40 +61,27 @@ KernelTable TableBF16(std::string_view name, Isa isa) {
   };
 }
 
-// An operand row of float32 is the row itself, padded.
-void PadOperandF32(int64_t n, float* out) {
-  for (int64_t i = n; i < OperandColumns(n); ++i) out[i] = 0;
-}
-
-template <const IsaFunctions& kIsa>
-void RmsNormToOperandF32(const float* x, const float* weight, int64_t n, float epsilon, void* out) {
-  auto* operand = static_cast<float*>(out);
-  kIsa.rms_norm(x, weight, n, epsilon, operand);
-  PadOperandF32(n, operand);
-}
-
-template <const IsaFunctions& kIsa>
-void GatedActivationToOperandF32(const float* gate, const float* up, int64_t n,
-                                 ActivationKind activation, void* out) {
-  auto* operand = static_cast<float*>(out);
-  kIsa.gated_activation(gate, up, n, activation, operand);
-  PadOperandF32(n, operand);
+template <const IsaFunctions& kIsa, Matmul kMatmulInt8>
+KernelTable TableInt8(std::string_view name, Isa isa) {
+  KernelTable table = TableBF16<kIsa>(name, isa);
+  table.arithmetic = Arithmetic::kInt8;
+  table.operand_type = OperandOfInt8;
+  table.matmul = MatmulByType<kIsa, kMatmulInt8>;
+  return table;
 }
 
 template <const IsaFunctions& kIsa>
 KernelTable TableF32(Isa isa) {
   KernelTable table = TableBF16<kIsa>("f32/blas", isa);
   table.arithmetic = Arithmetic::kF32;
-  table.operand_type = DataType::kF32;
   table.kv_type = DataType::kF32;
   table.packed_layout = f32::PackedLayout;
   table.panel_bytes = f32::PanelBytes;
   table.pack_panels = f32::PackPanels;
   table.unpack_row = f32::UnpackRow;
+  table.operand_type = OperandOfF32;
   table.matmul = f32::Matmul;
   table.to_operand = f32::ToOperand;
-  table.rms_norm_to_operand = RmsNormToOperandF32<kIsa>;
-  table.gated_activation_to_operand = GatedActivationToOperandF32<kIsa>;
   table.kv_page_bytes = f32::KvPageBytes;
   table.kv_write = f32::KvWrite;
   table.attention_scratch_bytes = f32::AttentionScratchBytes;
@@ -89,12 +89,33 @@ KernelTable TableF32(Isa isa) {
   return table;
 }
 
-template <const IsaFunctions& kIsa>
-const KernelTable& Table(Arithmetic arithmetic, std::string_view bf16_name, Isa isa) {
-  static const KernelTable bf16 = TableBF16<kIsa>(bf16_name, isa);
+template <const IsaFunctions& kIsa, Matmul kMatmulInt8>
+const KernelTable& Table(Arithmetic arithmetic, std::string_view bf16_name,
+                         std::string_view int8_name, Isa isa) {
   static const KernelTable f32 = TableF32<kIsa>(isa);
-  return arithmetic == Arithmetic::kBF16 ? bf16 : f32;
+  static const KernelTable bf16 = TableBF16<kIsa>(bf16_name, isa);
+  static const KernelTable int8 = TableInt8<kIsa, kMatmulInt8>(int8_name, isa);
+  switch (arithmetic) {
+    case Arithmetic::kF32:
+      return f32;
+    case Arithmetic::kBF16:
+      return bf16;
+    case Arithmetic::kInt8:
+      return int8;
+  }
+  return bf16;
 }
+
+#if defined(__x86_64__)
+const KernelTable& TableAvx512(Arithmetic arithmetic) {
+  if (DetectCpu().avx512_vnni) {
+    return Table<avx512::kFunctions, avx512_vnni::MatmulInt8>(arithmetic, "bf16/avx512",
+                                                              "int8/avx512", Isa::kAvx512);
+  }
+  return Table<avx512::kFunctions, avx2::MatmulInt8>(arithmetic, "bf16/avx512",
+                                                     "int8/avx512 without VNNI", Isa::kAvx512);
+}
+#endif
 
 }  // namespace
 
@@ -107,9 +128,10 @@ const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa) {
 #if defined(__x86_64__)
     case Isa::kAmx:  // no kernels of its own yet
     case Isa::kAvx512:
-      return Table<avx512::kFunctions>(arithmetic, "bf16/avx512", Isa::kAvx512);
+      return TableAvx512(arithmetic);
     case Isa::kAvx2:
-      return Table<avx2::kFunctions>(arithmetic, "bf16/avx2", Isa::kAvx2);
+      return Table<avx2::kFunctions, avx2::MatmulInt8>(arithmetic, "bf16/avx2", "int8/avx2",
+                                                       Isa::kAvx2);
 #else
     case Isa::kAmx:
     case Isa::kAvx512:
@@ -118,7 +140,8 @@ const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa) {
     case Isa::kScalar:
       break;
   }
-  return Table<scalar::kFunctions>(arithmetic, "bf16/scalar", Isa::kScalar);
+  return Table<scalar::kFunctions, scalar::MatmulInt8>(arithmetic, "bf16/scalar", "int8/scalar",
+                                                       Isa::kScalar);
 }
 
 }  // namespace weft

@@ -18,19 +18,13 @@ void Matmul(benchmark::State& state, const KernelTable* kernels, DataType type, 
   Random random(1);
   const FileMatrix matrix = RandomMatrix(type, kOutputs, kColumns, Scales::kOrdinary, random);
   const PackedMatrix weights = Pack(*kernels, matrix.view);
-  const std::vector<float> values = random.Normals(rows * kColumns);
-  std::vector<float> operand(values.size());  // large enough for either type
-  for (int64_t r = 0; r < rows; ++r) {
-    const int64_t element_bytes = kernels->operand_type == DataType::kF32 ? 4 : 2;
-    kernels->to_operand(
-        values.data() + r * kColumns, kColumns,
-        reinterpret_cast<std::byte*>(operand.data()) + r * kColumns * element_bytes);
-  }
+  const OperandType operand_type = kernels->operand_type(weights.layout);
+  const OperandMatrix x = ToOperands(*kernels, operand_type, random.Normals(rows * kColumns),
+                                     kColumns, operand_type != OperandType::kF32);
   std::vector<float> y(static_cast<size_t>(rows * kOutputs));
   MatmulTask task;
   task.weights = &weights;
-  task.x = operand.data();
-  task.x_stride = kColumns;
+  x.Describe(task);
   task.row_count = rows;
   task.y = y.data();
   task.y_stride = kOutputs;
@@ -107,10 +101,14 @@ void Packing(benchmark::State& state, DataType type) {
 void RegisterAll() {
   std::vector<const KernelTable*> tables = AvailableTables();
   tables.push_back(&KernelsFor(Arithmetic::kF32, Isa::kScalar));
+  std::vector<const KernelTable*> all_tables = tables;
+  for (const KernelTable* kernels : AvailableTables(Arithmetic::kInt8))
+    all_tables.push_back(kernels);
   for (const DataType type : kAllTypes) {
     const std::string type_name(TraitsOf(type).name);
-    for (const KernelTable* kernels : tables) {
-      const bool is_slow = kernels->isa == Isa::kScalar && kernels->arithmetic == Arithmetic::kBF16;
+    for (const KernelTable* kernels : all_tables) {
+      const bool is_slow = kernels->isa == Isa::kScalar && kernels->arithmetic != Arithmetic::kF32;
+      if (kernels->arithmetic == Arithmetic::kInt8 && !IsQuantized(type)) continue;
       for (const int64_t rows : {1, 4, 16, 64, 512}) {
         if (is_slow && rows > 1) continue;
         benchmark::RegisterBenchmark(

@@ -88,10 +88,15 @@ TEST_F(DispatchTest, TablesSayWhatTheyAre) {
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16, Isa::kAvx2).name, "bf16/avx2");
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16, Isa::kAvx512).name, "bf16/avx512");
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16, Isa::kAmx).name, "bf16/avx512");  // no tiles yet
+  EXPECT_EQ(KernelsFor(Arithmetic::kInt8, Isa::kAvx2).name, "int8/avx2");
 #endif
+  const KernelTable& int8 = KernelsFor(Arithmetic::kInt8, Isa::kScalar);
+  EXPECT_EQ(int8.name, "int8/scalar");
+  EXPECT_EQ(int8.operand_type(DataType::kQ4_K), OperandType::kInt8);
+  EXPECT_EQ(int8.operand_type(DataType::kBF16), OperandType::kBF16);
   const KernelTable& f32 = KernelsFor(Arithmetic::kF32, Isa::kScalar);
   EXPECT_EQ(f32.name, "f32/blas");
-  EXPECT_EQ(f32.operand_type, DataType::kF32);
+  EXPECT_EQ(f32.operand_type(DataType::kF32), OperandType::kF32);
   EXPECT_EQ(f32.kv_type, DataType::kF32);
 }
 

@@ -11,6 +11,7 @@
 #include "base/checked_math.h"
 #include "model/formats/dequantize.h"
 #include "model/kernels/kernels.h"
+#include "model/kernels/panel_layout.h"
 
 namespace weft {
 
@@ -19,12 +20,12 @@ inline constexpr DataType kAllTypes[] = {DataType::kF32,  DataType::kF16,  DataT
                                          DataType::kQ5_0, DataType::kQ5_1, DataType::kQ4_K,
                                          DataType::kQ5_K, DataType::kQ6_K};
 
-// Every table of the bf16 arithmetic that this machine can run, scalar first.
-inline std::vector<const KernelTable*> AvailableTables() {
+// Every table of an arithmetic that this machine can run, scalar first.
+inline std::vector<const KernelTable*> AvailableTables(Arithmetic arithmetic = Arithmetic::kBF16) {
   const CpuFeatures cpu = DetectCpu();
-  std::vector<const KernelTable*> tables = {&KernelsFor(Arithmetic::kBF16, Isa::kScalar)};
-  if (cpu.avx2_fma) tables.push_back(&KernelsFor(Arithmetic::kBF16, Isa::kAvx2));
-  if (cpu.avx512) tables.push_back(&KernelsFor(Arithmetic::kBF16, Isa::kAvx512));
+  std::vector<const KernelTable*> tables = {&KernelsFor(arithmetic, Isa::kScalar)};
+  if (cpu.avx2_fma) tables.push_back(&KernelsFor(arithmetic, Isa::kAvx2));
+  if (cpu.avx512) tables.push_back(&KernelsFor(arithmetic, Isa::kAvx512));
   return tables;
 }
 
@@ -155,15 +156,81 @@ inline PackedMatrix Pack(const KernelTable& kernels, const TensorView& source) {
   return packed;
 }
 
-// The weights as the bf16 definition sees them, row-major.
-inline std::vector<float> DefinedWeights(const TensorView& source) {
+// Operand rows with strides of their own, and what they stand for.
+struct OperandMatrix {
+  std::vector<std::byte> bytes;
+  std::vector<float> values;  // [row][column]
+  int64_t columns;
+  int64_t row_bytes;
+  int64_t group_bytes;
+
+  void Describe(MatmulTask& task) const {
+    task.x = bytes.data();
+    task.x_row_bytes = row_bytes;
+    task.x_group_bytes = group_bytes;
+  }
+};
+
+// The values that an operand row stands for.
+inline std::vector<float> OperandValues(OperandType type, const std::byte* row, int64_t group_bytes,
+                                        int64_t columns) {
+  std::vector<float> values;
+  for (int64_t k = 0; k < columns; ++k) {
+    const std::byte* group = row + k / kGroupColumns * group_bytes;
+    const int64_t i = k % kGroupColumns;
+    if (type == OperandType::kInt8) {
+      Int8Group quantized;
+      std::memcpy(&quantized, group, sizeof(quantized));
+      const int64_t place = 4 * QuadOf(i) + ByteOf(i);
+      values.push_back(static_cast<float>(quantized.codes[place]) * quantized.scale);
+    } else if (type == OperandType::kBF16) {
+      uint16_t bits;
+      std::memcpy(&bits, group + i * 2, sizeof(bits));
+      values.push_back(BFloat16ToFloat(bits));
+    } else {
+      float value;
+      std::memcpy(&value, group + i * 4, sizeof(value));
+      values.push_back(value);
+    }
+  }
+  return values;
+}
+
+// Rows of `x`, [row][columns], as operands. `together`: a group of all rows is contiguous;
+// otherwise a row's groups are (which f32 needs), and the rows lie apart.
+inline OperandMatrix ToOperands(const KernelTable& kernels, OperandType type,
+                                const std::vector<float>& x, int64_t columns, bool together) {
+  const int64_t rows = static_cast<int64_t>(x.size()) / columns;
+  const int64_t group_bytes = OperandGroupBytes(type);
+  OperandMatrix matrix;
+  matrix.columns = columns;
+  matrix.row_bytes = together ? group_bytes : (OperandGroups(columns) + 1) * group_bytes;
+  matrix.group_bytes = together ? rows * group_bytes : group_bytes;
+  const int64_t size_bytes = rows * (OperandGroups(columns) + 1) * group_bytes;
+  matrix.bytes.resize(static_cast<size_t>(size_bytes), std::byte{0xff});  // NaN: not to be read
+  for (int64_t row = 0; row < rows; ++row) {
+    std::byte* out = matrix.bytes.data() + row * matrix.row_bytes;
+    kernels.to_operand(type, x.data() + row * columns, columns, out, matrix.group_bytes);
+    const std::vector<float> values = OperandValues(type, out, matrix.group_bytes, columns);
+    matrix.values.insert(matrix.values.end(), values.begin(), values.end());
+  }
+  return matrix;
+}
+
+// The weights as the file's format defines them, row-major.
+inline std::vector<float> FileWeights(const TensorView& source) {
   std::vector<float> values(static_cast<size_t>(source.rows() * source.columns()));
   for (int64_t row = 0; row < source.rows(); ++row) {
-    float* out = values.data() + row * source.columns();
-    DequantizeRow(source.type, source.data + row * source.strides_bytes[0], source.columns(), out);
-    for (int64_t k = 0; k < source.columns(); ++k)
-      out[k] = BFloat16ToFloat(FloatToBFloat16(out[k]));
+    DequantizeRow(source.type, source.data + row * source.strides_bytes[0], source.columns(),
+                  values.data() + row * source.columns());
   }
+  return values;
+}
+
+// The weights as the bf16 definition sees them, row-major.
+inline std::vector<float> DefinedWeights(const TensorView& source) {
+  std::vector<float> values = FileWeights(source);
+  for (float& value : values) value = BFloat16ToFloat(FloatToBFloat16(value));
   return values;
 }
 

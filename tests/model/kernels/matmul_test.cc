@@ -8,49 +8,40 @@
 namespace weft {
 namespace {
 
-// Operand rows with a stride of their own.
-struct Operand {
-  std::vector<uint16_t> bf16;
-  std::vector<float> f32;
-  int64_t stride;
+struct Case {
+  Arithmetic arithmetic;
+  DataType type;
 };
 
-Operand RandomOperand(int64_t rows, int64_t columns, bool wild, Random& random) {
-  Operand x;
-  x.stride = OperandColumns(columns) + 32 * random.Integer(0, 2);
-  x.bf16.resize(static_cast<size_t>(rows * x.stride), 0x7fc0);  // NaN where no operand may be read
-  x.f32.resize(x.bf16.size(), NAN);
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t k = 0; k < OperandColumns(columns); ++k) {
-      const float value = k >= columns ? 0.0F : wild ? random.Wild() : random.Normal();
-      const auto i = static_cast<size_t>(row * x.stride + k);
-      x.bf16[i] = FloatToBFloat16(value);
-      x.f32[i] = BFloat16ToFloat(x.bf16[i]);
-    }
-  }
-  return x;
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << NameOf(c.arithmetic) << '_' << TraitsOf(c.type).name;
 }
 
-MatmulTask WholeTask(const PackedMatrix& weights, const Operand& x, int64_t row_count,
+MatmulTask WholeTask(const PackedMatrix& weights, const OperandMatrix& x, int64_t row_count,
                      std::vector<float>& y, int64_t y_stride) {
   MatmulTask task;
   task.weights = &weights;
   task.panel_count = weights.panel_count();
-  task.x = x.bf16.data();
-  task.x_stride = x.stride;
+  x.Describe(task);
   task.row_count = row_count;
   task.y = y.data();
   task.y_stride = y_stride;
   return task;
 }
 
-class MatmulTest : public testing::TestWithParam<DataType> {
+class MatmulTest : public testing::TestWithParam<Case> {
  protected:
   int64_t RandomColumns(Random& random) {
-    const int64_t block = TraitsOf(GetParam()).block_elements;
+    const int64_t block = TraitsOf(GetParam().type).block_elements;
     return block == 1 ? random.Integer(1, 300) : block * random.Integer(1, block == 256 ? 3 : 9);
   }
-  const KernelTable& scalar_ = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
+  OperandMatrix Operands(const std::vector<float>& x, int64_t columns, bool together = true) {
+    return ToOperands(scalar_, scalar_.operand_type(scalar_.packed_layout(GetParam().type)), x,
+                      columns, together);
+  }
+  std::vector<const KernelTable*> Tables() { return AvailableTables(GetParam().arithmetic); }
+
+  const KernelTable& scalar_ = KernelsFor(GetParam().arithmetic, Isa::kScalar);
   ScopedFlushDenormals flush_;
 };
 
@@ -61,10 +52,13 @@ TEST_P(MatmulTest, EveryInstructionSetEqualsScalar) {
     const int64_t outputs = random.Integer(1, 150);
     const int64_t columns = RandomColumns(random);
     const int64_t rows = trial % 4 == 0 ? 1 : random.Integer(1, trial % 4 == 1 ? 150 : 9);
-    const FileMatrix matrix = RandomMatrix(GetParam(), outputs, columns,
+    const FileMatrix matrix = RandomMatrix(GetParam().type, outputs, columns,
                                            wild ? Scales::kExtreme : Scales::kOrdinary, random);
     const PackedMatrix weights = Pack(scalar_, matrix.view);
-    const Operand x = RandomOperand(rows + 3, columns, wild, random);
+    const int64_t elements = (rows + 3) * columns;
+    std::vector<float> values = wild ? random.Wilds(elements) : random.Normals(elements);
+    if (trial % 6 == 5) values[static_cast<size_t>(random.Integer(0, elements - 1))] = INFINITY;
+    const OperandMatrix x = Operands(values, columns, trial % 3 != 1);
     std::vector<int32_t> gather;
     for (int64_t r = 0; r < rows; ++r) {
       gather.push_back(static_cast<int32_t>(random.Integer(0, rows + 2)));
@@ -72,7 +66,7 @@ TEST_P(MatmulTest, EveryInstructionSetEqualsScalar) {
     const int64_t y_stride = outputs + random.Integer(0, 5);
     const std::vector<float> before = random.Normals(rows * y_stride);
     std::vector<float> expected;
-    for (const KernelTable* kernels : AvailableTables()) {
+    for (const KernelTable* kernels : Tables()) {
       std::vector<float> y = before;
       MatmulTask task = WholeTask(weights, x, rows, y, y_stride);
       task.first_panel = trial % 5 == 0 ? weights.panel_count() / 2 : 0;
@@ -92,10 +86,13 @@ TEST_P(MatmulTest, ScalarAgreesWithDoublePrecision) {
   const int64_t columns = 768;
   const int64_t outputs = 33;
   const int64_t rows = 3;
-  const FileMatrix matrix = RandomMatrix(GetParam(), outputs, columns, Scales::kOrdinary, random);
+  const FileMatrix matrix =
+      RandomMatrix(GetParam().type, outputs, columns, Scales::kOrdinary, random);
   const PackedMatrix weights = Pack(scalar_, matrix.view);
-  const std::vector<float> w = DefinedWeights(matrix.view);
-  const Operand x = RandomOperand(rows, columns, false, random);
+  const std::vector<float> w = GetParam().arithmetic == Arithmetic::kInt8
+                                   ? FileWeights(matrix.view)
+                                   : DefinedWeights(matrix.view);
+  const OperandMatrix x = Operands(random.Normals(rows * columns), columns);
   std::vector<float> y(static_cast<size_t>(rows * outputs));
   scalar_.matmul(WholeTask(weights, x, rows, y, outputs));
   for (int64_t r = 0; r < rows; ++r) {
@@ -103,7 +100,7 @@ TEST_P(MatmulTest, ScalarAgreesWithDoublePrecision) {
       double sum = 0;
       double magnitude = 0;
       for (int64_t k = 0; k < columns; ++k) {
-        const double product = static_cast<double>(x.f32[static_cast<size_t>(r * x.stride + k)]) *
+        const double product = static_cast<double>(x.values[static_cast<size_t>(r * columns + k)]) *
                                w[static_cast<size_t>(o * columns + k)];
         sum += product;
         magnitude += std::fabs(product);
@@ -118,10 +115,11 @@ TEST_P(MatmulTest, ARowDependsOnItselfAlone) {
   const int64_t columns = 512;
   const int64_t outputs = 100;
   const int64_t rows = 70;
-  const FileMatrix matrix = RandomMatrix(GetParam(), outputs, columns, Scales::kOrdinary, random);
+  const FileMatrix matrix =
+      RandomMatrix(GetParam().type, outputs, columns, Scales::kOrdinary, random);
   const PackedMatrix weights = Pack(scalar_, matrix.view);
-  const Operand x = RandomOperand(rows, columns, false, random);
-  for (const KernelTable* kernels : AvailableTables()) {
+  const OperandMatrix x = Operands(random.Normals(rows * columns), columns);
+  for (const KernelTable* kernels : Tables()) {
     std::vector<float> together(static_cast<size_t>(rows * outputs));
     kernels->matmul(WholeTask(weights, x, rows, together, outputs));
     // Alone, one panel a task, through a gather.
@@ -143,10 +141,10 @@ TEST_P(MatmulTest, ARowDependsOnItselfAlone) {
 
 TEST_P(MatmulTest, WritesNothingBeyondTheMatrix) {
   Random random(7);
-  const FileMatrix matrix = RandomMatrix(GetParam(), 21, 256, Scales::kOrdinary, random);
+  const FileMatrix matrix = RandomMatrix(GetParam().type, 21, 256, Scales::kOrdinary, random);
   const PackedMatrix weights = Pack(scalar_, matrix.view);
-  const Operand x = RandomOperand(5, 256, false, random);
-  for (const KernelTable* kernels : AvailableTables()) {
+  const OperandMatrix x = Operands(random.Normals(5 * 256), 256);
+  for (const KernelTable* kernels : Tables()) {
     std::vector<float> y(5 * 24, 123.0F);
     kernels->matmul(WholeTask(weights, x, 5, y, 24));
     for (size_t i = 0; i < y.size(); ++i) {
@@ -155,20 +153,22 @@ TEST_P(MatmulTest, WritesNothingBeyondTheMatrix) {
   }
 }
 
-TEST_P(MatmulTest, BlasAgreesWithDoublePrecision) {
+class BlasMatmulTest : public testing::TestWithParam<DataType> {};
+
+TEST_P(BlasMatmulTest, AgreesWithDoublePrecision) {
   Random random(8);
   const KernelTable& f32 = KernelsFor(Arithmetic::kF32, Isa::kScalar);
   const int64_t columns = 256;
   const int64_t outputs = 40;
   const FileMatrix matrix = RandomMatrix(GetParam(), outputs, columns, Scales::kOrdinary, random);
   const PackedMatrix weights = Pack(f32, matrix.view);
-  const Operand x = RandomOperand(4, columns, false, random);
+  const OperandMatrix x =
+      ToOperands(f32, OperandType::kF32, random.Normals(4 * columns), columns, false);
   const std::vector<int32_t> gather = {3, 1};
   std::vector<float> y(2 * 40, 1.0F);
   MatmulTask task = WholeTask(weights, x, 2, y, outputs);
   task.first_panel = 1;
   task.panel_count = 2;
-  task.x = x.f32.data();
   task.x_rows = gather.data();
   task.accumulate = true;
   f32.matmul(task);
@@ -180,7 +180,7 @@ TEST_P(MatmulTest, BlasAgreesWithDoublePrecision) {
       double magnitude = 1;
       for (int64_t k = 0; k < columns; ++k) {
         const double product =
-            static_cast<double>(x.f32[static_cast<size_t>(gather[r] * x.stride + k)]) *
+            static_cast<double>(x.values[static_cast<size_t>(gather[r] * columns + k)]) *
             w[static_cast<size_t>(k)];
         sum += product;
         magnitude += std::fabs(product);
@@ -195,8 +195,19 @@ TEST_P(MatmulTest, BlasAgreesWithDoublePrecision) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTypes, MatmulTest, testing::ValuesIn(kAllTypes),
-                         [](const auto& type) { return std::string(TraitsOf(type.param).name); });
+std::vector<Case> AllCases() {
+  std::vector<Case> cases;
+  for (const DataType type : kAllTypes) {
+    cases.push_back({Arithmetic::kBF16, type});
+    if (IsQuantized(type)) cases.push_back({Arithmetic::kInt8, type});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTypes, MatmulTest, testing::ValuesIn(AllCases()),
+                         [](const auto& which) { return testing::PrintToString(which.param); });
+INSTANTIATE_TEST_SUITE_P(AllTypes, BlasMatmulTest, testing::ValuesIn(kAllTypes),
+                         [](const auto& which) { return std::string(TraitsOf(which.param).name); });
 
 }  // namespace
 }  // namespace weft

@@ -31,13 +31,21 @@ class RowsTest : public testing::Test {
     }
   }
 
-  // An operand row as floats, behind a canary.
-  static std::vector<float> Operand(int64_t n, const std::function<void(void*)>& write) {
-    std::vector<uint16_t> bits(static_cast<size_t>(OperandColumns(n)) + 16, 0x4242);
-    write(bits.data());
-    for (size_t i = bits.size() - 16; i < bits.size(); ++i) EXPECT_EQ(bits[i], 0x4242);
+  // An operand row's bytes as small floats, with a gap between groups that nobody may touch.
+  static std::vector<float> Operand(const KernelTable& kernels, OperandType type,
+                                    const std::vector<float>& x) {
+    const auto n = static_cast<int64_t>(x.size());
+    const int64_t group_bytes = OperandGroupBytes(type);
+    const int64_t stride_bytes = group_bytes + 16;
+    std::vector<std::byte> bytes(static_cast<size_t>(OperandGroups(n) * stride_bytes),
+                                 std::byte{0x42});
+    kernels.to_operand(type, x.data(), n, bytes.data(), stride_bytes);
     std::vector<float> values;
-    for (const uint16_t value : bits) values.push_back(BFloat16ToFloat(value));
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      const bool in_gap = static_cast<int64_t>(i) % stride_bytes >= group_bytes;
+      EXPECT_TRUE(!in_gap || bytes[i] == std::byte{0x42}) << kernels.name;
+      values.push_back(static_cast<float>(bytes[i]));
+    }
     return values;
   }
 
@@ -65,29 +73,61 @@ TEST_F(RowsTest, EveryInstructionSetEqualsScalar) {
         "multiply_add");
     ExpectEqual(
         x, [&](const KernelTable& k, auto& v) { k.softmax(v.data(), n); }, "softmax");
-    ExpectEqual(
-        x,
-        [&](const KernelTable& k, auto& v) {
-          v = Operand(n, [&](void* out) { k.to_operand(x.data(), n, out); });
-        },
-        "to_operand");
-    ExpectEqual(
-        x,
-        [&](const KernelTable& k, auto& v) {
-          v = Operand(n,
-                      [&](void* out) { k.rms_norm_to_operand(x.data(), y.data(), n, 1e-6F, out); });
-        },
-        "rms_norm_to_operand");
+    for (const OperandType type : {OperandType::kBF16, OperandType::kInt8}) {
+      ExpectEqual(
+          x, [&](const KernelTable& k, auto& v) { v = Operand(k, type, x); }, "to_operand");
+    }
     for (const ActivationKind kind : {ActivationKind::kSilu, ActivationKind::kGelu}) {
       ExpectEqual(
           x,
           [&](const KernelTable& k, auto& v) {
-            v = Operand(n, [&](void* out) {
-              k.gated_activation_to_operand(x.data(), y.data(), n, kind, out);
-            });
+            k.gated_activation(v.data(), y.data(), n, kind, v.data());
           },
-          "gated_activation_to_operand");
+          "gated_activation");
     }
+  }
+}
+
+// The code of x is x / scale to the nearest, and the sums are the codes'.
+TEST_F(RowsTest, Int8OperandsAreTheNearestCodes) {
+  for (const int64_t n : lengths_) {
+    const std::vector<float> x = random_.Normals(n);
+    const OperandMatrix operand = ToOperands(scalar_, OperandType::kInt8, x, n, false);
+    for (int64_t first = 0; first < n; first += kGroupColumns) {
+      Int8Group group;
+      std::memcpy(&group, operand.bytes.data() + first / kGroupColumns * operand.group_bytes,
+                  sizeof(group));
+      float largest = 0;
+      int32_t sums[2] = {};
+      for (int64_t i = 0; i < kGroupColumns; ++i) {
+        const float value = first + i < n ? x[static_cast<size_t>(first + i)] : 0.0F;
+        const int32_t code = group.codes[4 * QuadOf(i) + ByteOf(i)];
+        largest = std::max(largest, std::fabs(value));
+        sums[i / 16] += code;
+        EXPECT_NEAR(static_cast<float>(code) * group.scale, value, group.scale * 0.5001F);
+      }
+      EXPECT_EQ(group.scale, largest / 127.0F);
+      EXPECT_EQ(group.sums[0], sums[0]);
+      EXPECT_EQ(group.sums[1], sums[1]);
+      EXPECT_EQ(group.scaled_sum, group.scale * static_cast<float>(sums[0] + sums[1]));
+    }
+  }
+}
+
+TEST_F(RowsTest, Int8OperandsOfWhatIsNotFiniteAreNaN) {
+  for (const float bad : {std::numeric_limits<float>::infinity(), -NAN}) {
+    std::vector<float> x = random_.Normals(64);
+    x[40] = bad;
+    const OperandMatrix operand = ToOperands(scalar_, OperandType::kInt8, x, 64, false);
+    for (size_t i = 0; i < 64; ++i) EXPECT_EQ(std::isnan(operand.values[i]), i >= 32) << i;
+  }
+}
+
+TEST_F(RowsTest, Int8OperandsNearZeroAreZero) {
+  for (const float small : {0.0F, 1e-40F, 0x0.fp-110F}) {
+    const OperandMatrix operand =
+        ToOperands(scalar_, OperandType::kInt8, std::vector<float>(32, small), 32, false);
+    for (const float value : operand.values) EXPECT_EQ(value, 0.0F);
   }
 }
 
@@ -210,18 +250,10 @@ TEST_F(RowsTest, Float32OperandsAreTheValuesThemselves) {
   const KernelTable& f32 = KernelsFor(Arithmetic::kF32, cpu.avx2_fma ? Isa::kAvx2 : Isa::kScalar);
   const int64_t n = 37;
   const std::vector<float> x = random_.Normals(n);
-  const std::vector<float> up = random_.Normals(n);
   std::vector<float> operand(64, 9.0F);
-  f32.to_operand(x.data(), n, operand.data());
+  f32.to_operand(OperandType::kF32, x.data(), n, reinterpret_cast<std::byte*>(operand.data()),
+                 OperandGroupBytes(OperandType::kF32));
   for (size_t i = 0; i < 64; ++i) EXPECT_EQ(operand[i], i < 37 ? x[i] : 0.0F);
-  std::vector<float> normed(37);
-  f32.rms_norm(x.data(), up.data(), n, 1e-5F, normed.data());
-  f32.rms_norm_to_operand(x.data(), up.data(), n, 1e-5F, operand.data());
-  for (size_t i = 0; i < 64; ++i) EXPECT_EQ(operand[i], i < 37 ? normed[i] : 0.0F);
-  f32.gated_activation_to_operand(x.data(), up.data(), n, ActivationKind::kSilu, operand.data());
-  for (size_t i = 0; i < 64; ++i) {
-    EXPECT_EQ(operand[i], i < 37 ? scalar::Activate(x[i], ActivationKind::kSilu) * up[i] : 0.0F);
-  }
 }
 
 TEST(TopKTest, LargestFirstTiesToTheLowerIndex) {

@@ -1,0 +1,108 @@
+// The definition of the int8 arithmetic: products of quantised weights with operands of 8 bits.
+//
+// For one row and one output, over the groups of 32 k in ascending order, acc from +0:
+//
+//   dot = sum of (code of the weight - the type's zero point) * (code of x)      an exact integer
+//   acc = fma(dot, weight scale * x scale, acc)
+//   acc = fma(weight minimum, x scaled_sum, acc)       types with a minimum only
+//
+// Q6_K has a scale each for k < 16 and k >= 16: dot is scale0 * (the sum over k < 16) + scale1 *
+// (the sum over k >= 16), below 2^24 and so exact in float32 too.
+//
+//   type        zero point  weight scale  weight minimum
+//   Q4_0        8           d             none
+//   Q5_0        16          d             none
+//   Q8_0        0           d             none
+//   Q4_1, Q5_1  0           d             m
+//   Q4_K, Q5_K  0           d * scale     -(dmin * minimum)
+//   Q6_K        32          d             none
+#include "model/kernels/scalar_int8.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "model/kernels/isa_functions.h"
+#include "model/kernels/packing.h"
+#include "model/kernels/panel_layout.h"
+#include "model/kernels/scalar_math.h"
+
+namespace weft::scalar {
+namespace {
+
+// To the nearest integer, ties to even; |x| below 2^22.
+int32_t Round(float x) {
+  constexpr float kShift = 0x1.8p23F;  // adding it leaves no room for a fraction
+  return static_cast<int32_t>((x + kShift) - kShift);
+}
+
+Int8Group QuantizeGroup(const float* x, int64_t count) {
+  uint32_t largest = 0;  // magnitudes are ordered like their bits, NaN above all
+  for (int64_t i = 0; i < count; ++i) {
+    largest = std::max(largest, std::bit_cast<uint32_t>(x[i]) & 0x7fffffff);
+  }
+  const auto magnitude = std::bit_cast<float>(largest);
+  Int8Group group = {};
+  if (largest >= 0x7f800000) {
+    group.scale = std::numeric_limits<float>::quiet_NaN();
+    group.scaled_sum = group.scale;
+    return group;
+  }
+  if (magnitude < kSmallestInt8Magnitude) return group;
+  group.scale = magnitude / 127.0F;
+  const float inverse = 127.0F / magnitude;
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t code = Round(x[i] * inverse);
+    group.codes[4 * QuadOf(i) + ByteOf(i)] = static_cast<int8_t>(code);
+    group.sums[i / 16] += code;
+  }
+  group.scaled_sum = group.scale * static_cast<float>(group.sums[0] + group.sums[1]);
+  return group;
+}
+
+float MultiplyGroup(const Int8Weights& weights, const Int8Group& x, float sum) {
+  int32_t dots[2] = {};
+  for (int64_t k = 0; k < kGroupColumns; ++k) {
+    dots[k / 16] += weights.codes[k] * x.codes[4 * QuadOf(k) + ByteOf(k)];
+  }
+  const int32_t dot = dots[0] * weights.half_scale[0] + dots[1] * weights.half_scale[1];
+  sum = FusedMultiplyAdd(static_cast<float>(dot), weights.scale * x.scale, sum);
+  if (weights.has_minimum) sum = FusedMultiplyAdd(weights.minimum, x.scaled_sum, sum);
+  return sum;
+}
+
+}  // namespace
+
+void ToOperandInt8(const float* x, int64_t n, std::byte* out, int64_t group_stride_bytes) {
+  for (int64_t first = 0; first < n; first += kGroupColumns, out += group_stride_bytes) {
+    const Int8Group group = QuantizeGroup(x + first, std::min(kGroupColumns, n - first));
+    std::memcpy(out, &group, sizeof(group));
+  }
+}
+
+void MatmulInt8(const MatmulTask& task, const std::byte* panel) {
+  const PackedMatrix& weights = *task.weights;
+  const int64_t first = task.first_panel * kPanelRows;
+  const int64_t end = std::min(weights.rows, first + task.panel_count * kPanelRows);
+  const int64_t groups = OperandGroups(weights.columns);
+  for (int64_t output = first; output < end; ++output) {
+    const std::byte* own_panel =
+        panel + (output / kPanelRows - task.first_panel) * weights.panel_bytes;
+    for (int64_t r = 0; r < task.row_count; ++r) {
+      const int64_t row = task.x_rows == nullptr ? r : task.x_rows[r];
+      float sum = 0;
+      for (int64_t group = 0; group < groups; ++group) {
+        Int8Group x;
+        std::memcpy(&x, task.x + row * task.x_row_bytes + group * task.x_group_bytes, sizeof(x));
+        sum = MultiplyGroup(
+            UnpackInt8(weights.layout, own_panel, output % kPanelRows, group, groups), x, sum);
+      }
+      float& y = task.y[r * task.y_stride + output];
+      y = task.accumulate ? y + sum : sum;
+    }
+  }
+}
+
+}  // namespace weft::scalar
