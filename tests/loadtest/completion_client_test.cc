@@ -208,9 +208,9 @@ TEST_F(CompletionClientTest, AStreamWithoutDoneHasFailed) {
 TEST_F(CompletionClientTest, AConnectionThatBreaksIsAFailureAtEveryPoint) {
   const std::string stream = WholeStream();
   for (const size_t cut : {size_t{0}, size_t{10}, kStreamHead.size(), stream.size() - 1}) {
-    Serve([&](ScriptedConnection& connection) {
+    Serve([part = stream.substr(0, cut)](ScriptedConnection& connection) {
       connection.ReadRequest();
-      connection.Write(stream.substr(0, cut));
+      connection.Write(part);
     });
     EXPECT_EQ(Complete().failure, "connection lost") << "after " << cut << " bytes";
   }

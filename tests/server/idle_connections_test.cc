@@ -10,17 +10,13 @@
 #include <sys/socket.h>
 
 #include "base/resources.h"
+#include "tests/sanitizer.h"
 #include "tests/server/test_server.h"
 
 namespace weft {
 namespace {
 
 constexpr int kConnections = 10'000;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMemoryIsTheProgramsOwn = false;  // sanitizers keep shadows and freed memory
-#else
-constexpr bool kMemoryIsTheProgramsOwn = true;
-#endif
 
 // As many files as the system gives this process.
 rlim_t RaiseFileLimit() {
@@ -86,7 +82,7 @@ TEST(IdleConnectionsTest, TenThousand) {
   }));
   EXPECT_EQ(server.Post(R"({"prompt":"abc"})").status, 200);
   const uint64_t resident_bytes = ResidentBytes() - resident_before;
-  if (kMemoryIsTheProgramsOwn) {
+  if (!kUnderSanitizer) {
     EXPECT_LT(resident_bytes / kConnections, 16'384U);
   }
   close(orders[1]);  // all of them hang up at once
