@@ -26,14 +26,19 @@ struct StepReport {
   int64_t used_blocks = 0;
   int64_t total_blocks = 0;
   std::chrono::nanoseconds duration{0};
+  // What `duration` was predicted to be, for a step whose chunks were cut for running streams'
+  // sake; otherwise 0.
+  std::chrono::nanoseconds predicted{0};
 };
 
 struct EngineOptions {
-  int32_t max_context = 0;          // positions a sequence may have, prompt and output
-  int32_t max_batch_tokens = 512;   // rows of one step
-  int32_t max_sequences = 64;       // sequences running at once
-  int32_t max_waiting = 1024;       // requests queued; one more is refused
-  std::vector<TokenId> end_tokens;  // the model's own
+  int32_t max_context = 0;         // positions a sequence may have, prompt and output
+  int32_t max_batch_tokens = 512;  // rows of one step
+  int32_t max_sequences = 64;      // sequences running at once
+  int32_t max_waiting = 1024;      // requests queued; one more is refused
+  // How long a step with running streams may take: chunks of prompts are cut to it.
+  std::chrono::nanoseconds max_stall = std::chrono::milliseconds(100);
+  std::vector<TokenId> end_tokens;                       // the model's own
   std::function<std::string_view(TokenId)> token_bytes;  // for stop strings and text; thread-safe
   // Called on the engine thread after every step, and after requests ended between steps; optional;
   // must not block or throw.

@@ -22,13 +22,15 @@ Ending Failed(std::string error) {
 
 }  // namespace
 
-EngineCore::EngineCore(const EngineOptions& options, ModelRunner& runner)
+EngineCore::EngineCore(const EngineOptions& options, ModelRunner& runner, Clock clock)
     : options_(options),
       runner_(runner),
+      clock_(std::move(clock)),
       pool_(static_cast<int32_t>(runner.block_count())),
       scheduler_({.block_size = static_cast<int32_t>(runner.block_size()),
                   .max_batch_tokens = options.max_batch_tokens,
-                  .max_sequences = options.max_sequences},
+                  .max_sequences = options.max_sequences,
+                  .max_stall = options.max_stall},
                  pool_),
       batch_builder_(options.max_batch_tokens),
       sampler_(runner.vocab_size()) {
@@ -121,7 +123,7 @@ void EngineCore::FailAll(const std::string& error) {
 }
 
 void EngineCore::Step() {
-  const auto started = std::chrono::steady_clock::now();
+  const auto started = clock_();
   const StepPlan plan = scheduler_.Plan();
   WEFT_CHECK(!plan.sequences.empty());
   CountPlan(plan);
@@ -133,7 +135,10 @@ void EngineCore::Step() {
       FinishAllChoices(*planned.sequence->request, Failed(outcome.error().message));
   }
   EraseFinished();
-  report_.duration += std::chrono::steady_clock::now() - started;
+  const std::chrono::nanoseconds duration = clock_() - started;
+  if (outcome) scheduler_.Learn(plan, duration);
+  report_.duration += duration;
+  report_.predicted += std::chrono::nanoseconds(static_cast<int64_t>(plan.predicted_seconds * 1e9));
 }
 
 Result<void> EngineCore::RunPlan(const StepPlan& plan) try {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,7 +24,11 @@ namespace weft {
 
 class EngineCore {
  public:
-  EngineCore(const EngineOptions& options, ModelRunner& runner);
+  using Clock = std::function<std::chrono::steady_clock::time_point()>;
+
+  // `clock` measures the steps.
+  EngineCore(const EngineOptions& options, ModelRunner& runner,
+             Clock clock = std::chrono::steady_clock::now);
 
   // Any of kInvalidArgument's reasons why the request cannot be served; touches nothing that
   // changes, so any thread may call it.
@@ -79,6 +84,7 @@ class EngineCore {
 
   const EngineOptions& options_;
   ModelRunner& runner_;
+  const Clock clock_;
   BlockPool pool_;
   Scheduler scheduler_;
   BatchBuilder batch_builder_;

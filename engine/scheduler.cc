@@ -1,16 +1,33 @@
 #include "engine/scheduler.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "base/check.h"
 #include "base/checked_math.h"
 
 namespace weft {
+namespace {
+
+// What the kernels compute at once: a step that is cut to the time ends with a full tile.
+constexpr int32_t kTileRows = 16;
+// What the oldest prompt gets at least, whatever it costs, and others if there is time.
+constexpr int32_t kMinChunkRows = 8;
+
+// The least number of rows from kMinChunkRows on that fills up a tile behind `row_count` others.
+int32_t LeastChunk(int32_t row_count) {
+  return RoundUp(row_count + kMinChunkRows, kTileRows) - row_count;
+}
+
+bool IsPrompt(const Sequence* sequence) { return sequence->pending_count() > 1; }
+
+}  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options, BlockPool& pool)
     : options_(options), pool_(pool) {
   WEFT_CHECK(options.block_size > 0 && options.max_batch_tokens > 0 && options.max_sequences > 0);
+  WEFT_CHECK(options.max_stall.count() > 0);
 }
 
 void Scheduler::Add(Sequence& sequence) {
@@ -33,49 +50,131 @@ void Scheduler::Remove(Sequence& sequence) {
 StepPlan Scheduler::Plan() {
   StepPlan plan;
   PlanDecodes(plan);
-  PlanPrompts(plan);
-  if (plan.preemptions == 0) AdmitWaiting(plan);
+  const bool admits = plan.preemptions == 0 && !waiting_.empty() && CanAdmit(**waiting_.begin());
+  const bool prompts_run = std::any_of(running_.begin(), running_.end(), IsPrompt);
+  if (plan.row_count == options_.max_batch_tokens || (!admits && !prompts_run)) return plan;
+  const Budget limit = LimitFor(plan);
+  PlanPrompts(plan, limit);
+  if (plan.preemptions == 0) AdmitWaiting(plan, limit);
+  ExtendChunks(plan, limit);
+  if (plan.stream_count > 0) plan.predicted_seconds = cost_.PredictSeconds(plan.shape);
   return plan;
 }
 
 void Scheduler::PlanDecodes(StepPlan& plan) {
   // Preemption erases only sequences newer than the current one, or it and then the loop is over.
-  for (auto it = running_.begin(); it != running_.end() && budget_left(plan) > 0; ++it) {
+  for (auto it = running_.begin();
+       it != running_.end() && plan.row_count < options_.max_batch_tokens; ++it) {
     Sequence& sequence = **it;
-    if (sequence.pending_count() > 1) continue;
+    if (IsPrompt(&sequence)) continue;
     if (!SecureNextPosition(sequence, plan)) break;
-    Take(sequence, plan);
+    plan.shape.AddDecode(sequence.computed_count);
+    if (sequence.output_count() > 0) ++plan.stream_count;
+    Take(sequence, 1, plan);
   }
 }
 
-void Scheduler::PlanPrompts(StepPlan& plan) {
+Scheduler::Budget Scheduler::LimitFor(const StepPlan& plan) {
+  constexpr double kMostOverDecoding = 1.25;  // leaves prompts a fifth of the time
+  Budget limit{.rows = options_.max_batch_tokens,
+               .seconds = std::numeric_limits<double>::infinity()};
+  if (plan.stream_count == 0) return limit;
+  cost_.Fit();
+  limit.seconds = std::chrono::duration<double>(options_.max_stall).count();
+  if (cost_.knows_decoding()) {
+    limit.seconds = std::max(limit.seconds, kMostOverDecoding * cost_.PredictSeconds(plan.shape));
+  }
+  return limit;
+}
+
+void Scheduler::PlanPrompts(StepPlan& plan, const Budget& limit) {
   // Their blocks are their own since admission.
   for (Sequence* sequence : running_) {
-    if (budget_left(plan) == 0) return;
-    if (sequence->pending_count() > 1) Take(*sequence, plan);
+    if (!IsPrompt(sequence)) continue;
+    const int32_t row_count = RowsInTurn(*sequence, plan, limit);
+    if (row_count == 0) return;
+    TakeChunk(*sequence, row_count, plan);
   }
 }
 
-void Scheduler::AdmitWaiting(StepPlan& plan) {
-  while (budget_left(plan) > 0 && !waiting_.empty()) {
+bool Scheduler::CanAdmit(const Sequence& sequence) const {
+  if (running_slots_ + sequence.slot_count > options_.max_sequences) return false;
+  const int64_t block_count = CeilDivide(sequence.token_count(), options_.block_size);
+  const int64_t spare_count = static_cast<int64_t>(running_.size());
+  const bool fits = pool_.free_count() >= block_count + spare_count;
+  WEFT_CHECK(fits || !running_.empty());  // alone, everybody fits
+  return fits;
+}
+
+void Scheduler::AdmitWaiting(StepPlan& plan, const Budget& limit) {
+  while (!waiting_.empty() && CanAdmit(**waiting_.begin())) {
     Sequence& sequence = **waiting_.begin();
-    if (running_slots_ + sequence.slot_count > options_.max_sequences) return;
+    const int32_t row_count = RowsInTurn(sequence, plan, limit);
+    if (row_count == 0) return;
     const int64_t block_count = CeilDivide(sequence.token_count(), options_.block_size);
-    const int64_t spare_count = static_cast<int64_t>(running_.size());
-    if (pool_.free_count() < block_count + spare_count) {
-      WEFT_CHECK(!running_.empty());  // alone, everybody fits
-      return;
-    }
     while (sequence.blocks.block_count() < block_count) WEFT_CHECK(sequence.blocks.Grow());
     running_.insert(waiting_.extract(waiting_.begin()));
     running_slots_ += sequence.slot_count;
     sequence.state = SequenceState::kRunning;
-    Take(sequence, plan);
+    TakeChunk(sequence, row_count, plan);
   }
 }
 
-void Scheduler::Take(Sequence& sequence, StepPlan& plan) {
-  const int32_t row_count = std::min(sequence.pending_count(), budget_left(plan));
+void Scheduler::ExtendChunks(StepPlan& plan, const Budget& limit) {
+  for (PlannedSequence& planned : plan.sequences) {
+    const int32_t position = planned.first_position + planned.row_count;
+    const int32_t pending_count = planned.sequence->token_count() - position;
+    if (pending_count == 0) continue;
+    const int32_t row_count = RowsWithin(plan, limit, position, pending_count);
+    planned.row_count += row_count;
+    plan.row_count += row_count;
+    plan.shape.AddChunk(position, row_count);
+  }
+}
+
+int32_t Scheduler::RowsInTurn(const Sequence& sequence, const StepPlan& plan,
+                              const Budget& limit) const {
+  const double seconds = cost_.PredictSeconds(plan.shape);
+  const int32_t rows_left = limit.rows - plan.row_count;
+  const Budget half = {.rows = plan.row_count + rows_left / 2,
+                       .seconds = seconds + (limit.seconds - seconds) / 2};
+  const int32_t pending_count = sequence.pending_count();
+  const int32_t row_count = RowsWithin(plan, half, sequence.computed_count, pending_count);
+  if (row_count >= kMinChunkRows) return row_count;
+  const int32_t least = std::min({LeastChunk(plan.row_count), pending_count, rows_left});
+  if (plan.shape.chunk_rows == 0) return least;  // the oldest: whatever it costs
+  return std::min(least, RowsWithin(plan, limit, sequence.computed_count, pending_count));
+}
+
+int32_t Scheduler::RowsWithin(const StepPlan& plan, const Budget& budget, int32_t first_position,
+                              int32_t pending_count) const {
+  int32_t most = std::min(pending_count, budget.rows - plan.row_count);
+  if (plan.stream_count > 0) {
+    most = std::min(most, cost_.trusted_chunk_rows() - plan.shape.chunk_rows);
+  }
+  if (most <= 0) return 0;
+  const auto fits = [&](int32_t row_count) {
+    StepShape shape = plan.shape;
+    shape.AddChunk(first_position, row_count);
+    return cost_.PredictSeconds(shape) <= budget.seconds;
+  };
+  if (fits(most)) return most;
+  // In tiles of the whole step: `low` fits or adds nothing, `high` does not fit.
+  int32_t low = plan.row_count / kTileRows;
+  int32_t high = CeilDivide(plan.row_count + most, kTileRows);
+  while (high - low > 1) {
+    const int32_t middle = (low + high) / 2;
+    (fits(middle * kTileRows - plan.row_count) ? low : high) = middle;
+  }
+  return std::max(low * kTileRows - plan.row_count, 0);
+}
+
+void Scheduler::TakeChunk(Sequence& sequence, int32_t row_count, StepPlan& plan) {
+  plan.shape.AddChunk(sequence.computed_count, row_count);
+  Take(sequence, row_count, plan);
+}
+
+void Scheduler::Take(Sequence& sequence, int32_t row_count, StepPlan& plan) {
   plan.sequences.push_back(
       {.sequence = &sequence, .first_position = sequence.computed_count, .row_count = row_count});
   plan.row_count += row_count;
@@ -114,6 +213,10 @@ void Scheduler::Commit(const StepPlan& plan) {
     WEFT_CHECK(planned.sequence->computed_count == planned.first_position);
     planned.sequence->computed_count += planned.row_count;
   }
+}
+
+void Scheduler::Learn(const StepPlan& plan, std::chrono::nanoseconds duration) {
+  cost_.Observe(plan.shape, duration);
 }
 
 void Scheduler::Fork(Sequence& from, Sequence& to) {

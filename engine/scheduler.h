@@ -2,21 +2,30 @@
 //
 // Policy:
 //   * Sequences join and leave at every step. Those with one position to compute (decoding) come
-//     first, oldest first; prompts, cut into chunks, fill what is left of the token budget.
+//     first, oldest first; prompts, cut into chunks, fill what is left of the step.
+//   * A step that carries running streams is predicted (StepCostModel) to take `max_stall` at most;
+//     without one, only `max_batch_tokens` limits it. But prompts always get a fifth of the time,
+//     even where decoding alone takes more than that, and the oldest gets 8 rows at least.
+//   * Of what is left, each prompt gets half, oldest first, and what nobody took goes round again:
+//     a short prompt does not wait until a long one before it is done, and the oldest is never held
+//     up by more than half.
 //   * A sequence is admitted when a slot is free and the pool holds blocks for all its tokens and,
 //     if others run, one more for each of them, so that admission does not cause preemption at
-//     once. The oldest waiting sequence is never overtaken.
+//     once. The oldest waiting sequence is never overtaken. Nobody is admitted without a row to
+//     compute.
 //   * Where a running sequence needs a block and none is free, the newest running sequence gives up
 //     all of its own, goes back to the queue and is computed again later. So the oldest always
 //     finishes, and everybody becomes the oldest.
 // Age is (priority, arrival, choice).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <set>
 
 #include "engine/block_pool.h"
 #include "engine/sequence.h"
+#include "engine/step_cost.h"
 #include "engine/step_plan.h"
 
 namespace weft {
@@ -30,6 +39,7 @@ struct SchedulerOptions {
   int32_t block_size = 0;        // positions a block
   int32_t max_batch_tokens = 0;  // rows of one step
   int32_t max_sequences = 0;     // running at once
+  std::chrono::nanoseconds max_stall = std::chrono::milliseconds(100);
 };
 
 class Scheduler {
@@ -47,6 +57,8 @@ class Scheduler {
   StepPlan Plan();
   // The plan's positions are computed.
   void Commit(const StepPlan& plan);
+  // What a step that succeeded took as a whole, for later plans.
+  void Learn(const StepPlan& plan, std::chrono::nanoseconds duration);
   // A choice that awaited the prompt of `from`, which has just been computed, starts to run with
   // the same tokens and blocks.
   void Fork(Sequence& from, Sequence& to);
@@ -55,25 +67,39 @@ class Scheduler {
   const SequenceQueue& waiting() const { return waiting_; }
 
  private:
+  // How much a step may hold.
+  struct Budget {
+    int32_t rows = 0;
+    double seconds = 0;
+  };
+
   void PlanDecodes(StepPlan& plan);
-  void PlanPrompts(StepPlan& plan);
-  void AdmitWaiting(StepPlan& plan);
-  // Takes the next rows of a running sequence, as many as the budget allows.
-  void Take(Sequence& sequence, StepPlan& plan);
+  // What the whole step may hold, its decode rows included.
+  Budget LimitFor(const StepPlan& plan);
+  void PlanPrompts(StepPlan& plan, const Budget& limit);
+  void AdmitWaiting(StepPlan& plan, const Budget& limit);
+  // Gives the rows that its turn did not bring to those that could use them, oldest first.
+  void ExtendChunks(StepPlan& plan, const Budget& limit);
+  // The rows that a prompt gets in its turn; 0: the step is full.
+  int32_t RowsInTurn(const Sequence& sequence, const StepPlan& plan, const Budget& limit) const;
+  // The most rows, beginning at this position, that keep the step within the budget.
+  int32_t RowsWithin(const StepPlan& plan, const Budget& budget, int32_t first_position,
+                     int32_t pending_count) const;
+  static void Take(Sequence& sequence, int32_t row_count, StepPlan& plan);
+  static void TakeChunk(Sequence& sequence, int32_t row_count, StepPlan& plan);
+  bool CanAdmit(const Sequence& sequence) const;
   // Makes the block of the next position the sequence's own, at the cost of newer sequences. False
   // if it was itself the newest and has been preempted.
   bool SecureNextPosition(Sequence& sequence, StepPlan& plan);
   bool TrySecureNextPosition(Sequence& sequence, StepPlan& plan);
   void Preempt(Sequence& sequence, StepPlan& plan);
-  int32_t budget_left(const StepPlan& plan) const {
-    return options_.max_batch_tokens - plan.row_count;
-  }
 
   const SchedulerOptions options_;
   BlockPool& pool_;
   SequenceQueue waiting_;
   SequenceQueue running_;
   int32_t running_slots_ = 0;
+  StepCostModel cost_;
 };
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 
 #include "engine/block_pool.h"
 #include "engine/sequence.h"
+#include "engine/step_cost.h"
 
 namespace weft {
 
@@ -22,6 +23,10 @@ struct StepPlan {
   std::vector<BlockCopy> copies;  // to be done in this order before the step
   int32_t row_count = 0;
   int32_t preemptions = 0;
+  StepShape shape;
+  int32_t stream_count = 0;  // sequences that get their next token, not their first
+  // What the step is expected to take, if chunks were cut for the streams' sake; otherwise 0.
+  double predicted_seconds = 0;
 };
 
 }  // namespace weft

@@ -30,6 +30,7 @@ EngineOptions EngineOptionsFor(const ModelOptions& options, const MemoryPlan& me
   engine.max_batch_tokens = options.max_batch_tokens;
   engine.max_sequences = options.max_sequences;
   engine.max_waiting = options.max_waiting;
+  engine.max_stall = options.max_stall;
   engine.end_tokens = tokenizer->end_tokens();
   engine.token_bytes = [tokenizer](TokenId id) { return tokenizer->TokenBytes(id); };
   engine.on_step = options.on_step;

@@ -1,6 +1,7 @@
 // A model file made ready to run: weights packed, memory allocated, engine started.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,6 +25,7 @@ struct ModelOptions {
   int32_t max_batch_tokens = 512;
   int32_t max_sequences = 64;
   int32_t max_waiting = 1024;
+  std::chrono::milliseconds max_stall{100};        // see EngineOptions
   std::function<void(const StepReport&)> on_step;  // see EngineOptions
 };
 

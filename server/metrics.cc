@@ -69,6 +69,12 @@ struct Metrics::Families {
   Counter& steps = Counters(registry, "weft_engine_steps_total", "Forward passes.").Add({});
   Histogram& step_duration =
       Seconds(registry, "weft_engine_step_duration_seconds", "Duration of a forward pass.");
+  Histogram& mixed_step_duration =
+      Seconds(registry, "weft_engine_mixed_step_duration_seconds",
+              "Duration of a step that carried running streams and prompts.");
+  Histogram& mixed_step_predicted =
+      Seconds(registry, "weft_engine_mixed_step_predicted_seconds",
+              "What that duration was predicted to be when the prompts' chunks were cut.");
   Family<Counter>& computed_tokens = Counters(registry, "weft_engine_computed_tokens_total",
                                               "Rows computed, recomputation included.");
   Counter& computed_prompt_tokens = computed_tokens.Add({{"phase", "prompt"}});
@@ -119,6 +125,11 @@ void Metrics::CountDisconnect() { families_->disconnects.Increment(); }
 void Metrics::CountStep(const StepReport& report) {
   families_->steps.Increment();
   families_->step_duration.Observe(std::chrono::duration<double>(report.duration).count());
+  if (report.predicted.count() > 0) {
+    families_->mixed_step_duration.Observe(std::chrono::duration<double>(report.duration).count());
+    families_->mixed_step_predicted.Observe(
+        std::chrono::duration<double>(report.predicted).count());
+  }
   families_->computed_prompt_tokens.Increment(report.prompt_tokens);
   families_->computed_generated_tokens.Increment(report.generated_tokens);
   families_->preemptions.Increment(report.preemptions);

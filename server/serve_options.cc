@@ -53,9 +53,15 @@ void AddServedModelFlags(CLI::App& app, ServeOptions& options) {
   AddModelFlags(app, model);
   app.add_option("--served-model-name", options.served_model_name,
                  "What requests call the model (the file's name)");
-  app.add_option("--max-batch-tokens", model.max_batch_tokens, "Rows of one step")
+  app.add_option("--max-batch-tokens", model.max_batch_tokens, "Tokens that one step computes")
       ->capture_default_str()
       ->check(CLI::Range(1, 65536));
+  app.add_option_function<int64_t>(
+         "--max-stall",
+         [&model](const int64_t& count) { model.max_stall = std::chrono::milliseconds(count); },
+         "Milliseconds that running streams may wait for a token while prompts arrive")
+      ->check(CLI::Range(1, 3'600'000))
+      ->default_str(std::to_string(model.max_stall.count()));
   app.add_option("--max-sequences", model.max_sequences, "Sequences computed at once")
       ->capture_default_str()
       ->check(CLI::Range(1, 65536));

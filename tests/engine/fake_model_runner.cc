@@ -80,6 +80,7 @@ uint64_t FakeModelRunner::HashHistory(const SequenceSpan& span, int32_t position
 
 Result<void> FakeModelRunner::Run(const ForwardBatch& batch, const LogitsVisitor& visit) {
   if (before_run) WEFT_RETURN_IF_ERROR(before_run(batch));
+  if (cost) now_ += cost(batch);
   writer_of_block_.assign(static_cast<size_t>(options_.block_count), -1);
   int32_t next_row = 0;
   for (const SequenceSpan& span : batch.sequences) {

@@ -3,6 +3,7 @@
 // wrong phase or a wrong order of steps changes the output or is reported.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -32,6 +33,10 @@ class FakeModelRunner : public ModelRunner {
       fill_logits;
   // Called at the start of every Run; may fail or throw.
   std::function<Result<void>(const ForwardBatch&)> before_run;
+  // How long a Run takes on the runner's own clock; unset: no time at all.
+  std::function<std::chrono::nanoseconds(const ForwardBatch&)> cost;
+  // That clock, for EngineCore.
+  std::chrono::steady_clock::time_point now() const { return now_; }
   // Whether more than one sequence holds a block; such a block must not be written.
   std::function<bool(int32_t)> is_shared;
 
@@ -52,6 +57,7 @@ class FakeModelRunner : public ModelRunner {
   void Complain(const std::string& what);
 
   Options options_;
+  std::chrono::steady_clock::time_point now_;
   std::vector<Slot> slots_;
   std::vector<int32_t> writer_of_block_;  // in this step: index of the span, or -1
   std::string complaint_;

@@ -1,7 +1,9 @@
 // The scheduler's policy, and what the batch builder makes of its plans, without a model.
 #include "engine/scheduler.h"
 
+#include <chrono>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -45,6 +47,17 @@ class SchedulerTest : public ::testing::Test {
     return rows;
   }
 
+  // A machine on which a step costs so much.
+  void Teach(double fixed_ms, double row_ms) {
+    for (int32_t i = 0; i < 40; ++i) {
+      StepPlan plan;
+      plan.shape.AddDecode(10);
+      plan.shape.AddChunk(0, (i % 4) * (i % 4) * 30);
+      const double ms = fixed_ms + row_ms * (plan.shape.decode_rows + plan.shape.chunk_rows);
+      scheduler_->Learn(plan, std::chrono::microseconds(static_cast<int64_t>(ms * 1000)));
+    }
+  }
+
   std::optional<BlockPool> pool_;
   std::optional<Scheduler> scheduler_;
   std::deque<LiveRequest> requests_;
@@ -60,6 +73,61 @@ TEST_F(SchedulerTest, DecodesFirstThenPromptsInChunks) {
   EXPECT_THAT(Step(), ElementsAre(1, 9));
   EXPECT_THAT(Step(), ElementsAre(1, 6, 3));
   EXPECT_THAT(Step(), ElementsAre(1, 1, 1));
+}
+
+TEST_F(SchedulerTest, ChunksBesideAStreamAreCutToTheTime) {
+  Start({.block_size = 16, .max_batch_tokens = 512, .max_sequences = 8}, 1000);
+  Add(3);
+  Step();
+  Add(1000);
+  EXPECT_THAT(Step(), ElementsAre(1, 32));  // nothing is known yet
+  Teach(/*fixed_ms=*/20, /*row_ms=*/1);
+  EXPECT_THAT(Step(), ElementsAre(1, 79));  // 80 rows, five tiles
+  EXPECT_NEAR(plan_.predicted_seconds, 0.1, 0.005);
+  EXPECT_EQ(plan_.stream_count, 1);
+  Teach(/*fixed_ms=*/20, /*row_ms=*/0.1);
+  EXPECT_THAT(Step(), ElementsAre(1, 511));  // all rows that there are
+}
+
+TEST_F(SchedulerTest, WithoutAStreamTimeDoesNotCount) {
+  Start({.block_size = 16, .max_batch_tokens = 512, .max_sequences = 8}, 1000);
+  Teach(/*fixed_ms=*/20, /*row_ms=*/10);
+  Add(1000);
+  Add(1);
+  EXPECT_THAT(Step(), ElementsAre(511, 1));
+  EXPECT_EQ(plan_.predicted_seconds, 0);
+}
+
+TEST_F(SchedulerTest, PromptsGetAFifthOfTheTimeWhereDecodingTakesMore) {
+  Start({.block_size = 16, .max_batch_tokens = 512, .max_sequences = 8}, 1000);
+  Add(3);
+  Step();
+  Add(1000);
+  Teach(/*fixed_ms=*/198, /*row_ms=*/1);
+  EXPECT_THAT(Step(), ElementsAre(1, 47));
+  EXPECT_NEAR(plan_.predicted_seconds, 0.247, 0.005);
+}
+
+TEST_F(SchedulerTest, TheOldestPromptAlwaysGetsARestOfATile) {
+  Start({.block_size = 16, .max_batch_tokens = 512, .max_sequences = 8}, 1000);
+  Add(3);
+  Step();
+  Teach(/*fixed_ms=*/20, /*row_ms=*/1000);
+  Add(1000);
+  Add(1000);
+  EXPECT_THAT(Step(), ElementsAre(1, 15));
+  EXPECT_EQ(scheduler_->waiting().size(), 1U);  // no row for it, so it holds no blocks
+}
+
+TEST_F(SchedulerTest, ShortPromptsDoNotWaitForLongOnes) {
+  Start({.block_size = 16, .max_batch_tokens = 512, .max_sequences = 8}, 1000);
+  Add(5000);
+  Add(40);
+  Add(3000);
+  EXPECT_THAT(Step(), ElementsAre(364, 40, 108));  // half, what it needs, half of the rest; rest
+  Teach(/*fixed_ms=*/20, /*row_ms=*/0.95);
+  Add(20);
+  EXPECT_THAT(Step(), ElementsAre(1, 47, 16, 20));
 }
 
 TEST_F(SchedulerTest, SlotsLimitWhoRuns) {

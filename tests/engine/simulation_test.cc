@@ -52,6 +52,7 @@ struct Schedule {
   FakeModelRunner::Options model;
   EngineOptions engine;
   std::vector<Arrival> arrivals;
+  int32_t row_cost_us = 0;            // a step takes so long a row, and as long again as 5 rows
   int32_t failing_step_interval = 0;  // one step in so many fails, at random; 0: none
 };
 
@@ -85,6 +86,8 @@ Schedule RandomSchedule(Random& random) {
   schedule.engine.max_sequences = Between(random, 1, 8);
   schedule.engine.end_tokens = {3, 17};
   schedule.engine.token_bytes = BytesOf;
+  schedule.row_cost_us = Between(random, 0, 2) * Between(random, 1, 10'000);
+  schedule.engine.max_stall = std::chrono::milliseconds(Between(random, 1, 100));
   if (OneIn(random, 5)) schedule.failing_step_interval = Between(random, 5, 40);
   const int32_t request_count = Between(random, 1, 10);
   for (int32_t i = 0; i < request_count; ++i) {
@@ -223,7 +226,10 @@ void RunSchedule(uint64_t seed, Totals& totals) {
   Random random(seed);
   Schedule schedule = RandomSchedule(random);
   FakeModelRunner runner(schedule.model);
-  EngineCore core(schedule.engine, runner);
+  runner.cost = [&](const ForwardBatch& batch) {
+    return std::chrono::microseconds(schedule.row_cost_us * (batch.row_count() + 5));
+  };
+  EngineCore core(schedule.engine, runner, [&] { return runner.now(); });
   runner.is_shared = [&](int32_t block) { return core.pool().reference_count(block) > 1; };
   runner.before_run = [&](const ForwardBatch& batch) -> Result<void> {
     EXPECT_LE(batch.row_count(), schedule.engine.max_batch_tokens);
