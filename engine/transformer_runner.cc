@@ -26,7 +26,7 @@ int64_t TransformerRunner::WorkspaceBytes(const ModelConfig& config, const Kerne
 }
 
 Result<void> TransformerRunner::Run(const ForwardBatch& batch, const LogitsVisitor& visit) {
-  transformer_.Forward(batch, cache_, workspace_, visit);
+  transformer_.Forward(batch, cache_, workspace_, visit, profile_);
   return {};
 }
 

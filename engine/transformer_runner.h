@@ -30,12 +30,15 @@ class TransformerRunner : public ModelRunner {
   int64_t block_size() const override { return cache_.block_size(); }
   int64_t block_count() const override { return cache_.block_count(); }
   Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) override;
+  // Steps add to `profile` where their time went, until nullptr is set. Between steps.
+  void set_profile(StepProfile* profile) { profile_ = profile; }
   void CopyBlock(int32_t from, int32_t to) override { cache_.CopyBlock(from, to); }
 
  private:
   Transformer transformer_;
   KvCache cache_;
   Workspace workspace_;
+  StepProfile* profile_ = nullptr;
 };
 
 }  // namespace weft

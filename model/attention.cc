@@ -98,6 +98,7 @@ void Attend(const Step& step, const ForwardBatch& batch, const AttentionRows& ro
 
 void PrepareAttention(const Step& step, const ForwardBatch& batch,
                       const std::vector<double>& rope_frequencies) {
+  const OperatorTimer timer(step.profile, Operator::kRope);
   Workspace& b = step.buffers;
   b.attention_tasks.clear();
   for (size_t i = 0; i < batch.sequences.size(); ++i) {
@@ -119,6 +120,7 @@ void PrepareAttention(const Step& step, const ForwardBatch& batch,
 
 void SelfAttention(const Step& step, const ForwardBatch& batch, const LayerWeights& weights,
                    int64_t layer, KvCache& cache) {
+  OperatorTimer timer(step.profile, Operator::kNorm);
   const ModelConfig& config = step.config;
   const Workspace& b = step.buffers;
   const Operands normed = b.normed.Rows(step.row_count);
@@ -128,7 +130,9 @@ void SelfAttention(const Step& step, const ForwardBatch& batch, const LayerWeigh
     WriteOperands(step.kernels, {&weights.query, &weights.key, &weights.value},
                   b.normed_row[thread], config.hidden_size, normed, row);
   });
+  timer.Next(Operator::kQkv);
   ProjectQkv(step, weights, normed);
+  timer.Next(Operator::kRope);
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
     FinishHeads(step, row, b.query[row], config.head_count, weights.query_bias, weights.query_norm);
     FinishHeads(step, row, b.key[row], config.kv_head_count, weights.key_bias, weights.key_norm);
@@ -137,11 +141,13 @@ void SelfAttention(const Step& step, const ForwardBatch& batch, const LayerWeigh
     }
     WriteToCache(step, batch, row, layer, cache);
   });
+  timer.Next(Operator::kAttention);
   step.threads.ParallelFor(std::ssize(b.attention_tasks) * config.kv_head_count, [&](int64_t task,
                                                                                      int thread) {
     const auto rows = static_cast<size_t>(task / config.kv_head_count);
     Attend(step, batch, b.attention_tasks[rows], task % config.kv_head_count, layer, thread, cache);
   });
+  timer.Next(Operator::kAttentionOutput);
   const Operands attention = b.attention.Rows(step.row_count);
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
     WriteOperands(step.kernels, {&weights.attention_output}, b.attended[row], config.query_size(),

@@ -93,6 +93,7 @@ void ParallelExperts(const Step& step, int64_t panel_count, const Work& work) {
 }  // namespace
 
 void DenseMlp(const Step& step, const LayerWeights& weights) {
+  OperatorTimer timer(step.profile, Operator::kNorm);
   const KernelTable& kernels = step.kernels;
   const Workspace& b = step.buffers;
   const int64_t hidden = step.config.hidden_size;
@@ -103,15 +104,18 @@ void DenseMlp(const Step& step, const LayerWeights& weights) {
                      b.normed_row[thread]);
     WriteOperands(kernels, {&weights.gate, &weights.up}, b.normed_row[thread], hidden, normed, row);
   });
+  timer.Next(Operator::kGateUp);
   ParallelPanels(step.threads, weights.gate.panel_count(), [&](Panels panels) {
     Multiply(kernels, weights.gate, panels, normed, nullptr, step.row_count, b.gate);
     Multiply(kernels, weights.up, panels, normed, nullptr, step.row_count, b.up);
     Activate(step, b.gate, b.up, panels, step.row_count, weights.down, activated);
   });
+  timer.Next(Operator::kDown);
   ParallelMultiply(step, weights.down, activated, step.row_count, b.residual, /*accumulate=*/true);
 }
 
 void MixtureMlp(const Step& step, const LayerWeights& weights) {
+  OperatorTimer timer(step.profile, Operator::kRouter);
   const KernelTable& kernels = step.kernels;
   const Workspace& b = step.buffers;
   const int64_t hidden = step.config.hidden_size;
@@ -127,6 +131,7 @@ void MixtureMlp(const Step& step, const LayerWeights& weights) {
   });
   GroupByExpert(step);
 
+  timer.Next(Operator::kGateUp);
   ParallelExperts(
       step, weights.expert_gate.front().panel_count(),
       [&](size_t expert, int64_t slot, int64_t slot_count, Panels panels) {
@@ -138,12 +143,14 @@ void MixtureMlp(const Step& step, const LayerWeights& weights) {
         Activate(step, gate, up, panels, slot_count, weights.expert_down[expert],
                  activated.From(slot));
       });
+  timer.Next(Operator::kDown);
   ParallelExperts(step, weights.expert_down.front().panel_count(),
                   [&](size_t expert, int64_t slot, int64_t slot_count, Panels panels) {
                     Multiply(kernels, weights.expert_down[expert], panels, activated.From(slot),
                              nullptr, slot_count, b.expert_output.From(slot));
                   });
 
+  timer.Next(Operator::kCombine);
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
     for (int64_t pair = row * chosen_count; pair < (row + 1) * chosen_count; ++pair) {
       const auto i = static_cast<size_t>(pair);

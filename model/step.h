@@ -12,6 +12,7 @@
 #include "base/thread_pool.h"
 #include "model/config.h"
 #include "model/kernels/kernels.h"
+#include "model/step_profile.h"
 #include "model/workspace.h"
 
 namespace weft {
@@ -22,6 +23,7 @@ struct Step {
   ThreadPool& threads;
   Workspace& buffers;
   int64_t row_count;
+  StepProfile* profile = nullptr;  // nullptr: nobody asks
 
   float epsilon() const { return static_cast<float>(config.norm_epsilon); }
 };

@@ -14,29 +14,36 @@ namespace weft {
 namespace {
 
 void Embed(const Step& step, const PackedMatrix& embedding, std::span<const TokenId> token_ids) {
+  const OperatorTimer timer(step.profile, Operator::kEmbed);
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
     step.kernels.unpack_row(embedding, token_ids[static_cast<size_t>(row)],
                             step.buffers.residual[row]);
   });
 }
 
-// Final norm and head of the rows that want logits, a piece of them at a time.
+// Final norm and head of these rows: their logits, in `buffers`.
+void Head(const Step& step, const Weights& weights, std::span<const int32_t> rows) {
+  const OperatorTimer timer(step.profile, Operator::kHead);
+  const Workspace& b = step.buffers;
+  const int64_t count = std::ssize(rows);
+  const Operands normed = b.normed.Rows(count);
+  ParallelRows(step.threads, count, [&](int64_t i, int thread) {
+    step.kernels.rms_norm(b.residual[rows[static_cast<size_t>(i)]], weights.output_norm().data(),
+                          step.config.hidden_size, step.epsilon(), b.normed_row[thread]);
+    WriteOperands(step.kernels, {&weights.output_head()}, b.normed_row[thread],
+                  step.config.hidden_size, normed, i);
+  });
+  ParallelMultiply(step, weights.output_head(), normed, count, b.logits);
+}
+
+// The logits of the rows that want them, a piece of them at a time.
 void Logits(const Step& step, const Weights& weights, std::span<const int32_t> logit_rows,
             const LogitsVisitor& visit) {
-  const Workspace& b = step.buffers;
   const auto total = static_cast<int64_t>(logit_rows.size());
   for (int64_t first = 0; first < total; first += Workspace::kLogitRowsPerPiece) {
     const int64_t count = std::min(Workspace::kLogitRowsPerPiece, total - first);
-    const Operands normed = b.normed.Rows(count);
-    ParallelRows(step.threads, count, [&](int64_t i, int thread) {
-      step.kernels.rms_norm(b.residual[logit_rows[static_cast<size_t>(first + i)]],
-                            weights.output_norm().data(), step.config.hidden_size, step.epsilon(),
-                            b.normed_row[thread]);
-      WriteOperands(step.kernels, {&weights.output_head()}, b.normed_row[thread],
-                    step.config.hidden_size, normed, i);
-    });
-    ParallelMultiply(step, weights.output_head(), normed, count, b.logits);
-    visit(first, count, b.logits.data);
+    Head(step, weights, logit_rows.subspan(static_cast<size_t>(first), static_cast<size_t>(count)));
+    visit(first, count, step.buffers.logits.data);
   }
 }
 
@@ -64,9 +71,9 @@ Transformer::Transformer(Transformer&&) noexcept = default;
 Transformer::~Transformer() = default;
 
 void Transformer::Forward(const ForwardBatch& batch, KvCache& cache, Workspace& workspace,
-                          const LogitsVisitor& visit) {
+                          const LogitsVisitor& visit, StepProfile* profile) {
   CheckBatch(batch, workspace, cache, threads_);
-  const Step step{config_, kernels_, threads_, workspace, batch.row_count()};
+  const Step step{config_, kernels_, threads_, workspace, batch.row_count(), profile};
   PrepareAttention(step, batch, rope_frequencies_);
   Embed(step, weights_->token_embedding(), batch.token_ids);
   for (int64_t layer = 0; layer < config_.layer_count; ++layer) {

@@ -11,6 +11,7 @@
 #include "model/forward_batch.h"
 #include "model/kernels/kernels.h"
 #include "model/kv_cache.h"
+#include "model/step_profile.h"
 
 namespace weft {
 
@@ -32,9 +33,10 @@ class Transformer {
   // has at most WorkspaceOptions::max_rows rows. Computes the batch's rows, writes their K and V
   // into the cache and hands the wanted logits to `visit` in pieces of at most
   // Workspace::kLogitRowsPerPiece. A row's result depends on that row and its sequence's earlier
-  // positions alone.
+  // positions alone. Where the time went is added to `profile`, if there is one; what `visit` takes
+  // is not counted.
   void Forward(const ForwardBatch& batch, KvCache& cache, Workspace& workspace,
-               const LogitsVisitor& visit);
+               const LogitsVisitor& visit, StepProfile* profile = nullptr);
 
  private:
   ModelConfig config_;
