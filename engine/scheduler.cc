@@ -57,7 +57,10 @@ StepPlan Scheduler::Plan() {
   PlanPrompts(plan, limit);
   if (plan.preemptions == 0) AdmitWaiting(plan, limit);
   ExtendChunks(plan, limit);
-  if (plan.stream_count > 0) plan.predicted_seconds = cost_.PredictSeconds(plan.shape);
+  if (plan.stream_count > 0) {
+    Probe(plan, limit);
+    plan.predicted_seconds = cost_.PredictSeconds(plan.shape);
+  }
   return plan;
 }
 
@@ -126,10 +129,29 @@ void Scheduler::ExtendChunks(StepPlan& plan, const Budget& limit) {
     const int32_t pending_count = planned.sequence->token_count() - position;
     if (pending_count == 0) continue;
     const int32_t row_count = RowsWithin(plan, limit, position, pending_count);
-    planned.row_count += row_count;
-    plan.row_count += row_count;
-    plan.shape.AddChunk(position, row_count);
+    Extend(planned, row_count, plan);
   }
+}
+
+void Scheduler::Probe(StepPlan& plan, const Budget& limit) const {
+  constexpr double kWellInside = 0.85;
+  if (cost_.PredictSeconds(plan.shape) > kWellInside * limit.seconds ||
+      cost_.knows_chunks_beyond(plan.shape.chunk_rows) ||
+      plan.shape.chunk_rows + kTileRows > cost_.trusted_chunk_rows()) {
+    return;
+  }
+  for (PlannedSequence& planned : plan.sequences) {
+    const int32_t pending_count = planned.sequence->pending_count() - planned.row_count;
+    if (pending_count == 0) continue;
+    Extend(planned, std::min({kTileRows, pending_count, limit.rows - plan.row_count}), plan);
+    return;
+  }
+}
+
+void Scheduler::Extend(PlannedSequence& planned, int32_t row_count, StepPlan& plan) {
+  plan.shape.AddChunk(planned.first_position + planned.row_count, row_count);
+  planned.row_count += row_count;
+  plan.row_count += row_count;
 }
 
 int32_t Scheduler::RowsInTurn(const Sequence& sequence, const StepPlan& plan,

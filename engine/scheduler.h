@@ -80,11 +80,15 @@ class Scheduler {
   void AdmitWaiting(StepPlan& plan, const Budget& limit);
   // Gives the rows that its turn did not bring to those that could use them, oldest first.
   void ExtendChunks(StepPlan& plan, const Budget& limit);
+  // Now and then a tile more than is predicted to fit, where there is some time left: a scheduler
+  // that thinks larger chunks too slow would otherwise never learn that they no longer are.
+  void Probe(StepPlan& plan, const Budget& limit) const;
   // The rows that a prompt gets in its turn; 0: the step is full.
   int32_t RowsInTurn(const Sequence& sequence, const StepPlan& plan, const Budget& limit) const;
   // The most rows, beginning at this position, that keep the step within the budget.
   int32_t RowsWithin(const StepPlan& plan, const Budget& budget, int32_t first_position,
                      int32_t pending_count) const;
+  static void Extend(PlannedSequence& planned, int32_t row_count, StepPlan& plan);
   static void Take(Sequence& sequence, int32_t row_count, StepPlan& plan);
   static void TakeChunk(Sequence& sequence, int32_t row_count, StepPlan& plan);
   bool CanAdmit(const Sequence& sequence) const;

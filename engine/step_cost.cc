@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <utility>
 
 namespace weft {
 namespace {
 
 // So few hardly cost more than none.
 constexpr int32_t kFewChunkRows = 24;
+// For so many steps a sample counts as fresh; at that age it has half the weight of a new one.
+constexpr int64_t kFreshSteps = 32;
 
 int Magnitude(int32_t count) { return std::bit_width(static_cast<uint32_t>(count)); }
 
@@ -39,7 +42,7 @@ double StepCostModel::PredictSeconds(const StepShape& shape) const {
 
 void StepCostModel::Observe(const StepShape& shape, std::chrono::nanoseconds duration) {
   const double seconds = std::chrono::duration<double>(duration).count();
-  if (seconds <= 0) return;
+  if (!std::exchange(started_, true) || seconds <= 0) return;
   const Sample sample{CountsOf(shape), seconds, observed_count_};
   latest_[static_cast<size_t>(observed_count_) % kPaceSteps] = sample;
   if (shape.decode_rows > 0 && shape.chunk_rows <= kFewChunkRows) last_decoding_ = observed_count_;
@@ -55,8 +58,17 @@ void StepCostModel::Observe(const StepShape& shape, std::chrono::nanoseconds dur
 }
 
 bool StepCostModel::knows_decoding() const {
-  constexpr int64_t kFreshSteps = 32;
   return last_decoding_ >= 0 && observed_count_ - last_decoding_ <= kFreshSteps;
+}
+
+bool StepCostModel::knows_chunks_beyond(int32_t chunk_rows) const {
+  for (const auto& [size_class, alike] : samples_) {
+    for (const Sample& sample : alike) {
+      if (sample.counts[2] > chunk_rows && observed_count_ - sample.number <= kFreshSteps)
+        return true;
+    }
+  }
+  return false;
 }
 
 int32_t StepCostModel::trusted_chunk_rows() const {
@@ -78,7 +90,6 @@ void StepCostModel::Fit() {
 }
 
 void StepCostModel::FitOnce(bool all_alike) {
-  constexpr double kFreshSteps = 32;   // at that age a sample counts half
   constexpr double kUsualError = 0.1;  // relative; larger ones count less and less
   constexpr int kSweeps = 200;
   // Where samples do not tell them apart, steps cost by their rows rather than by what these read,
@@ -93,7 +104,8 @@ void StepCostModel::FitOnce(bool all_alike) {
       const double error =
           all_alike ? 0 : FittedSeconds(sample.counts) / sample.seconds / usual_ratio - 1;
       const double doubt = error * error / (kUsualError * kUsualError);
-      const double age = static_cast<double>(observed_count_ - sample.number) / kFreshSteps;
+      const double age =
+          static_cast<double>(observed_count_ - sample.number) / static_cast<double>(kFreshSteps);
       const double weight = 1 / ((1 + age * age) * (1 + doubt));
       for (size_t i = 0; i < kCostCount; ++i) {
         const double scaled = weight * sample.counts[i] / sample.seconds;

@@ -34,6 +34,7 @@ struct StepShape {
 
 class StepCostModel {
  public:
+  // The very first step is left out: it also pays for memory that is touched for the first time.
   void Observe(const StepShape& shape, std::chrono::nanoseconds duration);
   // Brings the predictions up to date with what has been observed: some microseconds.
   void Fit();
@@ -46,6 +47,9 @@ class StepCostModel {
   // Whether one of the last steps did little but decode. If not, all that is known of decoding is
   // known from steps with large chunks, and may be far too much.
   bool knows_decoding() const;
+  // Whether one of the last steps had more chunk rows than that. If not, what more rows would cost
+  // is a guess.
+  bool knows_chunks_beyond(int32_t chunk_rows) const;
 
  private:
   static constexpr size_t kCostCount = 5;
@@ -72,6 +76,7 @@ class StepCostModel {
 
   std::map<SizeClass, std::vector<Sample>> samples_;  // at most kSamplesPerClass a class
   std::array<Sample, kPaceSteps> latest_;             // ring
+  bool started_ = false;
   int64_t observed_count_ = 0;
   int64_t last_decoding_ = -1;  // number of the last such observation
   Costs costs_ = {};

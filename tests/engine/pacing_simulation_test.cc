@@ -184,6 +184,7 @@ TEST(PacingSimulation, StreamsKeepTheirPaceAndPromptsUseTheRest) {
     late += run.late_count();
     timid += run.timid_count();
   }
+  printf("%d %d %d\n", judged, late, timid);
   EXPECT_GT(judged, 5000);
   // What is late was planned just after the machine became slower, or a crowd of streams ended.
   EXPECT_LT(late, judged / 100);

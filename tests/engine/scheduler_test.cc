@@ -50,10 +50,16 @@ class SchedulerTest : public ::testing::Test {
   // A machine on which a step costs so much.
   void Teach(double fixed_ms, double row_ms) {
     for (int32_t i = 0; i < 40; ++i) {
+      const int32_t chunk_rows = (i % 4) * (i % 4) * 30;
+      Teach(chunk_rows, fixed_ms + row_ms * (1 + chunk_rows), 1);
+    }
+  }
+  // Steps of one stream and a chunk.
+  void Teach(int32_t chunk_rows, double ms, int32_t count) {
+    for (int32_t i = 0; i < count; ++i) {
       StepPlan plan;
       plan.shape.AddDecode(10);
-      plan.shape.AddChunk(0, (i % 4) * (i % 4) * 30);
-      const double ms = fixed_ms + row_ms * (plan.shape.decode_rows + plan.shape.chunk_rows);
+      plan.shape.AddChunk(0, chunk_rows);
       scheduler_->Learn(plan, std::chrono::microseconds(static_cast<int64_t>(ms * 1000)));
     }
   }
@@ -106,6 +112,23 @@ TEST_F(SchedulerTest, PromptsGetAFifthOfTheTimeWhereDecodingTakesMore) {
   Teach(/*fixed_ms=*/198, /*row_ms=*/1);
   EXPECT_THAT(Step(), ElementsAre(1, 47));
   EXPECT_NEAR(plan_.predicted_seconds, 0.247, 0.005);
+}
+
+TEST_F(SchedulerTest, TriesATileMoreWhereThereIsTimeAndNobodyKnows) {
+  Start({.block_size = 16, .max_batch_tokens = 512, .max_sequences = 8}, 1000);
+  Add(3);
+  Step();
+  Add(1000);
+  Teach(0, 50, 20);
+  Teach(15, 80, 20);  // two ms a row: 31 rows are thought to take 112
+  EXPECT_THAT(Step(), ElementsAre(1, 31));
+  Teach(31, 112, 1);
+  EXPECT_THAT(Step(), ElementsAre(1, 15));
+  Teach(15, 80, 33);
+  EXPECT_THAT(Step(), ElementsAre(1, 31));
+  Teach(31, 85, 1);  // now it is faster
+  Teach(15, 68, 5);
+  EXPECT_THAT(Step(), ElementsAre(1, 31));
 }
 
 TEST_F(SchedulerTest, TheOldestPromptAlwaysGetsARestOfATile) {

@@ -57,6 +57,13 @@ double WorstError(const StepCostModel& model, const Cost& cost, Random& random) 
   return worst;
 }
 
+// With its first step behind it, which does not count.
+StepCostModel Started() {
+  StepCostModel model;
+  model.Observe(Shape(1, 10, 1000, 0), Nanoseconds(5));
+  return model;
+}
+
 TEST(StepShape, CountsWhatRowsRead) {
   const StepShape shape = Shape(2, 9, 3, 5);
   EXPECT_EQ(shape.decode_rows, 2);
@@ -66,7 +73,7 @@ TEST(StepShape, CountsWhatRowsRead) {
 }
 
 TEST(StepCostModel, KnowsNothingAtFirst) {
-  StepCostModel model;
+  StepCostModel model = Started();
   model.Fit();
   EXPECT_EQ(model.PredictSeconds(Shape(4, 10, 100, 0)), 0);
   EXPECT_EQ(model.trusted_chunk_rows(), 32);
@@ -74,7 +81,7 @@ TEST(StepCostModel, KnowsNothingAtFirst) {
 
 TEST(StepCostModel, LearnsTheCostsOfAnExactMachine) {
   Random random(1);
-  StepCostModel model;
+  StepCostModel model = Started();
   const TrueCost cost;
   for (int i = 0; i < 200; ++i) {
     const StepShape shape = RandomShape(random);
@@ -87,7 +94,7 @@ TEST(StepCostModel, LearnsTheCostsOfAnExactMachine) {
 TEST(StepCostModel, SeesThroughNoiseAndOutliers) {
   for (uint32_t seed = 0; seed < 50; ++seed) {
     Random random(seed);
-    StepCostModel model;
+    StepCostModel model = Started();
     const TrueCost cost;
     std::normal_distribution<double> noise(1, 0.05);
     for (int i = 0; i < 300; ++i) {
@@ -104,7 +111,7 @@ TEST(StepCostModel, SeesThroughNoiseAndOutliers) {
 
 TEST(StepCostModel, ThousandsOfStepsAlikeDoNotDrownTheOthers) {
   Random random(2);
-  StepCostModel model;
+  StepCostModel model = Started();
   const TrueCost cost;
   for (int i = 0; i < 30; ++i) {
     const StepShape shape = Shape(4, 50, 20 * (1 + i % 8), 20 * i);
@@ -121,7 +128,7 @@ TEST(StepCostModel, ThousandsOfStepsAlikeDoNotDrownTheOthers) {
 }
 
 TEST(StepCostModel, FollowsASlowerMachineWithinThreeSteps) {
-  StepCostModel model;
+  StepCostModel model = Started();
   const TrueCost cost;
   const auto observe = [&](int i, double slowness) {
     const StepShape shape = Shape(4, 500 + i, i % 3 == 0 ? 0 : 16 * (1 + i % 3), 16 * i);
@@ -139,7 +146,7 @@ TEST(StepCostModel, FollowsASlowerMachineWithinThreeSteps) {
 }
 
 TEST(StepCostModel, OneDisturbedStepChangesNothing) {
-  StepCostModel model;
+  StepCostModel model = Started();
   const TrueCost cost;
   for (int i = 0; i < 40; ++i) {
     const StepShape shape = Shape(4, 500 + i, i % 2 == 0 ? 0 : 32, 32 * i);
@@ -153,7 +160,7 @@ TEST(StepCostModel, OneDisturbedStepChangesNothing) {
 
 // Memory decides up to some rows, arithmetic beyond: not linear, but where the steps are, it fits.
 TEST(StepCostModel, FitsAKneeWhereTheStepsAre) {
-  StepCostModel model;
+  StepCostModel model = Started();
   const auto cost = [](const StepShape& shape) {
     return std::max(0.040, 0.002 * (shape.decode_rows + shape.chunk_rows));
   };
@@ -169,16 +176,32 @@ TEST(StepCostModel, FitsAKneeWhereTheStepsAre) {
 }
 
 TEST(StepCostModel, TrustsTwiceTheChunksThatItHasSeen) {
-  StepCostModel model;
+  StepCostModel model = Started();
   model.Observe(Shape(1, 10, 5, 0), Nanoseconds(0.04));
   EXPECT_EQ(model.trusted_chunk_rows(), 32);
   model.Observe(Shape(1, 11, 60, 5), Nanoseconds(0.09));
   EXPECT_EQ(model.trusted_chunk_rows(), 120);
 }
 
+TEST(StepCostModel, KnowsWhatItHasSeenLately) {
+  StepCostModel model = Started();
+  EXPECT_FALSE(model.knows_decoding());
+  EXPECT_FALSE(model.knows_chunks_beyond(0));
+  model.Observe(Shape(2, 10, 16, 0), Nanoseconds(0.1));
+  EXPECT_TRUE(model.knows_decoding());
+  EXPECT_TRUE(model.knows_chunks_beyond(15));
+  EXPECT_FALSE(model.knows_chunks_beyond(16));
+  for (int i = 0; i < 40; ++i) model.Observe(Shape(2, 10, 100, 0), Nanoseconds(0.2));
+  EXPECT_FALSE(model.knows_decoding());
+  EXPECT_TRUE(model.knows_chunks_beyond(99));
+  for (int i = 0; i < 40; ++i) model.Observe(Shape(2, 10, 0, 0), Nanoseconds(0.1));
+  EXPECT_TRUE(model.knows_decoding());
+  EXPECT_FALSE(model.knows_chunks_beyond(16));
+}
+
 TEST(StepCostModel, CostsAreNeverNegative) {
   Random random(3);
-  StepCostModel model;
+  StepCostModel model = Started();
   for (int i = 0; i < 100; ++i) {  // the more rows, the faster: nonsense
     const StepShape shape = Shape(1, 10, Between(random, 1, 100), 0);
     model.Observe(shape, Nanoseconds(1.0 / shape.chunk_rows));
@@ -193,7 +216,7 @@ TEST(StepCostModel, CostsAreNeverNegative) {
 }
 
 TEST(StepCostModel, IgnoresStepsWithoutDuration) {
-  StepCostModel model;
+  StepCostModel model = Started();
   model.Observe(Shape(1, 10, 60, 0), Nanoseconds(0));
   model.Fit();
   EXPECT_EQ(model.PredictSeconds(Shape(1, 10, 0, 0)), 0);
