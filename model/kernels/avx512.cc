@@ -16,6 +16,8 @@ namespace {
 #include "model/kernels/generic_lanes.inc"
 #include "model/kernels/generic_rows.inc"
 #include "model/kernels/generic_walk.inc"
+#include "model/kernels/tile_f32.inc"
+#include "model/kernels/generic_bf16_unpack.inc"
 #include "model/kernels/generic_bf16.inc"
 #include "model/kernels/generic_attention.inc"
 #include "model/kernels/generic_functions.inc"

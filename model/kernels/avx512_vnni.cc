@@ -15,6 +15,7 @@ namespace {
 #include "model/kernels/generic_lanes.inc"
 #include "model/kernels/generic_walk.inc"
 #include "model/kernels/dot_avx512_vnni.inc"
+#include "model/kernels/generic_int8_unpack.inc"
 #include "model/kernels/generic_int8.inc"
 // clang-format on
 
