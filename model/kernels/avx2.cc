@@ -22,6 +22,8 @@ namespace {
 #include "model/kernels/dot_avx2.inc"
 #include "model/kernels/generic_int8_unpack.inc"
 #include "model/kernels/generic_int8.inc"
+#include "model/kernels/generic_kv_common.inc"
+#include "model/kernels/generic_kv_bf16.inc"
 #include "model/kernels/generic_attention.inc"
 #include "model/kernels/generic_functions.inc"
 // clang-format on

@@ -19,6 +19,8 @@ namespace {
 #include "model/kernels/tile_f32.inc"
 #include "model/kernels/generic_bf16_unpack.inc"
 #include "model/kernels/generic_bf16.inc"
+#include "model/kernels/generic_kv_common.inc"
+#include "model/kernels/generic_kv_bf16.inc"
 #include "model/kernels/generic_attention.inc"
 #include "model/kernels/generic_functions.inc"
 // clang-format on

@@ -7,6 +7,15 @@
 
 namespace weft {
 
+// For one type of KV cache.
+struct KvFunctions {
+  void (*write)(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
+                const float* value);
+  void (*attention)(const AttentionTask& task);
+  void (*attend_spans)(const AttentionTask& task, int64_t first_span, int64_t span_count,
+                       float* partials);
+};
+
 struct IsaFunctions {
   // `panel`: the packed bytes of task.first_panel.
   void (*matmul)(const MatmulTask& task, const std::byte* panel);
@@ -22,10 +31,9 @@ struct IsaFunctions {
   void (*multiply_add)(float* x, const float* y, float factor, int64_t n);
   void (*softmax)(float* x, int64_t n);
   void (*dense_dot)(const float* x, const float* w, int64_t rows, int64_t columns, float* y);
-  void (*kv_write)(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
-                   const float* value);
+  KvFunctions kv_bf16;
   int64_t (*attention_scratch_bytes)(const KvLayout& layout, int64_t query_rows);
-  void (*attention)(const AttentionTask& task);
+  void (*merge_spans)(const AttentionTask& task, int64_t first_span, float* partials);
 };
 
 // MatmulInt8: products of int8 operands with quantised weights, otherwise like `matmul`.

@@ -188,6 +188,14 @@ struct KernelTable {
                    const float* value);
   int64_t (*attention_scratch_bytes)(const KvLayout& layout, int64_t query_rows);
   void (*attention)(const AttentionTask& task);
+  // The same in pieces, so that the spans of a long context can be worked on at the same time:
+  // attend_spans leaves a partial result (kv_page.h) for each of the spans [first_span, first_span
+  // + span_count) and each query row, partials[(span - first_span) * query rows + query row], as
+  // far as the row sees that span; merge_spans makes `out` of all spans that the task sees, from
+  // the first on. Both are nullptr where attention cannot be cut.
+  void (*attend_spans)(const AttentionTask& task, int64_t first_span, int64_t span_count,
+                       float* partials);
+  void (*merge_spans)(const AttentionTask& task, int64_t first_span, float* partials);
 };
 
 // What the processor and the operating system offer (CPUID and XCR0, never a model number).

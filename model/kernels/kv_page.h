@@ -20,4 +20,14 @@ static constexpr int64_t KvPageBytesBF16(int64_t block_size, int64_t head_dim) {
   return KeyBytes(block_size, head_dim) + block_size * ValueColumns(head_dim) * 2;
 }
 
+// What attention knows after some spans, one query row: the largest score, the sum of probabilities
+// relative to it, and from kPartialOutput on ValueColumns elements of output, not divided by the
+// sum.
+static constexpr int64_t kPartialMaximum = 0;
+static constexpr int64_t kPartialSum = 1;
+static constexpr int64_t kPartialOutput = 16;
+static constexpr int64_t AttentionPartialFloats(int64_t head_dim) {
+  return kPartialOutput + ValueColumns(head_dim);
+}
+
 }  // namespace weft

@@ -130,17 +130,6 @@ void DenseDot(const float* x, const float* w, int64_t rows, int64_t columns, flo
   }
 }
 
-void KvWrite(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
-             const float* value) {
-  auto* keys = reinterpret_cast<uint16_t*>(page);
-  auto* values = reinterpret_cast<uint16_t*>(page + KeyBytes(layout.block_size, layout.head_dim));
-  const int64_t value_columns = ValueColumns(layout.head_dim);
-  for (int64_t i = 0; i < layout.head_dim; ++i) {
-    keys[(i / 2 * layout.block_size + slot) * 2 + i % 2] = OperandBits(key[i]);
-    values[(slot / 2 * value_columns + i) * 2 + slot % 2] = OperandBits(value[i]);
-  }
-}
-
 }  // namespace
 
 constexpr IsaFunctions kFunctions = {
@@ -153,9 +142,9 @@ constexpr IsaFunctions kFunctions = {
     .multiply_add = MultiplyAdd,
     .softmax = Softmax,
     .dense_dot = DenseDot,
-    .kv_write = KvWrite,
+    .kv_bf16 = {.write = WriteBF16, .attention = AttentionBF16, .attend_spans = nullptr},
     .attention_scratch_bytes = AttentionScratchBytes,
-    .attention = Attention,
+    .merge_spans = nullptr,
 };
 
 }  // namespace weft::scalar

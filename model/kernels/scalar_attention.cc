@@ -139,7 +139,18 @@ void AttendHead(const AttentionTask& task, int64_t row, int64_t head) {
 
 int64_t AttentionScratchBytes(const KvLayout& /*layout*/, int64_t /*query_rows*/) { return 0; }
 
-void Attention(const AttentionTask& task) {
+void WriteBF16(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
+               const float* value) {
+  auto* keys = reinterpret_cast<uint16_t*>(page);
+  auto* values = reinterpret_cast<uint16_t*>(page + KeyBytes(layout.block_size, layout.head_dim));
+  const int64_t value_columns = ValueColumns(layout.head_dim);
+  for (int64_t i = 0; i < layout.head_dim; ++i) {
+    keys[(i / 2 * layout.block_size + slot) * 2 + i % 2] = OperandBits(key[i]);
+    values[(slot / 2 * value_columns + i) * 2 + slot % 2] = OperandBits(value[i]);
+  }
+}
+
+void AttentionBF16(const AttentionTask& task) {
   for (int64_t row = 0; row < task.row_count; ++row) {
     for (int64_t head = 0; head < task.heads; ++head) AttendHead(task, row, head);
   }

@@ -6,6 +6,8 @@
 namespace weft::scalar {
 
 int64_t AttentionScratchBytes(const KvLayout& layout, int64_t query_rows);
-void Attention(const AttentionTask& task);
+void WriteBF16(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
+               const float* value);
+void AttentionBF16(const AttentionTask& task);
 
 }  // namespace weft::scalar

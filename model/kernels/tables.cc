@@ -55,9 +55,11 @@ KernelTable TableBF16(std::string_view name, Isa isa) {
       .softmax = kIsa.softmax,
       .dense_dot = kIsa.dense_dot,
       .kv_page_bytes = KvPageBytes,
-      .kv_write = kIsa.kv_write,
+      .kv_write = kIsa.kv_bf16.write,
       .attention_scratch_bytes = kIsa.attention_scratch_bytes,
-      .attention = kIsa.attention,
+      .attention = kIsa.kv_bf16.attention,
+      .attend_spans = kIsa.kv_bf16.attend_spans,
+      .merge_spans = kIsa.merge_spans,
   };
 }
 
@@ -86,6 +88,8 @@ KernelTable TableF32(Isa isa) {
   table.kv_write = f32::KvWrite;
   table.attention_scratch_bytes = f32::AttentionScratchBytes;
   table.attention = f32::Attention;
+  table.attend_spans = nullptr;
+  table.merge_spans = nullptr;
   return table;
 }
 
