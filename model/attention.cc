@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "model/kernels/kv_page.h"
 #include "model/rope.h"
 
 namespace weft {
@@ -69,9 +70,9 @@ void WriteToCache(const Step& step, const ForwardBatch& batch, int64_t row, int6
   }
 }
 
-// One task: some consecutive rows of a sequence, the query heads of one kv head.
-void Attend(const Step& step, const ForwardBatch& batch, const AttentionRows& rows, int64_t kv_head,
-            int64_t layer, int thread, KvCache& cache) {
+// Some consecutive rows of a sequence, the query heads of one kv head.
+AttentionTask TaskFor(const Step& step, const ForwardBatch& batch, const AttentionRows& rows,
+                      int64_t kv_head, int64_t layer, int thread, KvCache& cache) {
   const ModelConfig& config = step.config;
   const Workspace& b = step.buffers;
   const SequenceSpan& sequence = batch.sequences[static_cast<size_t>(rows.sequence)];
@@ -91,7 +92,86 @@ void Attend(const Step& step, const ForwardBatch& batch, const AttentionRows& ro
   task.out = b.attended[rows.first_row] + column;
   task.out_stride = b.attended.stride;
   task.scratch = b.attention_scratch(thread);
-  step.kernels.attention(task);
+  return task;
+}
+
+// All tasks and pieces, then what the pieces make together.
+void Attend(const Step& step, const ForwardBatch& batch, int64_t layer, KvCache& cache) {
+  const KernelTable& kernels = step.kernels;
+  const Workspace& b = step.buffers;
+  const int64_t heads = step.config.kv_head_count;
+  step.threads.ParallelFor(std::ssize(b.attention_tasks) * heads, [&](int64_t i, int thread) {
+    const AttentionRows& rows = b.attention_tasks[static_cast<size_t>(i / heads)];
+    const AttentionTask task = TaskFor(step, batch, rows, i % heads, layer, thread, cache);
+    if (rows.span_count == 0) {
+      kernels.attention(task);
+    } else {
+      kernels.attend_spans(task, rows.first_span, rows.span_count,
+                           b.attention_partials + rows.partials + i % heads * rows.head_partials);
+    }
+  });
+  if (b.cut_attention.empty()) return;
+  step.threads.ParallelFor(std::ssize(b.cut_attention) * heads, [&](int64_t i, int thread) {
+    const AttentionRows& rows = b.cut_attention[static_cast<size_t>(i / heads)];
+    const AttentionTask task = TaskFor(step, batch, rows, i % heads, layer, thread, cache);
+    kernels.merge_spans(task, rows.first_span,
+                        b.attention_partials + rows.partials + i % heads * rows.head_partials);
+  });
+}
+
+// The spans that these rows see.
+void FindSpans(const Step& step, const ForwardBatch& batch, AttentionRows& rows) {
+  const int64_t first_position = batch.positions[static_cast<size_t>(rows.first_row)];
+  const int64_t window = step.config.sliding_window;
+  const int64_t first = window > 0 ? std::max<int64_t>(0, first_position - window + 1) : 0;
+  rows.first_span = first / kAttentionSpan;
+  rows.span_count = (first_position + rows.row_count - 1) / kAttentionSpan + 1 - rows.first_span;
+}
+
+// Cuts row blocks that are more than their share of the step's attention into pieces of some spans
+// each, while there is memory for their partial results. Merging goes over the spans one by one, so
+// that the result is the same whichever are cut.
+void CutLongTasks(const Step& step, const ForwardBatch& batch) {
+  constexpr int64_t kMinSpansPerPiece = 2;
+  Workspace& b = step.buffers;
+  const ModelConfig& config = step.config;
+  if (b.attention_partial_floats == 0) return;
+  int64_t work = 0;  // in spans of one row and kv head
+  for (AttentionRows& rows : b.attention_tasks) {
+    FindSpans(step, batch, rows);
+    work += rows.row_count * rows.span_count * config.kv_head_count;
+  }
+  const int64_t share =
+      CeilDivide(work, Workspace::kAttentionTasksPerThread * step.threads.thread_count());
+  const int64_t query_heads = config.head_count / config.kv_head_count;
+  int64_t used_floats = 0;
+  const size_t block_count = b.attention_tasks.size();
+  for (size_t i = 0; i < block_count; ++i) {
+    AttentionRows whole = b.attention_tasks[i];
+    b.attention_tasks[i].span_count = 0;
+    const int64_t pieces = std::min(CeilDivide(whole.row_count * whole.span_count, share),
+                                    whole.span_count / kMinSpansPerPiece);
+    const int64_t span_floats =
+        whole.row_count * query_heads * AttentionPartialFloats(config.head_dim);
+    whole.partials = used_floats;
+    whole.head_partials = whole.span_count * span_floats;
+    const int64_t floats = whole.head_partials * config.kv_head_count;
+    if (pieces < 2 || used_floats + floats > b.attention_partial_floats) continue;
+    used_floats += floats;
+    b.cut_attention.push_back(whole);
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      AttentionRows part = whole;
+      const int64_t first = whole.span_count * piece / pieces;
+      part.first_span = whole.first_span + first;
+      part.span_count = whole.span_count * (piece + 1) / pieces - first;
+      part.partials = whole.partials + first * span_floats;
+      if (piece == 0) {
+        b.attention_tasks[i] = part;
+      } else {
+        b.attention_tasks.push_back(part);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -101,6 +181,7 @@ void PrepareAttention(const Step& step, const ForwardBatch& batch,
   const OperatorTimer timer(step.profile, Operator::kRope);
   Workspace& b = step.buffers;
   b.attention_tasks.clear();
+  b.cut_attention.clear();
   for (size_t i = 0; i < batch.sequences.size(); ++i) {
     const SequenceSpan& sequence = batch.sequences[i];
     for (int32_t row = 0; row < sequence.row_count; ++row) {
@@ -108,10 +189,14 @@ void PrepareAttention(const Step& step, const ForwardBatch& batch,
     }
     constexpr auto kRows = static_cast<int32_t>(Workspace::kRowsPerAttentionTask);
     for (int32_t row = 0; row < sequence.row_count; row += kRows) {
-      b.attention_tasks.push_back({static_cast<int32_t>(i), sequence.first_row + row,
-                                   std::min(kRows, sequence.row_count - row)});
+      AttentionRows rows;
+      rows.sequence = static_cast<int32_t>(i);
+      rows.first_row = sequence.first_row + row;
+      rows.row_count = std::min(kRows, sequence.row_count - row);
+      b.attention_tasks.push_back(rows);
     }
   }
+  CutLongTasks(step, batch);
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
     RopeAngles(rope_frequencies, step.config.rope.attention_factor,
                batch.positions[static_cast<size_t>(row)], b.cos[row], b.sin[row]);
@@ -142,11 +227,7 @@ void SelfAttention(const Step& step, const ForwardBatch& batch, const LayerWeigh
     WriteToCache(step, batch, row, layer, cache);
   });
   timer.Next(Operator::kAttention);
-  step.threads.ParallelFor(std::ssize(b.attention_tasks) * config.kv_head_count, [&](int64_t task,
-                                                                                     int thread) {
-    const auto rows = static_cast<size_t>(task / config.kv_head_count);
-    Attend(step, batch, b.attention_tasks[rows], task % config.kv_head_count, layer, thread, cache);
-  });
+  Attend(step, batch, layer, cache);
   timer.Next(Operator::kAttentionOutput);
   const Operands attention = b.attention.Rows(step.row_count);
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/checked_math.h"
+#include "model/kernels/kv_page.h"
 
 namespace weft {
 
@@ -70,6 +71,25 @@ class Workspace::Arena {
   int64_t used_bytes_ = 0;
 };
 
+namespace {
+
+// Enough for the partial results of all row blocks that may be cut at a time (see
+// PrepareAttention), but of very long contexts only what fits the limit: the rest is not cut.
+int64_t PartialFloats(const ModelConfig& config, const KernelTable& kernels,
+                      const WorkspaceOptions& options) {
+  constexpr int64_t kMaxFloats = int64_t{4} << 20;
+  if (kernels.attend_spans == nullptr || options.thread_count == 1) return 0;
+  const int64_t wanted_tasks = Workspace::kAttentionTasksPerThread * options.thread_count;
+  const int64_t cut_blocks = (wanted_tasks - 1) / config.kv_head_count;
+  const int64_t rows = std::min(options.max_rows, cut_blocks * Workspace::kRowsPerAttentionTask);
+  const int64_t spans = CeilDivide(config.context_length, kAttentionSpan) + 1;
+  const int64_t row_floats = config.head_count * AttentionPartialFloats(config.head_dim) * spans;
+  return row_floats > kMaxFloats ? std::min(rows, int64_t{1}) * kMaxFloats
+                                 : std::min(kMaxFloats, rows * row_floats);
+}
+
+}  // namespace
+
 void Workspace::Lay(const ModelConfig& config, const KernelTable& kernels, Arena& arena) {
   const int64_t rows = options_.max_rows;
   const bool moe = config.is_moe();
@@ -100,6 +120,9 @@ void Workspace::Lay(const ModelConfig& config, const KernelTable& kernels, Arena
                   layout, kRowsPerAttentionTask * (config.head_count / config.kv_head_count)),
               static_cast<int64_t>(AlignedBuffer::kAlignment));
   attention_scratch_ = arena.Take(options_.thread_count * attention_scratch_bytes_);
+  attention_partial_floats = PartialFloats(config, kernels, options_);
+  attention_partials = reinterpret_cast<float*>(
+      arena.Take(attention_partial_floats * static_cast<int64_t>(sizeof(float))));
   if (!moe) return;
   router_logits = arena.Floats(rows, config.moe.expert_count);
   expert_output = arena.Floats(slots, config.hidden_size);
@@ -125,7 +148,9 @@ Workspace::Workspace(const ModelConfig& config, const KernelTable& kernels,
   Lay(config, kernels, arena);
   const auto rows = static_cast<size_t>(options.max_rows);
   row_sequence.resize(rows);
-  attention_tasks.reserve(rows);
+  const auto pieces = static_cast<size_t>(kAttentionTasksPerThread * options.thread_count);
+  attention_tasks.reserve(rows + pieces);
+  cut_attention.reserve(pieces);
   if (!config.is_moe()) return;
   const size_t slots = rows * static_cast<size_t>(config.moe.experts_per_token);
   const auto experts = static_cast<size_t>(config.moe.expert_count);

@@ -63,11 +63,17 @@ struct WorkspaceOptions {
   int thread_count = 1;     // of the pool that it is used with
 };
 
-// Consecutive rows of one sequence whose attention is one task a KV head.
+// Consecutive rows of one sequence whose attention is one task a KV head, or one of its pieces.
 struct AttentionRows {
   int32_t sequence = 0;
   int32_t first_row = 0;  // of the batch
   int32_t row_count = 0;
+  // A piece: some of the spans that the rows see. Their partial results begin, for KV head 0, at
+  // Workspace::attention_partials + partials, and head_partials further for every other head.
+  int64_t first_span = 0;
+  int64_t span_count = 0;  // 0: not cut, all spans are one task
+  int64_t partials = 0;
+  int64_t head_partials = 0;
 };
 
 // Plain buffers for Transformer::Forward; R is max_rows, T a slot: one (row, chosen expert) pair,
@@ -76,6 +82,8 @@ class Workspace {
  public:
   // Wanted logits are computed and handed out in pieces of this many rows.
   static constexpr int64_t kLogitRowsPerPiece = 32;
+  // Attention is cut into about this many tasks a thread where long contexts would leave fewer.
+  static constexpr int64_t kAttentionTasksPerThread = 2;
   // Query positions of one attention task.
   static constexpr int64_t kRowsPerAttentionTask = 16;
 
@@ -106,6 +114,9 @@ class Workspace {
   FloatRows logits;                            // (pieces of kLogitRowsPerPiece, V), contiguous
   std::vector<int32_t> row_sequence;           // (R): index into ForwardBatch::sequences
   std::vector<AttentionRows> attention_tasks;  // of this step
+  std::vector<AttentionRows> cut_attention;    // those of its row blocks that are cut, all spans
+  float* attention_partials = nullptr;
+  int64_t attention_partial_floats = 0;
 
   // MoE only.
   FloatRows router_logits;              // (R, E)

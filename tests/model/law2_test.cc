@@ -143,19 +143,24 @@ TEST_P(Law2Test, ACopiedBlockIsAsGoodAsTheOriginal) {
       "");
 }
 
-// Longer than a span of the attention's online softmax, so that spans are merged.
-TEST(Law2LongTest, ChunkSizeDoesNotMatterAcrossSpans) {
+// Longer than a span of the attention's online softmax, so that spans are merged; with many threads
+// they are worked on apart.
+TEST(Law2LongTest, ChunkSizeAndThreadsDoNotMatterAcrossSpans) {
   for (const char* fixture : {"llama3", "mistral"}) {
     RunOptions options{.arithmetic = Arithmetic::kBF16, .isa = ChooseIsa().value()};
-    options.max_rows = 600;
-    options.block_count = 24;
+    options.max_rows = 1100;
+    options.block_count = 36;
     RunnableModel model(ParityPath(fixture, "model.gguf"), options);
     std::vector<TokenId> tokens;
-    for (TokenId i = 0; i < 2 * kAttentionSpan + 37; ++i) tokens.push_back(i * i % 251);
+    for (TokenId i = 0; i < 4 * kAttentionSpan + 37; ++i) tokens.push_back(i * i % 251);
     const Rows whole = model.RunSequence(tokens);
-    for (const size_t chunk_size : {100, 257}) {
+    options.thread_count = 6;
+    RunnableModel threaded(ParityPath(fixture, "model.gguf"), options);
+    for (const size_t chunk_size : {3, 100, 257}) {
       EXPECT_EQ(Differences(model.RunSequence(tokens, chunk_size), whole), "")
           << fixture << ", chunks of " << chunk_size;
+      EXPECT_EQ(Differences(threaded.RunSequence(tokens, chunk_size), whole), "")
+          << fixture << ", chunks of " << chunk_size << ", 6 threads";
     }
   }
 }

@@ -2,10 +2,12 @@
 // right, a row depends on its own visible positions alone, and what no row may see is never read.
 #include <algorithm>
 #include <numeric>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "base/float_env.h"
+#include "model/kernels/kv_page.h"
 #include "tests/model/kernels/kernel_fixtures.h"
 
 namespace weft {
@@ -33,9 +35,10 @@ class Scene {
     queries_ = make(shape.row_count * head_stride_);
   }
 
-  // Row by row, head by head: the outputs as floats, with `chunk` rows a task.
+  // Row by row, head by head: the outputs as floats, with `chunk` rows a task, all spans at once or
+  // in pieces of random length.
   std::vector<float> Attend(const KernelTable& kernels, int64_t block_size, int64_t chunk,
-                            Random& random) const {
+                            Random& random, bool in_pieces = false) const {
     const Cache cache = Fill(kernels, block_size, random);
     const int64_t out_stride = head_stride_ + 16;
     std::vector<float> out(static_cast<size_t>(shape_.row_count * out_stride), kUntouched);
@@ -51,7 +54,11 @@ class Scene {
       AlignedBuffer scratch(scratch_bytes + 64);
       std::fill(scratch.bytes().begin(), scratch.bytes().end(), std::byte{0xff});
       task.scratch = scratch.data();
-      kernels.attention(task);
+      if (in_pieces) {
+        AttendInPieces(kernels, task, random);
+      } else {
+        kernels.attention(task);
+      }
       for (size_t i = scratch_bytes; i < scratch_bytes + 64; ++i) {
         EXPECT_EQ(scratch.data()[i], std::byte{0xff}) << kernels.name << ": scratch overrun";
       }
@@ -75,6 +82,24 @@ class Scene {
   }
 
  private:
+  static void AttendInPieces(const KernelTable& kernels, const AttentionTask& task,
+                             Random& random) {
+    const int64_t window = task.sliding_window;
+    const int64_t first_seen =
+        window == 0 ? 0 : std::max<int64_t>(0, task.first_position - window + 1);
+    const int64_t first = first_seen / kAttentionSpan;
+    const int64_t end = (task.first_position + task.row_count - 1) / kAttentionSpan + 1;
+    const int64_t span_floats =
+        task.row_count * task.heads * AttentionPartialFloats(task.layout.head_dim);
+    std::vector<float> partials(static_cast<size_t>((end - first) * span_floats), NAN);
+    for (int64_t span = end; span > first;) {  // pieces in any order
+      const int64_t count = random.Integer(1, span - first);
+      span -= count;
+      kernels.attend_spans(task, span, count, partials.data() + (span - first) * span_floats);
+    }
+    kernels.merge_spans(task, first, partials.data());
+  }
+
   struct Cache {
     KvLayout layout;
     AlignedBuffer pages;
@@ -186,10 +211,17 @@ Shape RandomShape(Random& random) {
   shape.head_dim = head_dims[random.Integer(0, 8)];
   shape.heads = random.Integer(1, 5);
   shape.block_size = 16 * random.Integer(1, 4);
-  shape.first_position = random.Integer(0, 1) == 0 ? 0 : random.Integer(0, 600);
+  shape.first_position = random.Integer(0, 1) == 0 ? 0 : random.Integer(0, 1500);
   shape.row_count = random.Integer(0, 2) == 0 ? 1 : random.Integer(1, 40);
   if (random.Integer(0, 2) == 0) shape.sliding_window = random.Integer(1, 300);
   return shape;
+}
+
+std::string Describe(const Shape& shape) {
+  std::ostringstream out;
+  out << "head_dim " << shape.head_dim << ", heads " << shape.heads << ", positions "
+      << shape.first_position << " + " << shape.row_count << ", window " << shape.sliding_window;
+  return out.str();
 }
 
 class AttentionTest : public testing::Test {
@@ -209,9 +241,12 @@ TEST_F(AttentionTest, EveryInstructionSetEqualsScalar) {
           scene.Attend(*kernels, shape.block_size, shape.row_count, random_);
       if (expected.empty()) expected = out;
       const int64_t i = FirstDifference(out, expected);
-      ASSERT_EQ(i, -1) << kernels->name << " trial " << trial << ": head_dim " << shape.head_dim
-                       << ", heads " << shape.heads << ", positions " << shape.first_position
-                       << " + " << shape.row_count << ", window " << shape.sliding_window;
+      ASSERT_EQ(i, -1) << kernels->name << " trial " << trial << ": " << Describe(shape);
+      if (kernels->attend_spans == nullptr) continue;
+      const std::vector<float> pieced =
+          scene.Attend(*kernels, shape.block_size, shape.row_count, random_, /*in_pieces=*/true);
+      ASSERT_EQ(FirstDifference(pieced, expected), -1)
+          << kernels->name << " in pieces, trial " << trial << ": " << Describe(shape);
     }
   }
 }
