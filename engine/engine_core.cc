@@ -33,7 +33,7 @@ EngineCore::EngineCore(const EngineOptions& options, ModelRunner& runner, Clock 
                   .max_stall = options.max_stall},
                  pool_),
       batch_builder_(options.max_batch_tokens),
-      sampler_(runner.vocab_size()) {
+      samplers_(static_cast<size_t>(runner.thread_count()), Sampler(runner.vocab_size())) {
   WEFT_CHECK(options.max_context > 0 && options.max_waiting > 0);
 }
 
@@ -142,82 +142,98 @@ void EngineCore::Step() {
 }
 
 Result<void> EngineCore::RunPlan(const StepPlan& plan) try {
-  sampled_.clear();
-  failures_.clear();
   for (const BlockCopy& copy : plan.copies) runner_.CopyBlock(copy.from, copy.to);
   const ForwardBatch batch = batch_builder_.Build(plan);
   const auto vocab_size = static_cast<size_t>(runner_.vocab_size());
   const std::vector<LogitTarget>& targets = batch_builder_.logit_targets();
-  int64_t visited_count = 0;
+  outcomes_.clear();
+  outcomes_.resize(targets.size());
   WEFT_RETURN_IF_ERROR(
-      runner_.Run(batch, [&](int64_t first, int64_t row_count, const float* logits) {
-        WEFT_CHECK(first == visited_count && first + row_count <= std::ssize(targets));
-        visited_count += row_count;
-        for (int64_t row = 0; row < row_count; ++row, logits += vocab_size)
-          VisitLogits(targets[static_cast<size_t>(first + row)], {logits, vocab_size});
+      runner_.Run(batch, [&](int64_t index, int thread_index, const float* logits) {
+        const auto i = static_cast<size_t>(index);
+        VisitLogits(targets[i], {logits, vocab_size}, samplers_[static_cast<size_t>(thread_index)],
+                    outcomes_[i]);
       }));
-  WEFT_CHECK(visited_count == std::ssize(targets));
+  for (const RowOutcome& outcome : outcomes_) WEFT_CHECK(outcome.visited);
   return {};
 } catch (const std::exception& exception) {
   return Fail(ErrorCode::kInternal, "the step failed: {}", exception.what());
 }
 
-void EngineCore::VisitLogits(const LogitTarget& target, std::span<const float> logits) {
+void EngineCore::VisitLogits(const LogitTarget& target, std::span<const float> logits,
+                             Sampler& sampler, RowOutcome& outcome) const try {
+  WEFT_CHECK(!std::exchange(outcome.visited, true));
   Sequence& sequence = *target.sequence;
   const bool last = target.position + 1 == sequence.token_count();
-  const Result<void> outcome =
-      last ? SampleChoices(sequence, logits) : CollectPromptLogprob(target, logits);
-  if (!outcome)
-    failures_.push_back({.request = sequence.request, .error = outcome.error().message});
+  const Result<void> done = last ? SampleChoices(sequence, logits, sampler, outcome)
+                                 : MeasurePromptToken(target, logits, sampler, outcome);
+  if (!done) outcome.error = done.error().message;
+} catch (const std::exception& exception) {
+  outcome.error = exception.what();
 }
 
-Result<void> EngineCore::CollectPromptLogprob(const LogitTarget& target,
-                                              std::span<const float> logits) {
-  Sequence& sequence = *target.sequence;
-  LiveRequest& request = *sequence.request;
-  WEFT_CHECK(target.position == sequence.next_prompt_logprob);
+Result<void> EngineCore::MeasurePromptToken(const LogitTarget& target,
+                                            std::span<const float> logits, Sampler& sampler,
+                                            RowOutcome& outcome) const {
+  const Sequence& sequence = *target.sequence;
   const TokenId token = sequence.tokens[static_cast<size_t>(target.position) + 1];
-  WEFT_ASSIGN_OR_RETURN(TokenLogprob logprob,
-                        sampler_.Logprob(logits, token, std::max(request.sampling().logprobs, 0)));
-  request.AddPromptLogprob(std::move(logprob));
-  ++sequence.next_prompt_logprob;
+  const int32_t top_count = std::max(sequence.request->sampling().logprobs, 0);
+  WEFT_ASSIGN_OR_RETURN(outcome.prompt_logprob, sampler.Logprob(logits, token, top_count));
   return {};
 }
 
-Result<void> EngineCore::SampleChoices(Sequence& sequence, std::span<const float> logits) {
-  LiveRequest& request = *sequence.request;
-  WEFT_RETURN_IF_ERROR(SampleToken(request, sequence, sequence.output_count(), logits));
-  for (const auto& choice : request.choices()) {
+Result<void> EngineCore::SampleChoices(Sequence& sequence, std::span<const float> logits,
+                                       Sampler& sampler, RowOutcome& outcome) const {
+  WEFT_RETURN_IF_ERROR(SampleToken(sequence, sequence.output_count(), logits, sampler, outcome));
+  for (const auto& choice : sequence.request->choices()) {
     if (choice->state == SequenceState::kAwaitingPrompt)
-      WEFT_RETURN_IF_ERROR(SampleToken(request, *choice, 0, logits));
+      WEFT_RETURN_IF_ERROR(SampleToken(*choice, 0, logits, sampler, outcome));
   }
   return {};
 }
 
-Result<void> EngineCore::SampleToken(const LiveRequest& request, Sequence& sequence,
-                                     int32_t output_position, std::span<const float> logits) {
+Result<void> EngineCore::SampleToken(Sequence& sequence, int32_t output_position,
+                                     std::span<const float> logits, Sampler& sampler,
+                                     RowOutcome& outcome) const {
+  const LiveRequest& request = *sequence.request;
   const SamplingParams& params = request.sampling();
   const RandomKey key{.seed = params.seed,
                       .choice = static_cast<uint32_t>(sequence.choice()),
                       .position = static_cast<uint32_t>(output_position)};
   SampledToken sampled{.sequence = &sequence, .token = 0, .logprob = {}};
-  WEFT_ASSIGN_OR_RETURN(
-      sampled.token, sampler_.Sample(logits, params, key,
-                                     request.BannedTokens(output_position, options_.end_tokens)));
+  WEFT_ASSIGN_OR_RETURN(sampled.token,
+                        sampler.Sample(logits, params, key,
+                                       request.BannedTokens(output_position, options_.end_tokens)));
   if (params.logprobs >= 0) {
-    WEFT_ASSIGN_OR_RETURN(sampled.logprob,
-                          sampler_.Logprob(logits, sampled.token, params.logprobs));
+    WEFT_ASSIGN_OR_RETURN(sampled.logprob, sampler.Logprob(logits, sampled.token, params.logprobs));
   }
-  sampled_.push_back(std::move(sampled));
+  outcome.sampled.push_back(std::move(sampled));
   return {};
 }
 
 void EngineCore::Commit(const StepPlan& plan) {
   scheduler_.Commit(plan);
-  for (const RowFailure& failure : failures_)
-    FinishAllChoices(*failure.request, Failed(failure.error));
+  const std::vector<LogitTarget>& targets = batch_builder_.logit_targets();
+  for (size_t i = 0; i < targets.size(); ++i) {
+    RowOutcome& outcome = outcomes_[i];
+    if (!outcome.error.empty()) {
+      FinishAllChoices(*targets[i].sequence->request, Failed(outcome.error));
+    } else if (outcome.prompt_logprob) {
+      CommitPromptLogprob(targets[i], *std::move(outcome.prompt_logprob));
+    }
+  }
   for (const PlannedSequence& planned : plan.sequences) CommitPrompt(*planned.sequence);
-  for (SampledToken& sampled : sampled_) CommitToken(sampled);
+  for (RowOutcome& outcome : outcomes_) {
+    for (SampledToken& sampled : outcome.sampled) CommitToken(sampled);
+  }
+}
+
+void EngineCore::CommitPromptLogprob(const LogitTarget& target, TokenLogprob logprob) {
+  Sequence& sequence = *target.sequence;
+  if (sequence.state == SequenceState::kFinished) return;  // its request has failed
+  WEFT_CHECK(target.position == sequence.next_prompt_logprob);
+  sequence.request->AddPromptLogprob(std::move(logprob));
+  ++sequence.next_prompt_logprob;
 }
 
 void EngineCore::CommitPrompt(Sequence& sequence) {

@@ -60,19 +60,29 @@ class EngineCore {
     TokenId token = 0;
     std::optional<TokenLogprob> logprob;
   };
-  struct RowFailure {
-    LiveRequest* request = nullptr;
-    std::string error;
+  // What became of one row of logits.
+  struct RowOutcome {
+    bool visited = false;
+    std::vector<SampledToken> sampled;  // a token a choice that continues from this row
+    std::optional<TokenLogprob> prompt_logprob;
+    std::string error;  // fails the request, if there is one
   };
 
   Result<void> RunPlan(const StepPlan& plan);
-  void VisitLogits(const LogitTarget& target, std::span<const float> logits);
-  Result<void> CollectPromptLogprob(const LogitTarget& target, std::span<const float> logits);
-  Result<void> SampleChoices(Sequence& sequence, std::span<const float> logits);
-  Result<void> SampleToken(const LiveRequest& request, Sequence& sequence, int32_t output_position,
-                           std::span<const float> logits);
+  // These four run on the threads that compute, each with a sampler of its own, and change nothing
+  // but `outcome`.
+  void VisitLogits(const LogitTarget& target, std::span<const float> logits, Sampler& sampler,
+                   RowOutcome& outcome) const;
+  Result<void> MeasurePromptToken(const LogitTarget& target, std::span<const float> logits,
+                                  Sampler& sampler, RowOutcome& outcome) const;
+  Result<void> SampleChoices(Sequence& sequence, std::span<const float> logits, Sampler& sampler,
+                             RowOutcome& outcome) const;
+  Result<void> SampleToken(Sequence& sequence, int32_t output_position,
+                           std::span<const float> logits, Sampler& sampler,
+                           RowOutcome& outcome) const;
 
   void Commit(const StepPlan& plan);
+  void CommitPromptLogprob(const LogitTarget& target, TokenLogprob logprob);
   void CommitPrompt(Sequence& sequence);
   void CommitToken(SampledToken& sampled);
   void Finish(Sequence& sequence, Ending ending);
@@ -88,13 +98,12 @@ class EngineCore {
   BlockPool pool_;
   Scheduler scheduler_;
   BatchBuilder batch_builder_;
-  Sampler sampler_;
+  std::vector<Sampler> samplers_;  // one a thread that computes
   std::map<RequestId, std::unique_ptr<LiveRequest>> live_;
   uint64_t next_arrival_ = 0;
 
   // Results of the step that runs.
-  std::vector<SampledToken> sampled_;
-  std::vector<RowFailure> failures_;
+  std::vector<RowOutcome> outcomes_;  // one a BatchBuilder::logit_targets()
 
   StepReport report_;  // counts since the last TakeReport
   int32_t dequeued_count_ = 0;

@@ -16,6 +16,7 @@ class ModelRunner {
   virtual int64_t vocab_size() const = 0;
   virtual int64_t block_size() const = 0;   // positions a KV block
   virtual int64_t block_count() const = 0;  // KV blocks in all
+  virtual int thread_count() const = 0;     // bound of the thread indices that visitors see
 
   // One step; logits are handed to `visit` before it returns. An error fails the sequences of this
   // batch, not the engine.

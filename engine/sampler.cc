@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/checked_math.h"
 #include "base/exact_math.h"
 #include "engine/sampling_math.h"
 #include "model/kernels/kernels.h"
@@ -59,8 +60,13 @@ double SumInLanes(size_t count, const Term& term) {
 Sampler::Sampler(int64_t vocab_size)
     : allowed_logits_(static_cast<size_t>(vocab_size)),
       weights_(static_cast<size_t>(vocab_size)),
-      block_sums_((static_cast<size_t>(vocab_size) + kWeightBlock - 1) / kWeightBlock) {
-  candidates_.reserve(static_cast<size_t>(vocab_size));
+      block_sums_((static_cast<size_t>(vocab_size) + kWeightBlock - 1) / kWeightBlock),
+      candidates_(static_cast<size_t>(vocab_size)) {}
+
+int64_t Sampler::ScratchBytes(int64_t vocab_size) {
+  constexpr int64_t kPerToken = 2 * sizeof(float) + sizeof(TokenId);
+  constexpr int64_t kPerBlock = sizeof(double);
+  return vocab_size * kPerToken + CeilDivide(vocab_size, int64_t{kWeightBlock}) * kPerBlock;
 }
 
 Result<TokenId> Sampler::Sample(std::span<const float> logits, const SamplingParams& params,

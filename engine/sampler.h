@@ -36,6 +36,8 @@ Result<void> ValidateSampling(const SamplingParams& params, int64_t vocab_size);
 class Sampler {
  public:
   explicit Sampler(int64_t vocab_size);
+  // What a Sampler allocates.
+  static int64_t ScratchBytes(int64_t vocab_size);
 
   // Error if a logit is not finite, or every token is banned.
   Result<TokenId> Sample(std::span<const float> logits, const SamplingParams& params,
@@ -65,7 +67,7 @@ class Sampler {
   std::vector<float> allowed_logits_;  // the row without banned tokens, where there are any
   std::vector<float> weights_;         // a token
   std::vector<double> block_sums_;     // of kWeightBlock consecutive weights
-  std::vector<TokenId> candidates_;
+  std::vector<TokenId> candidates_;    // as many as there are; room for the vocabulary
 };
 
 }  // namespace weft

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "engine/sampler.h"
+
 namespace weft {
 namespace {
 
@@ -22,7 +24,8 @@ TransformerRunner::TransformerRunner(Transformer transformer,
 
 int64_t TransformerRunner::WorkspaceBytes(const ModelConfig& config, const KernelTable& kernels,
                                           const TransformerRunnerOptions& options) {
-  return Workspace::Bytes(config, kernels, WorkspaceFor(options));
+  return Workspace::Bytes(config, kernels, WorkspaceFor(options)) +
+         options.thread_count * Sampler::ScratchBytes(config.vocab_size);
 }
 
 Result<void> TransformerRunner::Run(const ForwardBatch& batch, const LogitsVisitor& visit) {

@@ -22,13 +22,15 @@ class TransformerRunner : public ModelRunner {
  public:
   TransformerRunner(Transformer transformer, const TransformerRunnerOptions& options);
 
-  // What it takes besides the weights and block_count times KvCache::BlockBytes.
+  // What it and the engine's samplers take besides the weights and block_count times
+  // KvCache::BlockBytes.
   static int64_t WorkspaceBytes(const ModelConfig& config, const KernelTable& kernels,
                                 const TransformerRunnerOptions& options);
 
   int64_t vocab_size() const override { return transformer_.config().vocab_size; }
   int64_t block_size() const override { return cache_.block_size(); }
   int64_t block_count() const override { return cache_.block_count(); }
+  int thread_count() const override { return workspace_.options().thread_count; }
   Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) override;
   // Steps add to `profile` where their time went, until nullptr is set. Between steps.
   void set_profile(StepProfile* profile) { profile_ = profile; }

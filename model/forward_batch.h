@@ -33,9 +33,10 @@ struct ForwardBatch {
   int64_t row_count() const { return static_cast<int64_t>(token_ids.size()); }
 };
 
-// Logits of `row_count` consecutive entries of ForwardBatch::logit_rows, from entry `first`:
-// logits[i * vocab_size + token]. Called on the thread that computes the batch, in ascending order;
-// the buffer is reused afterwards and may be overwritten.
-using LogitsVisitor = std::function<void(int64_t first, int64_t row_count, float* logits)>;
+// Logits of entry `index` of ForwardBatch::logit_rows: logits[token], vocab_size of them, in a
+// buffer that is reused afterwards and may be overwritten. Called once for every entry, in no
+// order, by the threads that compute, several at a time; calls at the same time have different
+// thread indices. Must not throw.
+using LogitsVisitor = std::function<void(int64_t index, int thread_index, float* logits)>;
 
 }  // namespace weft

@@ -107,7 +107,7 @@ class BenchBatch {
 
 Result<double> TimeStep(TransformerRunner& runner, const BenchBatch& batch) {
   const Clock::time_point start = Clock::now();
-  WEFT_RETURN_IF_ERROR(runner.Run(batch.view(), [](int64_t, int64_t, float*) {}));
+  WEFT_RETURN_IF_ERROR(runner.Run(batch.view(), [](int64_t, int, float*) {}));
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 

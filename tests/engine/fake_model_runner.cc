@@ -99,7 +99,7 @@ Result<void> FakeModelRunner::Run(const ForwardBatch& batch, const LogitsVisitor
     const int32_t position = batch.positions[static_cast<size_t>(row)];
     fill_logits(HashHistory(batch.sequences[span_index], position),
                 batch.token_ids[static_cast<size_t>(row)], position, logits.data());
-    visit(static_cast<int64_t>(i), 1, logits.data());
+    visit(static_cast<int64_t>(i), 0, logits.data());
   }
   return {};
 }

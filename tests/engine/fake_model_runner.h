@@ -25,6 +25,7 @@ class FakeModelRunner : public ModelRunner {
   int64_t vocab_size() const override { return options_.vocab_size; }
   int64_t block_size() const override { return options_.block_size; }
   int64_t block_count() const override { return options_.block_count; }
+  int thread_count() const override { return 1; }
   Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) override;
   void CopyBlock(int32_t from, int32_t to) override;
 

@@ -91,11 +91,8 @@ class RunnableModel {
     const int64_t vocab_size = config().vocab_size;
     const ScopedFlushDenormals flush_denormals;
     transformer_->Forward({tokens, positions, phases, sequences, logit_rows}, *cache_, *workspace_,
-                          [&](int64_t first, int64_t row_count, float* values) {
-                            for (int64_t i = 0; i < row_count; ++i) {
-                              logits[static_cast<size_t>(first + i)].assign(
-                                  values + i * vocab_size, values + (i + 1) * vocab_size);
-                            }
+                          [&](int64_t index, int, float* values) {
+                            logits[static_cast<size_t>(index)].assign(values, values + vocab_size);
                           });
     return logits;
   }
