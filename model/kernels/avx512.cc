@@ -15,6 +15,7 @@ namespace {
 #include "model/kernels/vector_avx512.inc"
 #include "model/kernels/generic_lanes.inc"
 #include "model/kernels/generic_rows.inc"
+#include "model/kernels/generic_prefetch.inc"
 #include "model/kernels/generic_walk.inc"
 #include "model/kernels/tile_f32.inc"
 #include "model/kernels/generic_bf16_unpack.inc"

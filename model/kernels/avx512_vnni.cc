@@ -13,6 +13,7 @@ namespace {
 // clang-format off
 #include "model/kernels/vector_avx512.inc"
 #include "model/kernels/generic_lanes.inc"
+#include "model/kernels/generic_prefetch.inc"
 #include "model/kernels/generic_walk.inc"
 #include "model/kernels/dot_avx512_vnni.inc"
 #include "model/kernels/generic_int8_unpack.inc"

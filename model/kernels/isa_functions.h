@@ -37,6 +37,7 @@ struct IsaFunctions {
 };
 
 // MatmulInt8: products of int8 operands with quantised weights, otherwise like `matmul`.
+// MatmulBF16: `matmul` of a set that shares the rest of its functions with another.
 namespace scalar {
 extern const IsaFunctions kFunctions;
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);
@@ -51,5 +52,9 @@ extern const IsaFunctions kFunctions;
 namespace avx512_vnni {
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);
 }
+namespace amx {
+void MatmulBF16(const MatmulTask& task, const std::byte* panel);
+void MatmulInt8(const MatmulTask& task, const std::byte* panel);
+}  // namespace amx
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 
 #include "base/float_env.h"
 #include "tests/model/kernels/kernel_fixtures.h"
+#include "tests/model/kernels/software_amx.h"
 
 namespace weft {
 namespace {
@@ -39,9 +40,19 @@ class MatmulTest : public testing::TestWithParam<Case> {
     return ToOperands(scalar_, scalar_.operand_type(scalar_.packed_layout(GetParam().type)), x,
                       columns, together);
   }
-  std::vector<const KernelTable*> Tables() { return AvailableTables(GetParam().arithmetic); }
+  // With AMX's products over tiles in software, whether or not the processor has them in hardware.
+  std::vector<const KernelTable*> Tables() {
+    std::vector<const KernelTable*> tables = AvailableTables(GetParam().arithmetic);
+#if defined(__x86_64__)
+    if (software_amx::HasSoftwareAmx()) tables.push_back(&software_amx_);
+#endif
+    return tables;
+  }
 
   const KernelTable& scalar_ = KernelsFor(GetParam().arithmetic, Isa::kScalar);
+#if defined(__x86_64__)
+  const KernelTable software_amx_ = software_amx::SoftwareAmxTable(GetParam().arithmetic);
+#endif
   ScopedFlushDenormals flush_;
 };
 

@@ -1,0 +1,85 @@
+// AMX without AMX: the model of its tiles against cases worked out by hand. The products over them
+// run in matmul_test.cc with the other instruction sets.
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/kernels/kernel_fixtures.h"
+#include "tests/model/kernels/software_amx.h"
+
+namespace weft {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<uint16_t> Bits(const std::vector<float>& values) {
+  std::vector<uint16_t> bits;
+  for (const float value : values) bits.push_back(FloatToBFloat16(value));
+  return bits;
+}
+
+class SoftwareTilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!software_amx::HasSoftwareAmx()) {
+      GTEST_SKIP() << "this processor lacks AVX-512 VNNI or BF16";
+    }
+  }
+};
+
+TEST_F(SoftwareTilesTest, PairsOfRowsMeetPairsOfWeights) {
+  // Two rows of two pairs; two rows of weights, a pair for each of three outputs.
+  const std::vector<uint16_t> rows = Bits({1, 2, 3, 4, 5, 6, 7, 8});
+  const std::vector<uint16_t> weights = Bits({1, 10, 2, 20, 3, 30, -1, 1, 0, 0, 0.5, 0.25});
+  std::vector<float> sums = {100, 0, 0, 0, 0, 1000};
+  software_amx::MultiplyBF16(2, 3, 2, rows.data(), weights.data(), sums.data());
+  EXPECT_THAT(sums, ElementsAre(100 + 1 + 20 - 3 + 4, 2 + 40, 3 + 60 + 1.5 + 1, 5 + 60 - 7 + 8,
+                                10 + 120, 1000 + 15 + 180 + 3.5 + 2));
+}
+
+// 2^24 + 1 is no float: which sums are rounded shows the order of the additions.
+TEST_F(SoftwareTilesTest, EvenAndOddChainsMeetBeforeTheSum) {
+  const std::vector<uint16_t> weights = Bits({1, 1, 1, 1});
+  std::vector<float> sums = {0x1p24F};
+  // even 1 + 0, odd 1 + 0: 2 together, which the sum can hold; one after the other would be lost.
+  software_amx::MultiplyBF16(1, 1, 2, Bits({1, 1, 0, 0}).data(), weights.data(), sums.data());
+  EXPECT_EQ(sums[0], 0x1p24F + 2);
+  // even 2^24 + 1 = 2^24, odd -2^24 + 1 is exact: 1. In the order of k it would be 2 or 0.
+  sums = {0};
+  software_amx::MultiplyBF16(1, 1, 2, Bits({0x1p24F, -0x1p24F, 1, 1}).data(), weights.data(),
+                             sums.data());
+  EXPECT_EQ(sums[0], 1);
+}
+
+TEST_F(SoftwareTilesTest, DenormalsAreZeroWhateverTheThreadSays) {
+  const uint16_t denormal = 0x007f;
+  const std::vector<uint16_t> one = Bits({1, 1});
+  const uint16_t rows[] = {denormal, denormal};
+  std::vector<float> sums = {0};
+  software_amx::MultiplyBF16(1, 1, 1, rows, one.data(), sums.data());
+  EXPECT_EQ(std::bit_cast<uint32_t>(sums[0]), 0U);
+  // The product 2^-140 would be denormal.
+  const std::vector<uint16_t> tiny = Bits({0x1p-70F, 0});
+  software_amx::MultiplyBF16(1, 1, 1, tiny.data(), tiny.data(), sums.data());
+  EXPECT_EQ(std::bit_cast<uint32_t>(sums[0]), 0U);
+  // So is a sum that comes in denormal.
+  sums[0] = std::numeric_limits<float>::denorm_min();
+  software_amx::MultiplyBF16(1, 1, 1, Bits({0, 0}).data(), one.data(), sums.data());
+  EXPECT_EQ(std::bit_cast<uint32_t>(sums[0]), 0U);
+  volatile float smallest = std::numeric_limits<float>::min();
+  EXPECT_GT(smallest / 2, 0.0F) << "the thread's own mode has changed";
+}
+
+TEST_F(SoftwareTilesTest, QuadsOfSignedBytes) {
+  const int8_t rows[] = {1, -2, 3, 4, -128, 127, 0, 1};             // one row, two quads
+  const int8_t weights[] = {1,    1,   1, 1, -128, 127,  5, -5,     // first quad of two outputs
+                            -128, 127, 9, 0, 127,  -128, 0, -128};  // second
+  int32_t sums[] = {1000, 0};
+  software_amx::MultiplyInt8(1, 2, 2, rows, weights, sums);
+  EXPECT_EQ(sums[0], 1000 + (1 - 2 + 3 + 4) + (128 * 128 + 127 * 127));
+  EXPECT_EQ(sums[1], (-128 - 254 + 15 - 20) + (-128 * 127 - 127 * 128 - 128));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,42 @@
+// The matrix products of AMX over tiles in software, for tests on processors without it. They need
+// what amx.cc needs but the tiles: HasSoftwareAmx().
+#pragma once
+
+#include "model/kernels/kernels.h"
+
+namespace weft::software_amx {
+
+// As amx::MatmulBF16 and amx::MatmulInt8, but on tiles however few rows there are.
+void MatmulBF16(const MatmulTask& task, const std::byte* panel);
+void MatmulInt8(const MatmulTask& task, const std::byte* panel);
+
+// sums[m][n] += products of `m` rows of `k` words and `k` rows of `n` words, 32 bits each, that
+// hold pairs of bf16 or quads of int8: one instruction.
+void MultiplyBF16(int64_t m, int64_t n, int64_t k, const void* rows, const void* weights,
+                  float* sums);
+void MultiplyInt8(int64_t m, int64_t n, int64_t k, const void* rows, const void* weights,
+                  int32_t* sums);
+
+inline bool HasSoftwareAmx() {
+  const CpuFeatures cpu = DetectCpu();
+  return cpu.avx512_vnni && cpu.avx512_bf16;
+}
+
+// AVX-512's table with these products.
+inline KernelTable SoftwareAmxTable(Arithmetic arithmetic) {
+  KernelTable table = KernelsFor(arithmetic, Isa::kAvx512);
+  table.isa = Isa::kAmx;
+  table.name = "software amx";
+  table.matmul = [](const MatmulTask& task) {
+    MatmulBF16(task, task.weights->panel(task.first_panel));
+  };
+  if (arithmetic == Arithmetic::kInt8) {
+    table.matmul = [](const MatmulTask& task) {
+      const auto matmul = IsQuantized(task.weights->layout) ? MatmulInt8 : MatmulBF16;
+      matmul(task, task.weights->panel(task.first_panel));
+    };
+  }
+  return table;
+}
+
+}  // namespace weft::software_amx
