@@ -43,9 +43,8 @@ void Logits(const Step& step, const Weights& weights, std::span<const int32_t> l
   for (int64_t first = 0; first < total; first += Workspace::kLogitRowsPerPiece) {
     const int64_t count = std::min(Workspace::kLogitRowsPerPiece, total - first);
     Head(step, weights, logit_rows.subspan(static_cast<size_t>(first), static_cast<size_t>(count)));
-    step.threads.ParallelFor(count, [&](int64_t i, int thread) {
-      visit(first + i, thread, step.buffers.logits[i]);
-    });
+    step.threads.ParallelFor(
+        count, [&](int64_t i, int thread) { visit(first + i, thread, step.buffers.logits[i]); });
   }
 }
 

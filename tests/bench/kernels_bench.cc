@@ -81,7 +81,8 @@ void Attention(benchmark::State& state, const KernelTable* kernels, int64_t head
   task.out_stride = kHeads * head_dim;
   task.scratch = scratch.data();
   for (auto unused : state) kernels->attention(task);
-  const double pairs = static_cast<double>(rows * context + rows * (rows + 1) / 2);
+  const int64_t pair_count = rows * context + rows * (rows + 1) / 2;
+  const auto pairs = static_cast<double>(pair_count);
   state.counters["GFLOP/s"] =
       benchmark::Counter(4e-9 * pairs * static_cast<double>(kHeads * head_dim),
                          benchmark::Counter::kIsIterationInvariantRate);

@@ -44,7 +44,8 @@ struct Machine {
     return Seconds(static_cast<int32_t>(batch.row_count()), reads);
   }
   double Seconds(int32_t rows, int64_t reads) const {
-    const double compute_s = row_s * ((rows + rows_at_once - 1) / rows_at_once * rows_at_once);
+    const int32_t whole_rows = (rows + rows_at_once - 1) / rows_at_once * rows_at_once;
+    const double compute_s = row_s * whole_rows;
     return slowness * ((overlaps ? std::max(weights_s, compute_s) : weights_s + compute_s) +
                        read_s * static_cast<double>(reads));
   }

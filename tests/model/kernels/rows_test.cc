@@ -101,7 +101,7 @@ TEST_F(RowsTest, Int8OperandsAreTheNearestCodes) {
       int32_t sums[2] = {};
       for (int64_t i = 0; i < kGroupColumns; ++i) {
         const float value = first + i < n ? x[static_cast<size_t>(first + i)] : 0.0F;
-        const int32_t code = group.codes[4 * QuadOf(i) + ByteOf(i)];
+        const auto code = int32_t{group.codes[4 * QuadOf(i) + ByteOf(i)]};
         largest = std::max(largest, std::fabs(value));
         sums[i / 16] += code;
         EXPECT_NEAR(static_cast<float>(code) * group.scale, value, group.scale * 0.5001F);
