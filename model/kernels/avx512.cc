@@ -26,8 +26,15 @@ namespace {
 #include "model/kernels/generic_functions.inc"
 // clang-format on
 
+constexpr IsaFunctions WithMatmul(IsaFunctions functions,
+                                  void (*matmul)(const MatmulTask&, const std::byte*)) {
+  functions.matmul = matmul;
+  return functions;
+}
+
 }  // namespace
 
 constexpr IsaFunctions kFunctions = kGenericFunctions;
+constexpr IsaFunctions kFunctionsWithAmx = WithMatmul(kGenericFunctions, amx::MatmulBF16);
 
 }  // namespace weft::avx512

@@ -70,17 +70,9 @@ CpuFeatures Detect() {
   return features;
 }
 
-// Linux grants tile registers to a process that asks; threads started later inherit the grant.
-bool RequestTiles() {
-  constexpr int kArchRequestXcompPermission = 0x1023;
-  constexpr int kXfeatureXtiledata = 18;
-  return syscall(SYS_arch_prctl, kArchRequestXcompPermission, kXfeatureXtiledata) == 0;
-}
-
 #else
 
 CpuFeatures Detect() { return {}; }
-bool RequestTiles() { return false; }
 
 #endif
 
@@ -127,6 +119,17 @@ std::string_view NameOf(Isa isa) {
 }
 
 CpuFeatures DetectCpu() { return Detect(); }
+
+// Linux grants tile registers to a process that asks; threads started later inherit the grant.
+bool RequestTiles() {
+#if defined(__x86_64__)
+  constexpr int kArchRequestXcompPermission = 0x1023;
+  constexpr int kXfeatureXtiledata = 18;
+  return syscall(SYS_arch_prctl, kArchRequestXcompPermission, kXfeatureXtiledata) == 0;
+#else
+  return false;
+#endif
+}
 
 Result<Isa> ChooseIsa() {
   const CpuFeatures cpu = DetectCpu();

@@ -48,7 +48,8 @@ void MatmulInt8(const MatmulTask& task, const std::byte* panel);
 }  // namespace avx2
 namespace avx512 {
 extern const IsaFunctions kFunctions;
-}
+extern const IsaFunctions kFunctionsWithAmx;  // the same but for amx::MatmulBF16
+}  // namespace avx512
 namespace avx512_vnni {
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);
 }

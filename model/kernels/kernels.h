@@ -214,8 +214,12 @@ CpuFeatures DetectCpu();
 // "amx"); an error if that one is unknown or this machine lacks it. Asks the operating system for
 // AMX's tiles if that is the choice: call it before threads start.
 Result<Isa> ChooseIsa();
-// The table for an arithmetic on an instruction set; where a set has no kernels of its own (yet)
-// the next lower one's, and the table's name says which.
+// Asks the operating system for AMX's tiles, for all threads of this process: false if it refuses.
+bool RequestTiles();
+// The table for an arithmetic on an instruction set; where a set has no kernels of its own the next
+// lower one's, and the table's name says which. The first time for AMX, some products are computed
+// and compared with AVX-512's: on a processor where they differ, AVX-512's table serves and the log
+// says so.
 const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa);
 
 // The k largest of values[0..n) into indices, largest first; equal values: the lower index first.

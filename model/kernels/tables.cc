@@ -1,6 +1,8 @@
 // The kernel tables: which function of which translation unit serves which entry.
 #include <mutex>
 
+#include "base/log.h"
+#include "model/kernels/amx_check.h"
 #include "model/kernels/f32_kernels.h"
 #include "model/kernels/isa_functions.h"
 #include "model/kernels/kernels.h"
@@ -119,6 +121,31 @@ const KernelTable& TableAvx512(Arithmetic arithmetic) {
   return Table<avx512::kFunctions, avx2::MatmulInt8>(arithmetic, "bf16/avx512",
                                                      "int8/avx512 without VNNI", Isa::kAvx512);
 }
+
+const KernelTable& TableAmx(Arithmetic arithmetic) {
+  return Table<avx512::kFunctionsWithAmx, amx::MatmulInt8>(arithmetic, "bf16/amx", "int8/amx",
+                                                           Isa::kAmx);
+}
+
+// Whether this processor has tiles, this process may use them and they multiply as defined.
+bool TilesServe() {
+  const CpuFeatures cpu = DetectCpu();
+  if (!cpu.amx_bf16 || !cpu.amx_int8 || !cpu.avx512_vnni || !cpu.avx512_bf16) return false;
+  if (!RequestTiles()) return false;
+  for (const Arithmetic arithmetic : {Arithmetic::kBF16, Arithmetic::kInt8}) {
+    if (SameProducts(TableAmx(arithmetic), TableAvx512(arithmetic))) continue;
+    Log(LogLevel::kWarning,
+        "AMX: this processor's {} products differ from the definition; AVX-512 serves instead",
+        NameOf(arithmetic));
+    return false;
+  }
+  return true;
+}
+
+const KernelTable& TableAmxOrAvx512(Arithmetic arithmetic) {
+  static const bool tiles_serve = TilesServe();
+  return tiles_serve ? TableAmx(arithmetic) : TableAvx512(arithmetic);
+}
 #endif
 
 }  // namespace
@@ -130,7 +157,8 @@ const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa) {
   }
   switch (isa) {
 #if defined(__x86_64__)
-    case Isa::kAmx:  // no kernels of its own yet
+    case Isa::kAmx:
+      return TableAmxOrAvx512(arithmetic);
     case Isa::kAvx512:
       return TableAvx512(arithmetic);
     case Isa::kAvx2:

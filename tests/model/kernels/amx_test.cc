@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/float_env.h"
+#include "model/kernels/amx_check.h"
 #include "tests/model/kernels/kernel_fixtures.h"
 #include "tests/model/kernels/software_amx.h"
 
@@ -79,6 +81,62 @@ TEST_F(SoftwareTilesTest, QuadsOfSignedBytes) {
   software_amx::MultiplyInt8(1, 2, 2, rows, weights, sums);
   EXPECT_EQ(sums[0], 1000 + (1 - 2 + 3 + 4) + (128 * 128 + 127 * 127));
   EXPECT_EQ(sums[1], (-128 - 254 + 15 - 20) + (-128 * 127 - 127 * 128 - 128));
+}
+
+// More rows than a block has, and panels that do not come in fours.
+TEST_F(SoftwareTilesTest, BlocksOfRowsEqualAvx512) {
+  Random random(31);
+  const int64_t columns = 11 * kGroupColumns;
+  const int64_t outputs = 7 * kPanelRows - 1;
+  const int64_t rows = 256 + 21;
+  const ScopedFlushDenormals flush;
+  for (const Arithmetic arithmetic : {Arithmetic::kBF16, Arithmetic::kInt8}) {
+    const KernelTable& avx512 = KernelsFor(arithmetic, Isa::kAvx512);
+    const KernelTable software = software_amx::SoftwareAmxTable(arithmetic);
+    const FileMatrix matrix =
+        RandomMatrix(DataType::kQ5_1, outputs, columns, Scales::kOrdinary, random);
+    const PackedMatrix weights = Pack(avx512, matrix.view);
+    const OperandMatrix x = ToOperands(avx512, avx512.operand_type(weights.layout),
+                                       random.Normals(rows * columns), columns, true);
+    const auto multiply = [&](const KernelTable& kernels) {
+      std::vector<float> y(static_cast<size_t>(rows * outputs));
+      MatmulTask task;
+      task.weights = &weights;
+      task.panel_count = weights.panel_count();
+      x.Describe(task);
+      task.row_count = rows;
+      task.y = y.data();
+      task.y_stride = outputs;
+      kernels.matmul(task);
+      return y;
+    };
+    EXPECT_EQ(FirstDifference(multiply(software), multiply(avx512)), -1) << NameOf(arithmetic);
+  }
+}
+
+// What decides at start whether AMX serves.
+TEST_F(SoftwareTilesTest, TheCheckAtStartKnowsGoodProductsFromBad) {
+  for (const Arithmetic arithmetic : {Arithmetic::kBF16, Arithmetic::kInt8}) {
+    const KernelTable& avx512 = KernelsFor(arithmetic, Isa::kAvx512);
+    KernelTable software = software_amx::SoftwareAmxTable(arithmetic);
+    EXPECT_TRUE(SameProducts(software, avx512)) << NameOf(arithmetic);
+    // The lowest bit of one value in rows beyond the first tile.
+    static constexpr auto kSpoil = [](const MatmulTask& task) {
+      if (task.row_count > 16) task.y[17 * task.y_stride + 5] *= 1 + 0x1p-22F;
+    };
+    if (arithmetic == Arithmetic::kBF16) {
+      software.matmul = [](const MatmulTask& task) {
+        KernelsFor(Arithmetic::kBF16, Isa::kAvx512).matmul(task);
+        kSpoil(task);
+      };
+    } else {
+      software.matmul = [](const MatmulTask& task) {
+        KernelsFor(Arithmetic::kInt8, Isa::kAvx512).matmul(task);
+        kSpoil(task);
+      };
+    }
+    EXPECT_FALSE(SameProducts(software, avx512)) << NameOf(arithmetic);
+  }
 }
 
 }  // namespace

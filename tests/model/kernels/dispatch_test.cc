@@ -87,7 +87,8 @@ TEST_F(DispatchTest, TablesSayWhatTheyAre) {
 #if defined(__x86_64__)
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16, Isa::kAvx2).name, "bf16/avx2");
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16, Isa::kAvx512).name, "bf16/avx512");
-  EXPECT_EQ(KernelsFor(Arithmetic::kBF16, Isa::kAmx).name, "bf16/avx512");  // no tiles yet
+  const bool has_tiles = DetectCpu().amx_bf16;
+  EXPECT_EQ(KernelsFor(Arithmetic::kBF16, Isa::kAmx).name, has_tiles ? "bf16/amx" : "bf16/avx512");
   EXPECT_EQ(KernelsFor(Arithmetic::kInt8, Isa::kAvx2).name, "int8/avx2");
 #endif
   const KernelTable& int8 = KernelsFor(Arithmetic::kInt8, Isa::kScalar);

@@ -26,6 +26,7 @@ inline std::vector<const KernelTable*> AvailableTables(Arithmetic arithmetic = A
   std::vector<const KernelTable*> tables = {&KernelsFor(arithmetic, Isa::kScalar)};
   if (cpu.avx2_fma) tables.push_back(&KernelsFor(arithmetic, Isa::kAvx2));
   if (cpu.avx512) tables.push_back(&KernelsFor(arithmetic, Isa::kAvx512));
+  if (cpu.amx_bf16) tables.push_back(&KernelsFor(arithmetic, Isa::kAmx));
   return tables;
 }
 
