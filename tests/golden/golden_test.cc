@@ -1,0 +1,102 @@
+// The bits of logits, written down: a forced definition of the arithmetic gives the same on every
+// machine and instruction set. A change of these values is a change of the definition.
+#include <bit>
+
+#include <fmt/core.h>
+
+#include "tests/model/model_fixture.h"
+
+namespace weft {
+namespace {
+
+// Of a prompt of fixed tokens: the FNV-1a hash of all its logits' bits, and what greedy decoding
+// goes on with.
+struct Golden {
+  std::string logits_hash;
+  std::vector<TokenId> continuation;
+};
+
+constexpr size_t kPromptTokens = 70;
+constexpr size_t kContinuedTokens = 10;
+
+void Hash(const std::vector<float>& values, uint64_t& hash) {
+  for (const float value : values) {
+    const auto bits = std::bit_cast<uint32_t>(value);
+    for (int shift = 0; shift < 32; shift += 8) {
+      hash = (hash ^ (bits >> shift & 0xff)) * 0x100000001b3;
+    }
+  }
+}
+
+Golden Compute(const std::string& path, Arithmetic arithmetic, Isa isa) {
+  RunnableModel model(path, {.arithmetic = arithmetic, .isa = isa, .thread_count = 2});
+  std::vector<TokenId> tokens;
+  for (size_t i = 0; i < kPromptTokens; ++i) {
+    tokens.push_back(
+        static_cast<TokenId>((i * i * 7 + 3) % static_cast<size_t>(model.config().vocab_size)));
+  }
+  uint64_t hash = 0xcbf29ce484222325;
+  const std::vector<int32_t> blocks = model.Blocks(0, kPromptTokens + kContinuedTokens);
+  Chunk chunk{tokens, 0, blocks};
+  Golden golden;
+  while (golden.continuation.size() < kContinuedTokens) {
+    const std::vector<std::vector<float>> logits = model.Run(std::span(&chunk, 1));
+    for (const std::vector<float>& row : logits) Hash(row, hash);
+    const auto largest = std::max_element(logits.back().begin(), logits.back().end());
+    golden.continuation.push_back(static_cast<TokenId>(largest - logits.back().begin()));
+    chunk.first_position += static_cast<int32_t>(chunk.tokens.size());
+    chunk.tokens = {golden.continuation.back()};
+  }
+  golden.logits_hash = fmt::format("{:016x}", hash);
+  return golden;
+}
+
+// Those of this machine; asks for the use of AMX where that is the best.
+std::vector<Isa> IsasHere() {
+  const CpuFeatures cpu = DetectCpu();
+  std::vector<Isa> isas = {Isa::kScalar};
+  if (cpu.avx2_fma) isas.push_back(Isa::kAvx2);
+  if (cpu.avx512) isas.push_back(Isa::kAvx512);
+  const Result<Isa> best = ChooseIsa();
+  if (best && *best == Isa::kAmx) isas.push_back(*best);
+  return isas;
+}
+
+std::string BundledModelPath() {
+  return std::string(WEFT_SOURCE_DIR) + "/model/demo/weft-demo.gguf";
+}
+
+void ExpectGolden(const std::string& path, Arithmetic arithmetic, const Golden& expected) {
+  for (const Isa isa : IsasHere()) {
+    const KernelTable& kernels = KernelsFor(arithmetic, isa);
+    const Golden found = Compute(path, arithmetic, isa);
+    EXPECT_EQ(found.logits_hash, expected.logits_hash) << kernels.name;
+    EXPECT_EQ(found.continuation, expected.continuation) << kernels.name;
+  }
+}
+
+TEST(GoldenTest, BundledModelInBF16) {
+  ExpectGolden(BundledModelPath(), Arithmetic::kBF16,
+               {"6a90cd76d2a75e5f", {25, 338, 292, 258, 1410, 13, 314, 762, 461, 284}});
+}
+
+// Quantised weights, experts.
+TEST(GoldenTest, BundledModelInInt8) {
+  ExpectGolden(BundledModelPath(), Arithmetic::kInt8,
+               {"5d0af62209fd3c5a", {25, 338, 292, 258, 1410, 13, 314, 762, 461, 284}});
+}
+
+// Sliding window.
+TEST(GoldenTest, MistralInBF16) {
+  ExpectGolden(ParityPath("mistral", "model.gguf"), Arithmetic::kBF16,
+               {"9da524dd2afc6efb", {186, 10, 103, 260, 158, 136, 155, 88, 201, 214}});
+}
+
+// Biases.
+TEST(GoldenTest, Qwen2InBF16) {
+  ExpectGolden(ParityPath("qwen2", "model.gguf"), Arithmetic::kBF16,
+               {"879be41e7c55c930", {66, 62, 226, 66, 66, 66, 66, 66, 226, 66}});
+}
+
+}  // namespace
+}  // namespace weft
