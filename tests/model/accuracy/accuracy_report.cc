@@ -1,0 +1,169 @@
+// Prints the table of docs/ACCURACY.md: how far each definition of the arithmetic is from float32,
+// on the same weights, a row a model and weight type.
+//   cmake --build --preset release --target accuracy_report
+//   build/release/bin/accuracy_report TEXT [DIRECTORY]
+// The models are the bundled one, stories260K (optional data) and the parity fixtures, requantised.
+// With a directory, that keeps what another engine needs to be compared on the same files:
+//   MODEL-TYPE.gguf  the model
+//   MODEL.tokens     int32: the windows' length, then their tokens; each window starts afresh
+// and where the other engine has left its logits beside them, a column shows them too:
+//   MODEL-TYPE.logits  float32: a row of the vocabulary's size for each token
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "base/mapped_file.h"
+#include "tests/model/accuracy/accuracy.h"
+#include "tests/model/accuracy/quantize.h"
+#include "tests/model/formats/gguf_builder.h"
+#include "tests/model/parity_fixture.h"
+#include "tests/temporary_directory.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kWindowLength = 256;
+constexpr size_t kTokens = 32768;
+constexpr double kShareThatMustFit = 0.5;
+
+struct Definition {
+  const char* name;
+  Arithmetic arithmetic;
+  bool quantised_only;
+};
+constexpr Definition kDefinitions[] = {
+    {"bf16", Arithmetic::kBF16, false},
+    {"int8", Arithmetic::kInt8, true},
+};
+constexpr DataType kTypes[] = {DataType::kF16,  DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0,
+                               DataType::kQ4_1, DataType::kQ5_0, DataType::kQ5_1, DataType::kQ4_K,
+                               DataType::kQ5_K, DataType::kQ6_K};
+
+struct Subject {
+  std::string name;
+  std::string path;
+};
+
+std::vector<Subject> Subjects() {
+  std::vector<Subject> subjects = {
+      {"weft-demo", WEFT_SOURCE_DIR "/model/demo/weft-demo.gguf"},
+  };
+  const std::string stories = WEFT_SHARED_DATA "/models/stories260K.gguf";
+  if (std::filesystem::exists(stories)) subjects.push_back({"stories260K", stories});
+  for (const std::string fixture : kParityFixtures) {
+    subjects.push_back({fixture, ParityPath(fixture, "model.gguf")});
+  }
+  return subjects;
+}
+
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) throw std::runtime_error(path + ": cannot be read");
+  return text.str();
+}
+
+Windows WindowsOf(const Subject& subject, const std::string& text) {
+  Result<Checkpoint> checkpoint = LoadCheckpoint(subject.path);
+  if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
+  const auto context = static_cast<size_t>(checkpoint->config.context_length);
+  const size_t length = std::min(kWindowLength, context);
+  return CutIntoWindows(*checkpoint->tokenizer, text, length, kTokens / length);
+}
+
+void WriteTokens(const Windows& windows, const std::string& path) {
+  ByteWriter tokens;
+  tokens.Number(static_cast<int32_t>(windows.at(0).size()));
+  for (const std::vector<TokenId>& window : windows) {
+    tokens.Bytes(std::as_bytes(std::span(window)));
+  }
+  std::ofstream(path, std::ios::binary) << AsText(tokens.bytes());
+}
+
+std::string Cell(const Divergence& divergence) {
+  return fmt::format(" {:.1e} ± {:.0e}, {:.2g}, {:.2f}% |", divergence.mean_kl,
+                     divergence.standard_error, divergence.worst_kl, 100 * divergence.same_top);
+}
+
+// What another engine has left, a row at a time, or nothing.
+std::string OtherEngineCell(const std::string& path, const Logits& reference) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return " |";
+  Logits logits = reference;
+  for (std::vector<float>& row : logits) {
+    file.read(reinterpret_cast<char*>(row.data()),
+              static_cast<std::streamsize>(row.size() * sizeof(float)));
+  }
+  if (!file || file.peek() != std::ifstream::traits_type::eof()) {
+    throw std::runtime_error(path + ": not as long as the reference's logits");
+  }
+  return Cell(DivergenceFrom(reference, logits));
+}
+
+// One row: `stem` is where the files of the model in this type are kept.
+void PrintRow(const Subject& subject, DataType type, const Windows& windows,
+              const std::string& stem) {
+  const int64_t blocks = static_cast<int64_t>(windows.at(0).size() + 31) / 32;
+  const auto logits = [&](Arithmetic arithmetic) {
+    return LogitsOf(stem + ".gguf",
+                    {.arithmetic = arithmetic,
+                     .isa = ChooseIsa().value(),
+                     .thread_count = 2,
+                     .block_count = blocks},
+                    windows);
+  };
+  const Logits reference = logits(Arithmetic::kF32);
+  std::string row = fmt::format("| {} | {} |", subject.name, TraitsOf(type).name);
+  for (const Definition& definition : kDefinitions) {
+    const bool applies = IsQuantized(type) || !definition.quantised_only;
+    row += applies ? Cell(DivergenceFrom(reference, logits(definition.arithmetic))) : " |";
+  }
+  fmt::print("{}{}\n", row, OtherEngineCell(stem + ".logits", reference));
+  std::fflush(stdout);
+}
+
+void Print(const std::string& text, const std::string& directory) {
+  std::string header = "| model | weights |";
+  std::string rule = "|---|---|";
+  for (const Definition& definition : kDefinitions) {
+    header += fmt::format(" {} |", definition.name);
+    rule += "---|";
+  }
+  fmt::print("{} another engine |\n{}---|\n", header, rule);
+  for (const Subject& subject : Subjects()) {
+    const Windows windows = WindowsOf(subject, text);
+    if (windows.empty()) throw std::runtime_error("the text is too short for one window");
+    WriteTokens(windows, fmt::format("{}/{}.tokens", directory, subject.name));
+    const std::string source = ReadText(subject.path);
+    for (const DataType type : kTypes) {
+      if (ShareThatFits(std::as_bytes(std::span(source)), type) < kShareThatMustFit) continue;
+      const std::string stem =
+          fmt::format("{}/{}-{}", directory, subject.name, TraitsOf(type).name);
+      std::ofstream(stem + ".gguf", std::ios::binary)
+          << AsText(RequantizeGguf(std::as_bytes(std::span(source)), type));
+      PrintRow(subject, type, windows, stem);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  if (argc != 2 && argc != 3) {
+    fmt::print(stderr, "usage: {} TEXT [DIRECTORY]\n", argv[0]);
+    return 2;
+  }
+  const weft::TemporaryDirectory temporary;
+  try {
+    weft::Print(weft::ReadText(argv[1]), argc == 3 ? argv[2] : temporary.path());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "accuracy_report: {}\n", error.what());
+    return 1;
+  }
+}
