@@ -17,8 +17,16 @@ namespace {
 
 constexpr size_t kLanes = 16;
 constexpr size_t kWeightBlock = 256;
-constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 constexpr char kNotFinite[] = "the model's logits are not finite";
+
+struct RanksBefore {
+  std::span<const float> logits;
+  bool operator()(TokenId a, TokenId b) const {
+    const float logit_a = logits[static_cast<size_t>(a)];
+    const float logit_b = logits[static_cast<size_t>(b)];
+    return logit_a != logit_b ? logit_a > logit_b : a < b;
+  }
+};
 
 bool AllFinite(std::span<const float> values) {
   constexpr uint32_t kExponent = 0x7F800000;
@@ -95,10 +103,19 @@ Result<TokenId> Sampler::Sample(std::span<const float> logits, const SamplingPar
     const double total = Weigh(logits, max_logit, inverse_temperature, params.min_p);
     return DrawFromAll(total, uniform);
   }
-  const double total = Weigh(logits, max_logit, inverse_temperature, 0);
-  const double limit = top_k < vocab_size ? kNoLimit : params.top_p * total;
-  RankCandidates(logits, max_logit, inverse_temperature, top_k, limit);
-  CutCandidates(params, top_k < vocab_size ? CandidateWeight() : total);
+  if (top_k < vocab_size) {
+    RankTopK(logits, static_cast<size_t>(top_k));
+    for (const TokenId token : candidates_) {
+      const auto i = static_cast<size_t>(token);
+      weights_[i] = ExpNonPositive((logits[i] - max_logit) * inverse_temperature);
+    }
+    while (WeightOf(candidates_.back()) == 0) candidates_.pop_back();
+    CutCandidates(params, CandidateWeight());
+  } else {
+    const double total = Weigh(logits, max_logit, inverse_temperature, 0);
+    RankTopP(logits, max_logit, inverse_temperature, params.top_p * total);
+    CutCandidates(params, total);
+  }
   return DrawFromCandidates(uniform);
 }
 
@@ -136,48 +153,57 @@ TokenId Sampler::DrawFromAll(double total, double uniform) const {
   return static_cast<TokenId>(drawn);
 }
 
-void Sampler::RankCandidates(std::span<const float> logits, float max_logit,
-                             float inverse_temperature, int64_t top_k, double limit) {
+void Sampler::RankTopK(std::span<const float> logits, size_t top_k) {
+  // Whenever room runs out, only the first top_k of those seen stay, and the last of them is what
+  // others have to exceed: equal ones have higher ids.
+  const RanksBefore ranks_before{logits};
+  const size_t room = std::max<size_t>(4 * top_k, 1024);
+  const auto keep_top_k = [&] {
+    if (candidates_.size() <= top_k) return;
+    const auto last = candidates_.begin() + static_cast<ptrdiff_t>(top_k) - 1;
+    std::nth_element(candidates_.begin(), last, candidates_.end(), ranks_before);
+    candidates_.resize(top_k);
+  };
+  candidates_.clear();
+  float exceeded = -std::numeric_limits<float>::infinity();
+  for (size_t first = 0; first < logits.size(); first += kLanes) {
+    const size_t end = std::min(first + kLanes, logits.size());
+    int found = 0;
+    for (size_t i = first; i < end; ++i) found |= logits[i] > exceeded ? 1 : 0;
+    if (found == 0) continue;  // nearly always
+    for (size_t i = first; i < end; ++i) {
+      if (logits[i] > exceeded) candidates_.push_back(static_cast<TokenId>(i));
+    }
+    if (candidates_.size() <= room) continue;
+    keep_top_k();
+    exceeded = logits[static_cast<size_t>(candidates_.back())];
+  }
+  keep_top_k();
+  std::sort(candidates_.begin(), candidates_.end(), ranks_before);
+}
+
+void Sampler::RankTopP(std::span<const float> logits, float max_logit, float inverse_temperature,
+                       double limit) {
   // A histogram over the distance from the largest logit finds how far down to look without
   // sorting the vocabulary. Weights vanish beyond a distance of 87.
   constexpr size_t kBucketsPerUnit = 16;
   constexpr size_t kBuckets = 88 * kBucketsPerUnit;
-  std::array<int64_t, kBuckets> counts{};
   std::array<double, kBuckets> sums{};
   const auto bucket_of = [&](size_t i) {
     const float distance = (max_logit - logits[i]) * inverse_temperature;
     return static_cast<size_t>(distance * float{kBucketsPerUnit});
   };
   for (size_t i = 0; i < logits.size(); ++i) {
-    if (weights_[i] == 0) continue;
-    const size_t bucket = bucket_of(i);
-    ++counts[bucket];
-    sums[bucket] += static_cast<double>(weights_[i]);
+    if (weights_[i] != 0) sums[bucket_of(i)] += static_cast<double>(weights_[i]);
   }
   size_t last_bucket = 0;
-  int64_t count = counts[0];
-  double sum = sums[0];
-  while (last_bucket + 1 < kBuckets && count < top_k && sum < limit) {
-    ++last_bucket;
-    count += counts[last_bucket];
-    sum += sums[last_bucket];
-  }
+  for (double sum = sums[0]; last_bucket + 1 < kBuckets && sum < limit;) sum += sums[++last_bucket];
   candidates_.clear();
   for (size_t i = 0; i < logits.size(); ++i) {
     if (weights_[i] != 0 && bucket_of(i) <= last_bucket)
       candidates_.push_back(static_cast<TokenId>(i));
   }
-  const auto ranks_before = [&](TokenId a, TokenId b) {
-    const float logit_a = logits[static_cast<size_t>(a)];
-    const float logit_b = logits[static_cast<size_t>(b)];
-    return logit_a != logit_b ? logit_a > logit_b : a < b;
-  };
-  if (top_k < std::ssize(candidates_)) {
-    std::nth_element(candidates_.begin(), candidates_.begin() + top_k, candidates_.end(),
-                     ranks_before);
-    candidates_.resize(static_cast<size_t>(top_k));
-  }
-  std::sort(candidates_.begin(), candidates_.end(), ranks_before);
+  std::sort(candidates_.begin(), candidates_.end(), RanksBefore{logits});
 }
 
 double Sampler::CandidateWeight() const {

@@ -55,10 +55,11 @@ class Sampler {
   double Weigh(std::span<const float> logits, float max_logit, float inverse_temperature,
                double min_weight);
   TokenId DrawFromAll(double total, double uniform) const;
-  // Ranks into candidates_ the likeliest tokens: top_k of them, or fewer that weigh `limit`
-  // together.
-  void RankCandidates(std::span<const float> logits, float max_logit, float inverse_temperature,
-                      int64_t top_k, double limit);
+  // Ranks into candidates_ the first top_k tokens.
+  void RankTopK(std::span<const float> logits, size_t top_k);
+  // Ranks into candidates_ the likeliest tokens, enough of them to weigh `limit` together.
+  void RankTopP(std::span<const float> logits, float max_logit, float inverse_temperature,
+                double limit);
   double CandidateWeight() const;
   // Applies top_p, of `total`, and min_p.
   void CutCandidates(const SamplingParams& params, double total);
