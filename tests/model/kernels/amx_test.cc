@@ -7,8 +7,10 @@
 
 #include "base/float_env.h"
 #include "model/kernels/amx_check.h"
+#include "model/kernels/isa_functions.h"
 #include "tests/model/kernels/kernel_fixtures.h"
 #include "tests/model/kernels/software_amx.h"
+#include "tests/model/kernels/tile_emulator.h"
 
 namespace weft {
 namespace {
@@ -137,6 +139,23 @@ TEST_F(SoftwareTilesTest, TheCheckAtStartKnowsGoodProductsFromBad) {
     }
     EXPECT_FALSE(SameProducts(software, avx512)) << NameOf(arithmetic);
   }
+}
+
+// amx.cc itself, instruction by instruction.
+TEST_F(SoftwareTilesTest, AmxInstructionsEqualAvx512) {
+  if (DetectCpu().amx_bf16) GTEST_SKIP() << "this processor's own tiles run in the other tests";
+  const software_amx::ScopedTileEmulator emulator;
+  KernelTable bf16 = KernelsFor(Arithmetic::kBF16, Isa::kAvx512);
+  bf16.matmul = [](const MatmulTask& task) {
+    amx::MatmulBF16(task, task.weights->panel(task.first_panel));
+  };
+  EXPECT_TRUE(SameProducts(bf16, KernelsFor(Arithmetic::kBF16, Isa::kAvx512)));
+  KernelTable int8 = KernelsFor(Arithmetic::kInt8, Isa::kAvx512);
+  int8.matmul = [](const MatmulTask& task) {
+    const auto matmul = IsQuantized(task.weights->layout) ? amx::MatmulInt8 : amx::MatmulBF16;
+    matmul(task, task.weights->panel(task.first_panel));
+  };
+  EXPECT_TRUE(SameProducts(int8, KernelsFor(Arithmetic::kInt8, Isa::kAvx512)));
 }
 
 }  // namespace
