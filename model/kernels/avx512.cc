@@ -22,6 +22,7 @@ namespace {
 #include "model/kernels/generic_bf16.inc"
 #include "model/kernels/generic_kv_common.inc"
 #include "model/kernels/generic_kv_bf16.inc"
+#include "model/kernels/generic_kv_q8.inc"
 #include "model/kernels/generic_attention.inc"
 #include "model/kernels/generic_functions.inc"
 // clang-format on

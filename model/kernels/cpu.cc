@@ -118,6 +118,18 @@ std::string_view NameOf(Isa isa) {
   return "unknown";
 }
 
+std::string_view NameOf(KvType type) {
+  switch (type) {
+    case KvType::kF32:
+      return "f32";
+    case KvType::kBF16:
+      return "bf16";
+    case KvType::kQ8:
+      return "q8";
+  }
+  return "unknown";
+}
+
 CpuFeatures DetectCpu() { return Detect(); }
 
 // Linux grants tile registers to a process that asks; threads started later inherit the grant.

@@ -32,6 +32,7 @@ struct IsaFunctions {
   void (*softmax)(float* x, int64_t n);
   void (*dense_dot)(const float* x, const float* w, int64_t rows, int64_t columns, float* y);
   KvFunctions kv_bf16;
+  KvFunctions kv_q8;
   int64_t (*attention_scratch_bytes)(const KvLayout& layout, int64_t query_rows);
   void (*merge_spans)(const AttentionTask& task, int64_t first_span, float* partials);
 };

@@ -24,7 +24,7 @@
 // - Attention: spans of kAttentionSpan positions starting at absolute position 0, softmax in a
 //   span, spans merged in ascending order; scalar_attention.cc says how. Masked slots count as
 //   probability 0 and value 0, and are never multiplied; blocks without a visible position are
-//   never read.
+//   never read. With an 8-bit cache the products are sums of integers, which are exact.
 //
 // The `int8` arithmetic is the same but for products with quantised weights, whose left operand is
 // quantised to 8 bits in groups of 32 (Int8Group): integer dot products in a group, which are
@@ -49,9 +49,13 @@ namespace weft {
 enum class Arithmetic { kF32, kBF16, kInt8 };
 // What runs where nobody asks for another: quantised weights in int8, others in bf16.
 inline constexpr Arithmetic kAutoArithmetic = Arithmetic::kInt8;
+// What the KV cache holds: float32 (the f32 arithmetic, always), bf16, or codes of 8 bits with one
+// scale a position and head for keys and one for values.
+enum class KvType { kF32, kBF16, kQ8 };
 enum class Isa { kScalar, kAvx2, kAvx512, kAmx };
 std::string_view NameOf(Arithmetic arithmetic);
 std::string_view NameOf(Isa isa);
+std::string_view NameOf(KvType type);
 
 inline constexpr int64_t kAttentionSpan = 256;
 
@@ -141,7 +145,7 @@ struct KernelTable {
   std::string_view name;  // "bf16/avx512"
   Arithmetic arithmetic;
   Isa isa;
-  DataType kv_type;  // kBF16 or kF32: what the KV cache holds
+  KvType kv_type;
 
   // --- weights ---
   // The layout that a file's type gets, and the bytes of one panel of it.
@@ -219,8 +223,8 @@ bool RequestTiles();
 // The table for an arithmetic on an instruction set; where a set has no kernels of its own the next
 // lower one's, and the table's name says which. The first time for AMX, some products are computed
 // and compared with AVX-512's: on a processor where they differ, AVX-512's table serves and the log
-// says so.
-const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa);
+// says so. `kv_type` is kBF16 or kQ8; the f32 arithmetic has kF32 whatever it says.
+const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa, KvType kv_type = KvType::kBF16);
 
 // The k largest of values[0..n) into indices, largest first; equal values: the lower index first.
 // NaN counts as the smallest.

@@ -1,11 +1,16 @@
-// Where keys and values lie in a page of the bf16 KV cache: in the order in which a dot product
-// eats them, 16 neighbouring lanes at a time.
-//   keys    [head_dim / 2][block_size][2] bf16: lanes are slots, pairs run along head_dim
+// Where keys and values lie in a page of the KV cache: in the order in which a dot product eats
+// them, 16 neighbouring lanes at a time.
+//
+// bf16:   keys    [head_dim / 2][block_size][2] bf16: lanes are slots, pairs run along head_dim
 //   values  [block_size / 2][ValueColumns][2] bf16: lanes are elements of the head, pairs run along
 //   slots
+// q8: the same with codes of 8 bits, and one float32 scale a slot after each of the two.
 #pragma once
 
 #include <cstdint>
+#include <limits>
+
+#include "model/kernels/kernels.h"
 
 namespace weft {
 
@@ -18,6 +23,39 @@ static constexpr int64_t KeyBytes(int64_t block_size, int64_t head_dim) {
 }
 static constexpr int64_t KvPageBytesBF16(int64_t block_size, int64_t head_dim) {
   return KeyBytes(block_size, head_dim) + block_size * ValueColumns(head_dim) * 2;
+}
+
+// Codes of keys and values are at most this, those of queries and of probability * value scale,
+// which they are multiplied with, at most that: sums of head_dim products fit 32 bits.
+static constexpr float kQ8Limit = 127;
+static constexpr float kQ8FactorLimit = 8191;
+static constexpr int64_t kQ8MaxHeadDim = 2048;
+// How numbers whose largest magnitude has the bits `largest` become codes up to `limit`: rounded x
+// * inverse, to nearest even, each standing for code * scale. With inverse 0 all codes are 0: where
+// there is nothing but zeros and what is as good as that, or (scale NaN) something is not finite.
+struct CodeScale {
+  float scale;
+  float inverse;
+};
+static inline CodeScale ScaleOfCodes(int32_t largest, float limit) {
+  if (largest >= 0x7f800000) return {std::numeric_limits<float>::quiet_NaN(), 0};
+  float magnitude;
+  __builtin_memcpy(&magnitude, &largest, 4);
+  if (magnitude < kSmallestInt8Magnitude) return {0, 0};
+  return {magnitude / limit, limit / magnitude};
+}
+// Offsets in a page, in bytes.
+struct PageQ8 {
+  int64_t key_scales;
+  int64_t values;
+  int64_t value_scales;
+  int64_t end;
+};
+static constexpr PageQ8 LayoutQ8(int64_t block_size, int64_t head_dim) {
+  const int64_t key_scales = block_size * head_dim;
+  const int64_t values = key_scales + block_size * 4;
+  const int64_t value_scales = values + block_size * ValueColumns(head_dim);
+  return {key_scales, values, value_scales, value_scales + block_size * 4};
 }
 
 // What attention knows after some spans, one query row: the largest score, the sum of probabilities

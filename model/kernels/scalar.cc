@@ -143,6 +143,7 @@ constexpr IsaFunctions kFunctions = {
     .softmax = Softmax,
     .dense_dot = DenseDot,
     .kv_bf16 = {.write = WriteBF16, .attention = AttentionBF16, .attend_spans = nullptr},
+    .kv_q8 = {.write = WriteQ8, .attention = AttentionQ8, .attend_spans = nullptr},
     .attention_scratch_bytes = AttentionScratchBytes,
     .merge_spans = nullptr,
 };

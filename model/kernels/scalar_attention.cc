@@ -1,18 +1,30 @@
-// The definition of attention in the bf16 arithmetic, for one query head at one position, whose
-// query is rounded to an operand.
+// The definition of attention, for one query head at one position.
 //
 // Visible are the positions [first, last], last the query's own, first max(0, last - window + 1) or
 // 0. They fall into spans of kAttentionSpan positions from absolute position 0. In a span, over its
 // visible slots:
 //
-//   score     = Dot(query, key) * scale, head_dim padded with zeros to a multiple of 32
 //   maximum   = the largest score
 //   p         = Exp(score - maximum)
 //   sum       = 16 lanes of p, slot j of the span in lane j % 16, folded
+//
+// In a bf16 cache keys and values are rounded to operands, and so is the query:
+//
+//   score     = Dot(query, key) * scale, head_dim padded with zeros to a multiple of 32
 //   output[d] = Dot(operand(p), value[.][d]) + 0
 //
 // where the last Dot runs over all slots of the span, p and value being 0 in those not visible.
 // Adding +0 leaves no negative zero, so that groups without a visible slot can be skipped.
+//
+// In an 8-bit cache a key is codes of up to kQ8Limit with one scale (ScaleOfCodes), and so is a
+// value; the query is codes of up to kQ8FactorLimit with one scale; dots of codes are exact
+// integers, rounded once to float32:
+//
+//   score     = dot(query codes, key codes) * (query scale * scale) * key scale
+//   w         = p * value scale
+//   output[d] = dot(codes of w, value codes[.][d]) * scale of w
+//
+// where the w of the span's visible slots become codes of up to kQ8FactorLimit with one scale.
 //
 // Spans are merged in ascending order; the first is taken as it is:
 //
@@ -23,6 +35,8 @@
 #include "model/kernels/scalar_attention.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <vector>
 
 #include "model/kernels/kv_page.h"
@@ -33,7 +47,7 @@ namespace {
 
 // What attention over some of a sequence's positions knows: enough to merge it with others.
 struct Partial {
-  float maximum = 0;
+  float maximum = -std::numeric_limits<float>::infinity();
   float sum = 0;
   std::vector<float> output;
 };
@@ -45,54 +59,163 @@ struct VisibleSpan {
   int64_t end;
 };
 
-const uint16_t* PageOf(const AttentionTask& task, int64_t position) {
+const std::byte* PageOf(const AttentionTask& task, int64_t position) {
   const int64_t block = task.block_table[position / task.layout.block_size];
-  return reinterpret_cast<const uint16_t*>(task.pages + block * task.page_stride_bytes);
+  return task.pages + block * task.page_stride_bytes;
 }
 
-float Score(const AttentionTask& task, const std::vector<float>& query, int64_t position) {
-  const uint16_t* keys = PageOf(task, position);
-  const int64_t slot = position % task.layout.block_size;
-  std::vector<float> key(query.size());
-  for (int64_t i = 0; i < task.layout.head_dim; ++i) {
-    key[static_cast<size_t>(i)] =
-        BFloat16ToFloat(keys[(i / 2 * task.layout.block_size + slot) * 2 + i % 2]);
+// Where element i of the key in a slot is among a page's keys, and of the value among its values.
+int64_t KeyElement(const KvLayout& layout, int64_t slot, int64_t i) {
+  return (i / 2 * layout.block_size + slot) * 2 + i % 2;
+}
+int64_t ValueElement(const KvLayout& layout, int64_t slot, int64_t i) {
+  return (slot / 2 * ValueColumns(layout.head_dim) + i) * 2 + slot % 2;
+}
+
+// One query head with a bf16 cache.
+class HeadBF16 {
+ public:
+  HeadBF16(const AttentionTask& task, const float* query)
+      : task_(task), query_(static_cast<size_t>(OperandGroups(head_dim()) * kGroupColumns)) {
+    for (int64_t i = 0; i < head_dim(); ++i) {
+      query_[static_cast<size_t>(i)] = RoundToOperand(query[i]);
+    }
   }
-  return Dot(query.data(), key.data(), 1, static_cast<int64_t>(query.size())) * task.scale;
-}
 
-void ReadValue(const AttentionTask& task, int64_t position, float* out) {
-  const KvLayout& layout = task.layout;
-  const uint16_t* values =
-      PageOf(task, position) + KeyBytes(layout.block_size, layout.head_dim) / 2;
-  const int64_t slot = position % layout.block_size;
-  for (int64_t i = 0; i < layout.head_dim; ++i) {
-    out[i] = BFloat16ToFloat(values[(slot / 2 * ValueColumns(layout.head_dim) + i) * 2 + slot % 2]);
+  float Score(int64_t position) const {
+    const auto* keys = reinterpret_cast<const uint16_t*>(PageOf(task_, position));
+    const int64_t slot = position % task_.layout.block_size;
+    std::vector<float> key(query_.size());
+    for (int64_t i = 0; i < head_dim(); ++i) {
+      key[static_cast<size_t>(i)] = BFloat16ToFloat(keys[KeyElement(task_.layout, slot, i)]);
+    }
+    return Dot(query_.data(), key.data(), 1, std::ssize(query_)) * task_.scale;
   }
+
+  // `p` holds the probabilities of all slots of the span.
+  std::vector<float> Output(const VisibleSpan& span, std::vector<float> p) const {
+    std::vector<float> values(static_cast<size_t>(kAttentionSpan * head_dim()));
+    for (int64_t j = span.first; j < span.end; ++j) {
+      p[static_cast<size_t>(j)] = RoundToOperand(p[static_cast<size_t>(j)]);
+      ReadValue(span.base + j, values.data() + j * head_dim());
+    }
+    std::vector<float> output;
+    for (int64_t d = 0; d < head_dim(); ++d) {
+      output.push_back(Dot(p.data(), values.data() + d, head_dim(), kAttentionSpan) + 0.0F);
+    }
+    return output;
+  }
+
+ private:
+  int64_t head_dim() const { return task_.layout.head_dim; }
+
+  void ReadValue(int64_t position, float* out) const {
+    const KvLayout& layout = task_.layout;
+    const auto* values = reinterpret_cast<const uint16_t*>(
+        PageOf(task_, position) + KeyBytes(layout.block_size, layout.head_dim));
+    for (int64_t i = 0; i < layout.head_dim; ++i) {
+      out[i] = BFloat16ToFloat(values[ValueElement(layout, position % layout.block_size, i)]);
+    }
+  }
+
+  const AttentionTask& task_;
+  std::vector<float> query_;
+};
+
+// Codes of n numbers, and their scale.
+struct Codes {
+  float scale = 0;
+  std::vector<int32_t> codes;
+};
+
+Codes Quantize(const float* x, int64_t n, float limit) {
+  int32_t largest = 0;  // magnitudes are ordered like their bits, NaN above all
+  for (int64_t i = 0; i < n; ++i) {
+    largest = std::max(largest, std::bit_cast<int32_t>(x[i]) & 0x7fffffff);
+  }
+  const CodeScale scale = ScaleOfCodes(largest, limit);
+  Codes result{scale.scale, std::vector<int32_t>(static_cast<size_t>(n))};
+  if (scale.inverse == 0) return result;
+  constexpr float kShift = 0x1.8p23F;  // adding it leaves no room for a fraction
+  for (int64_t i = 0; i < n; ++i) {
+    const float rounded = (x[i] * scale.inverse + kShift) - kShift;
+    result.codes[static_cast<size_t>(i)] = static_cast<int32_t>(rounded);
+  }
+  return result;
 }
 
-Partial AttendSpan(const AttentionTask& task, const std::vector<float>& query, VisibleSpan span) {
-  const int64_t head_dim = task.layout.head_dim;
+float ReadFloat(const std::byte* p) {
+  float value = 0;
+  std::memcpy(&value, p, sizeof(value));
+  return value;
+}
+
+// One query head with an 8-bit cache.
+class HeadQ8 {
+ public:
+  HeadQ8(const AttentionTask& task, const float* query)
+      : task_(task),
+        parts_(LayoutQ8(task.layout.block_size, task.layout.head_dim)),
+        query_(Quantize(query, task.layout.head_dim, kQ8FactorLimit)) {}
+
+  float Score(int64_t position) const {
+    const std::byte* page = PageOf(task_, position);
+    const auto* keys = reinterpret_cast<const int8_t*>(page);
+    const int64_t slot = position % task_.layout.block_size;
+    int32_t dot = 0;
+    for (int64_t i = 0; i < task_.layout.head_dim; ++i) {
+      dot += query_.codes[static_cast<size_t>(i)] * keys[KeyElement(task_.layout, slot, i)];
+    }
+    const float key_scale = ReadFloat(page + parts_.key_scales + slot * 4);
+    return static_cast<float>(dot) * (query_.scale * task_.scale) * key_scale;
+  }
+
+  std::vector<float> Output(const VisibleSpan& span, std::vector<float> p) const {
+    const KvLayout& layout = task_.layout;
+    for (int64_t j = span.first; j < span.end; ++j) {
+      const int64_t position = span.base + j;
+      const float value_scale = ReadFloat(PageOf(task_, position) + parts_.value_scales +
+                                          position % layout.block_size * 4);
+      p[static_cast<size_t>(j)] = p[static_cast<size_t>(j)] * value_scale;
+    }
+    const Codes weights = Quantize(p.data(), kAttentionSpan, kQ8FactorLimit);
+    std::vector<float> output;
+    for (int64_t d = 0; d < layout.head_dim; ++d) {
+      int32_t dot = 0;
+      for (int64_t j = span.first; j < span.end; ++j) {
+        const int64_t position = span.base + j;
+        const auto* values =
+            reinterpret_cast<const int8_t*>(PageOf(task_, position) + parts_.values);
+        dot += weights.codes[static_cast<size_t>(j)] *
+               values[ValueElement(layout, position % layout.block_size, d)];
+      }
+      output.push_back(static_cast<float>(dot) * weights.scale);
+    }
+    return output;
+  }
+
+ private:
+  const AttentionTask& task_;
+  PageQ8 parts_;
+  Codes query_;
+};
+
+template <typename Head>
+Partial AttendSpan(const Head& head, VisibleSpan span) {
   std::vector<float> p(kAttentionSpan);
-  std::vector<float> values(static_cast<size_t>(kAttentionSpan * head_dim));
   Partial partial;
-  partial.maximum = -std::numeric_limits<float>::infinity();
   for (int64_t j = span.first; j < span.end; ++j) {
-    p[static_cast<size_t>(j)] = Score(task, query, span.base + j);
+    p[static_cast<size_t>(j)] = head.Score(span.base + j);
     partial.maximum = Max(p[static_cast<size_t>(j)], partial.maximum);
-    ReadValue(task, span.base + j, values.data() + j * head_dim);
   }
   Lanes lanes;
   for (int64_t j = span.first; j < span.end; ++j) {
     float& probability = p[static_cast<size_t>(j)];
     probability = Exp(probability - partial.maximum);
     lanes.lane[j % 16] = lanes.lane[j % 16] + probability;
-    probability = RoundToOperand(probability);
   }
   partial.sum = lanes.Fold();
-  for (int64_t d = 0; d < head_dim; ++d) {
-    partial.output.push_back(Dot(p.data(), values.data() + d, head_dim, kAttentionSpan) + 0.0F);
-  }
+  partial.output = head.Output(span, std::move(p));
   return partial;
 }
 
@@ -107,13 +230,10 @@ void Merge(const Partial& next, Partial& total) {
   }
 }
 
-void AttendHead(const AttentionTask& task, int64_t row, int64_t head) {
-  const int64_t head_dim = task.layout.head_dim;
-  std::vector<float> query(static_cast<size_t>(OperandGroups(head_dim) * kGroupColumns));
-  for (int64_t i = 0; i < head_dim; ++i) {
-    query[static_cast<size_t>(i)] =
-        RoundToOperand(task.query[row * task.query_stride + head * head_dim + i]);
-  }
+template <typename Head>
+void AttendHead(const AttentionTask& task, int64_t row, int64_t head_index) {
+  const int64_t offset = head_index * task.layout.head_dim;
+  const Head head(task, task.query + row * task.query_stride + offset);
   const int64_t last = task.first_position + row;
   const int64_t first =
       task.sliding_window > 0 ? std::max<int64_t>(0, last - task.sliding_window + 1) : 0;
@@ -122,16 +242,21 @@ void AttendHead(const AttentionTask& task, int64_t row, int64_t head) {
        base += kAttentionSpan) {
     const VisibleSpan span = {base, std::max(first - base, int64_t{0}),
                               std::min(last + 1 - base, kAttentionSpan)};
-    Partial partial = AttendSpan(task, query, span);
+    Partial partial = AttendSpan(head, span);
     if (total.output.empty()) {
       total = std::move(partial);
     } else {
       Merge(partial, total);
     }
   }
-  float* out = task.out + row * task.out_stride + head * head_dim;
-  for (int64_t d = 0; d < head_dim; ++d) {
-    out[d] = total.output[static_cast<size_t>(d)] / total.sum;
+  float* out = task.out + row * task.out_stride + offset;
+  for (const float value : total.output) *out++ = value / total.sum;
+}
+
+template <typename Head>
+void AttendAll(const AttentionTask& task) {
+  for (int64_t row = 0; row < task.row_count; ++row) {
+    for (int64_t head = 0; head < task.heads; ++head) AttendHead<Head>(task, row, head);
   }
 }
 
@@ -143,17 +268,30 @@ void WriteBF16(const KvLayout& layout, std::byte* page, int64_t slot, const floa
                const float* value) {
   auto* keys = reinterpret_cast<uint16_t*>(page);
   auto* values = reinterpret_cast<uint16_t*>(page + KeyBytes(layout.block_size, layout.head_dim));
-  const int64_t value_columns = ValueColumns(layout.head_dim);
   for (int64_t i = 0; i < layout.head_dim; ++i) {
-    keys[(i / 2 * layout.block_size + slot) * 2 + i % 2] = OperandBits(key[i]);
-    values[(slot / 2 * value_columns + i) * 2 + slot % 2] = OperandBits(value[i]);
+    keys[KeyElement(layout, slot, i)] = OperandBits(key[i]);
+    values[ValueElement(layout, slot, i)] = OperandBits(value[i]);
   }
 }
 
-void AttentionBF16(const AttentionTask& task) {
-  for (int64_t row = 0; row < task.row_count; ++row) {
-    for (int64_t head = 0; head < task.heads; ++head) AttendHead(task, row, head);
+void AttentionBF16(const AttentionTask& task) { AttendAll<HeadBF16>(task); }
+
+void WriteQ8(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
+             const float* value) {
+  const PageQ8 parts = LayoutQ8(layout.block_size, layout.head_dim);
+  auto* keys = reinterpret_cast<int8_t*>(page);
+  auto* values = reinterpret_cast<int8_t*>(page + parts.values);
+  const Codes key_codes = Quantize(key, layout.head_dim, kQ8Limit);
+  const Codes value_codes = Quantize(value, layout.head_dim, kQ8Limit);
+  for (int64_t i = 0; i < layout.head_dim; ++i) {
+    const auto at = static_cast<size_t>(i);
+    keys[KeyElement(layout, slot, i)] = static_cast<int8_t>(key_codes.codes[at]);
+    values[ValueElement(layout, slot, i)] = static_cast<int8_t>(value_codes.codes[at]);
   }
+  std::memcpy(page + parts.key_scales + slot * 4, &key_codes.scale, 4);
+  std::memcpy(page + parts.value_scales + slot * 4, &value_codes.scale, 4);
 }
+
+void AttentionQ8(const AttentionTask& task) { AttendAll<HeadQ8>(task); }
 
 }  // namespace weft::scalar

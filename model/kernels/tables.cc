@@ -31,8 +31,11 @@ void MatmulByType(const MatmulTask& task) {
   matmul(task, task.weights->panel(task.first_panel));
 }
 
-int64_t KvPageBytes(int64_t block_size, int64_t head_dim) {
+int64_t BytesOfPageBF16(int64_t block_size, int64_t head_dim) {
   return KvPageBytesBF16(block_size, head_dim);
+}
+int64_t BytesOfPageQ8(int64_t block_size, int64_t head_dim) {
+  return LayoutQ8(block_size, head_dim).end;
 }
 
 template <const IsaFunctions& kIsa>
@@ -41,7 +44,7 @@ KernelTable TableBF16(std::string_view name, Isa isa) {
       .name = name,
       .arithmetic = Arithmetic::kBF16,
       .isa = isa,
-      .kv_type = DataType::kBF16,
+      .kv_type = KvType::kBF16,
       .packed_layout = PackedLayoutBF16,
       .panel_bytes = PanelBytesBF16,
       .pack_panels = PackPanelsBF16,
@@ -56,7 +59,7 @@ KernelTable TableBF16(std::string_view name, Isa isa) {
       .multiply_add = kIsa.multiply_add,
       .softmax = kIsa.softmax,
       .dense_dot = kIsa.dense_dot,
-      .kv_page_bytes = KvPageBytes,
+      .kv_page_bytes = BytesOfPageBF16,
       .kv_write = kIsa.kv_bf16.write,
       .attention_scratch_bytes = kIsa.attention_scratch_bytes,
       .attention = kIsa.kv_bf16.attention,
@@ -75,10 +78,20 @@ KernelTable TableInt8(std::string_view name, Isa isa) {
 }
 
 template <const IsaFunctions& kIsa>
+KernelTable WithKvQ8(KernelTable table) {
+  table.kv_type = KvType::kQ8;
+  table.kv_page_bytes = BytesOfPageQ8;
+  table.kv_write = kIsa.kv_q8.write;
+  table.attention = kIsa.kv_q8.attention;
+  table.attend_spans = kIsa.kv_q8.attend_spans;
+  return table;
+}
+
+template <const IsaFunctions& kIsa>
 KernelTable TableF32(Isa isa) {
   KernelTable table = TableBF16<kIsa>("f32/blas", isa);
   table.arithmetic = Arithmetic::kF32;
-  table.kv_type = DataType::kF32;
+  table.kv_type = KvType::kF32;
   table.packed_layout = f32::PackedLayout;
   table.panel_bytes = f32::PanelBytes;
   table.pack_panels = f32::PackPanels;
@@ -96,35 +109,37 @@ KernelTable TableF32(Isa isa) {
 }
 
 template <const IsaFunctions& kIsa, Matmul kMatmulInt8>
-const KernelTable& Table(Arithmetic arithmetic, std::string_view bf16_name,
+const KernelTable& Table(Arithmetic arithmetic, KvType kv_type, std::string_view bf16_name,
                          std::string_view int8_name, Isa isa) {
   static const KernelTable f32 = TableF32<kIsa>(isa);
   static const KernelTable bf16 = TableBF16<kIsa>(bf16_name, isa);
   static const KernelTable int8 = TableInt8<kIsa, kMatmulInt8>(int8_name, isa);
+  static const KernelTable bf16_q8 = WithKvQ8<kIsa>(bf16);
+  static const KernelTable int8_q8 = WithKvQ8<kIsa>(int8);
   switch (arithmetic) {
     case Arithmetic::kF32:
       return f32;
     case Arithmetic::kBF16:
-      return bf16;
+      return kv_type == KvType::kQ8 ? bf16_q8 : bf16;
     case Arithmetic::kInt8:
-      return int8;
+      return kv_type == KvType::kQ8 ? int8_q8 : int8;
   }
   return bf16;
 }
 
 #if defined(__x86_64__)
-const KernelTable& TableAvx512(Arithmetic arithmetic) {
+const KernelTable& TableAvx512(Arithmetic arithmetic, KvType kv_type) {
   if (DetectCpu().avx512_vnni) {
-    return Table<avx512::kFunctions, avx512_vnni::MatmulInt8>(arithmetic, "bf16/avx512",
+    return Table<avx512::kFunctions, avx512_vnni::MatmulInt8>(arithmetic, kv_type, "bf16/avx512",
                                                               "int8/avx512", Isa::kAvx512);
   }
-  return Table<avx512::kFunctions, avx2::MatmulInt8>(arithmetic, "bf16/avx512",
+  return Table<avx512::kFunctions, avx2::MatmulInt8>(arithmetic, kv_type, "bf16/avx512",
                                                      "int8/avx512 without VNNI", Isa::kAvx512);
 }
 
-const KernelTable& TableAmx(Arithmetic arithmetic) {
-  return Table<avx512::kFunctionsWithAmx, amx::MatmulInt8>(arithmetic, "bf16/amx", "int8/amx",
-                                                           Isa::kAmx);
+const KernelTable& TableAmx(Arithmetic arithmetic, KvType kv_type) {
+  return Table<avx512::kFunctionsWithAmx, amx::MatmulInt8>(arithmetic, kv_type, "bf16/amx",
+                                                           "int8/amx", Isa::kAmx);
 }
 
 // Whether this processor has tiles, this process may use them and they multiply as defined.
@@ -133,7 +148,8 @@ bool TilesServe() {
   if (!cpu.amx_bf16 || !cpu.amx_int8 || !cpu.avx512_vnni || !cpu.avx512_bf16) return false;
   if (!RequestTiles()) return false;
   for (const Arithmetic arithmetic : {Arithmetic::kBF16, Arithmetic::kInt8}) {
-    if (SameProducts(TableAmx(arithmetic), TableAvx512(arithmetic))) continue;
+    if (SameProducts(TableAmx(arithmetic, KvType::kBF16), TableAvx512(arithmetic, KvType::kBF16)))
+      continue;
     Log(LogLevel::kWarning,
         "AMX: this processor's {} products differ from the definition; AVX-512 serves instead",
         NameOf(arithmetic));
@@ -142,15 +158,15 @@ bool TilesServe() {
   return true;
 }
 
-const KernelTable& TableAmxOrAvx512(Arithmetic arithmetic) {
+const KernelTable& TableAmxOrAvx512(Arithmetic arithmetic, KvType kv_type) {
   static const bool tiles_serve = TilesServe();
-  return tiles_serve ? TableAmx(arithmetic) : TableAvx512(arithmetic);
+  return tiles_serve ? TableAmx(arithmetic, kv_type) : TableAvx512(arithmetic, kv_type);
 }
 #endif
 
 }  // namespace
 
-const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa) {
+const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa, KvType kv_type) {
   if (arithmetic == Arithmetic::kF32) {
     static std::once_flag blas_is_set;
     std::call_once(blas_is_set, f32::UseOneBlasThread);
@@ -158,12 +174,12 @@ const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa) {
   switch (isa) {
 #if defined(__x86_64__)
     case Isa::kAmx:
-      return TableAmxOrAvx512(arithmetic);
+      return TableAmxOrAvx512(arithmetic, kv_type);
     case Isa::kAvx512:
-      return TableAvx512(arithmetic);
+      return TableAvx512(arithmetic, kv_type);
     case Isa::kAvx2:
-      return Table<avx2::kFunctions, avx2::MatmulInt8>(arithmetic, "bf16/avx2", "int8/avx2",
-                                                       Isa::kAvx2);
+      return Table<avx2::kFunctions, avx2::MatmulInt8>(arithmetic, kv_type, "bf16/avx2",
+                                                       "int8/avx2", Isa::kAvx2);
 #else
     case Isa::kAmx:
     case Isa::kAvx512:
@@ -172,8 +188,8 @@ const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa) {
     case Isa::kScalar:
       break;
   }
-  return Table<scalar::kFunctions, scalar::MatmulInt8>(arithmetic, "bf16/scalar", "int8/scalar",
-                                                       Isa::kScalar);
+  return Table<scalar::kFunctions, scalar::MatmulInt8>(arithmetic, kv_type, "bf16/scalar",
+                                                       "int8/scalar", Isa::kScalar);
 }
 
 }  // namespace weft

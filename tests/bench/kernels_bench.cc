@@ -1,5 +1,4 @@
-// Speed of the kernels, one thread: weights a second for matrix products, multiply-adds a second
-// for attention.
+// Speed of the matrix products, one thread: weights and multiply-adds a second.
 //   kernels_bench --benchmark_filter='Matmul/Q4_0'
 #include <benchmark/benchmark.h>
 
@@ -46,48 +45,6 @@ void Matmul(benchmark::State& state, const KernelTable* kernels, DataType type, 
       benchmark::Counter(1e-9 * static_cast<double>(weights.storage.size_bytes()), per_second);
 }
 
-// `rows` query positions behind `context` others; four query heads a kv head.
-void Attention(benchmark::State& state, const KernelTable* kernels, int64_t head_dim,
-               int64_t context, int64_t rows) {
-  const ScopedFlushDenormals flush;
-  constexpr int64_t kHeads = 4;
-  constexpr int64_t kBlockSize = 32;
-  Random random(2);
-  AttentionTask task;
-  task.layout = {kBlockSize, head_dim, kernels->kv_page_bytes(kBlockSize, head_dim)};
-  const int64_t blocks = CeilDivide(context + rows, kBlockSize);
-  AlignedBuffer pages(static_cast<size_t>(blocks * task.layout.page_bytes));
-  std::vector<int32_t> table(static_cast<size_t>(blocks));
-  for (int64_t i = 0; i < blocks; ++i) table[static_cast<size_t>(i)] = static_cast<int32_t>(i);
-  for (int64_t position = 0; position < context + rows; ++position) {
-    const std::vector<float> key = random.Normals(head_dim);
-    kernels->kv_write(task.layout, pages.data() + position / kBlockSize * task.layout.page_bytes,
-                      position % kBlockSize, key.data(), key.data());
-  }
-  const std::vector<float> query = random.Normals(rows * kHeads * head_dim);
-  std::vector<float> out(query.size());
-  AlignedBuffer scratch(
-      static_cast<size_t>(kernels->attention_scratch_bytes(task.layout, rows * kHeads)));
-  task.pages = pages.data();
-  task.page_stride_bytes = task.layout.page_bytes;
-  task.block_table = table.data();
-  task.first_position = context;
-  task.row_count = rows;
-  task.heads = kHeads;
-  task.scale = 0.125F;
-  task.query = query.data();
-  task.query_stride = kHeads * head_dim;
-  task.out = out.data();
-  task.out_stride = kHeads * head_dim;
-  task.scratch = scratch.data();
-  for (auto unused : state) kernels->attention(task);
-  const int64_t pair_count = rows * context + rows * (rows + 1) / 2;
-  const auto pairs = static_cast<double>(pair_count);
-  state.counters["GFLOP/s"] =
-      benchmark::Counter(4e-9 * pairs * static_cast<double>(kHeads * head_dim),
-                         benchmark::Counter::kIsIterationInvariantRate);
-}
-
 void Packing(benchmark::State& state, DataType type) {
   const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
   Random random(3);
@@ -102,12 +59,10 @@ void Packing(benchmark::State& state, DataType type) {
 void RegisterAll() {
   std::vector<const KernelTable*> tables = AvailableTables();
   tables.push_back(&KernelsFor(Arithmetic::kF32, Isa::kScalar));
-  std::vector<const KernelTable*> all_tables = tables;
-  for (const KernelTable* kernels : AvailableTables(Arithmetic::kInt8))
-    all_tables.push_back(kernels);
+  for (const KernelTable* kernels : AvailableTables(Arithmetic::kInt8)) tables.push_back(kernels);
   for (const DataType type : kAllTypes) {
     const std::string type_name(TraitsOf(type).name);
-    for (const KernelTable* kernels : all_tables) {
+    for (const KernelTable* kernels : tables) {
       const bool is_slow = kernels->isa == Isa::kScalar && kernels->arithmetic != Arithmetic::kF32;
       if (kernels->arithmetic == Arithmetic::kInt8 && !IsQuantized(type)) continue;
       for (const int64_t rows : {1, 4, 16, 64, 512}) {
@@ -122,24 +77,6 @@ void RegisterAll() {
     benchmark::RegisterBenchmark(("Packing/" + type_name).c_str(), [=](benchmark::State& state) {
       Packing(state, type);
     })->Unit(benchmark::kMillisecond);
-  }
-  for (const KernelTable* kernels : tables) {
-    for (const int64_t head_dim : {64, 128}) {
-      const struct {
-        int64_t context;
-        int64_t rows;
-      } shapes[] = {{512, 1}, {8192, 1}, {0, 512}, {8192, 64}};
-      for (const auto [context, rows] : shapes) {
-        benchmark::RegisterBenchmark(
-            ("Attention/" + std::string(kernels->name) + "/" + std::to_string(head_dim) +
-             "/behind:" + std::to_string(context) + "/rows:" + std::to_string(rows))
-                .c_str(),
-            [=, context = context, rows = rows](benchmark::State& state) {
-              Attention(state, kernels, head_dim, context, rows);
-            })
-            ->Unit(benchmark::kMicrosecond);
-      }
-    }
   }
 }
 

@@ -35,6 +35,13 @@ class Scene {
     queries_ = make(shape.row_count * head_stride_);
   }
 
+  static constexpr int64_t kSpoilt = 5;
+  // Makes one element of a position's key or value NaN.
+  void Spoil(int64_t position, bool in_value) {
+    std::vector<float>& elements = in_value ? values_ : keys_;
+    elements[static_cast<size_t>(position * shape_.head_dim + kSpoilt)] = NAN;
+  }
+
   // Row by row, head by head: the outputs as floats, with `chunk` rows a task, all spans at once or
   // in pieces of random length.
   std::vector<float> Attend(const KernelTable& kernels, int64_t block_size, int64_t chunk,
@@ -224,19 +231,23 @@ std::string Describe(const Shape& shape) {
   return out.str();
 }
 
-class AttentionTest : public testing::Test {
+class AttentionTest : public testing::TestWithParam<KvType> {
  protected:
-  const KernelTable& scalar_ = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
+  static std::vector<const KernelTable*> Tables() {
+    return AvailableTables(Arithmetic::kBF16, GetParam());
+  }
+
+  const KernelTable& scalar_ = KernelsFor(Arithmetic::kBF16, Isa::kScalar, GetParam());
   Random random_{21};
   ScopedFlushDenormals flush_;
 };
 
-TEST_F(AttentionTest, EveryInstructionSetEqualsScalar) {
+TEST_P(AttentionTest, EveryInstructionSetEqualsScalar) {
   for (int trial = 0; trial < 60; ++trial) {
     const Shape shape = RandomShape(random_);
     const Scene scene(shape, trial % 4 == 3, random_);
     std::vector<float> expected;
-    for (const KernelTable* kernels : AvailableTables()) {
+    for (const KernelTable* kernels : Tables()) {
       const std::vector<float> out =
           scene.Attend(*kernels, shape.block_size, shape.row_count, random_);
       if (expected.empty()) expected = out;
@@ -251,17 +262,19 @@ TEST_F(AttentionTest, EveryInstructionSetEqualsScalar) {
   }
 }
 
-TEST_F(AttentionTest, AgreesWithDoublePrecision) {
+TEST_P(AttentionTest, AgreesWithDoublePrecision) {
   for (const Shape& shape : {Shape{64, 3, 16, 0, 20}, Shape{128, 1, 32, 700, 1},
                              Shape{80, 2, 16, 250, 12}, Shape{64, 2, 48, 500, 10, 270}}) {
     const Scene scene(shape, false, random_);
-    const std::vector<double> expected = scene.Reference(true);
+    const bool is_bf16 = GetParam() == KvType::kBF16;
+    const std::vector<double> expected = scene.Reference(is_bf16);
     const std::vector<float> out =
         scene.Attend(scalar_, shape.block_size, shape.row_count, random_);
     ASSERT_EQ(out.size(), expected.size());
     for (size_t i = 0; i < out.size(); ++i) {
-      // Probabilities are rounded to 8 bits.
-      ASSERT_NEAR(out[i], expected[i], 0.004 + std::fabs(expected[i]) * 0.004);
+      // Probabilities are rounded to 8 bits, or values, and keys, to 1/254 of the largest element.
+      const double tolerance = is_bf16 ? 0.004 : 0.02;
+      ASSERT_NEAR(out[i], expected[i], tolerance + std::fabs(expected[i]) * tolerance);
     }
     const std::vector<double> exact = scene.Reference(false);
     const std::vector<float> f32 = scene.Attend(KernelsFor(Arithmetic::kF32, Isa::kScalar),
@@ -270,13 +283,13 @@ TEST_F(AttentionTest, AgreesWithDoublePrecision) {
   }
 }
 
-TEST_F(AttentionTest, ARowDependsOnItsVisiblePositionsAlone) {
+TEST_P(AttentionTest, ARowDependsOnItsVisiblePositionsAlone) {
   const int64_t block_sizes[] = {16, 32, 48, 256};
   for (int trial = 0; trial < 12; ++trial) {
     Shape shape = RandomShape(random_);
     shape.row_count = random_.Integer(2, 30);
     const Scene scene(shape, false, random_);
-    for (const KernelTable* kernels : AvailableTables()) {
+    for (const KernelTable* kernels : Tables()) {
       const std::vector<float> expected = scene.Attend(*kernels, 16, shape.row_count, random_);
       for (const int64_t chunk : {int64_t{1}, int64_t{7}, shape.row_count}) {
         const std::vector<float> out =
@@ -286,6 +299,34 @@ TEST_F(AttentionTest, ARowDependsOnItsVisiblePositionsAlone) {
     }
   }
 }
+
+// A key or a value with NaN in it makes NaN of every row that sees it and of no other.
+TEST_P(AttentionTest, NaNStaysWithThoseWhoSeeIt) {
+  for (const bool in_value : {false, true}) {
+    const Shape shape = {64, 2, 16, 300, 24};
+    Scene scene(shape, false, random_);
+    constexpr int64_t kPosition = 310;
+    scene.Spoil(kPosition, in_value);
+    for (const KernelTable* kernels : Tables()) {
+      const std::vector<float> out =
+          scene.Attend(*kernels, shape.block_size, shape.row_count, random_);
+      const int64_t row_size = shape.heads * shape.head_dim;
+      for (int64_t i = 0; i < shape.row_count * row_size; ++i) {
+        const bool sees = shape.first_position + i / row_size >= kPosition;
+        // In bf16 a value spoils its own element of the output only.
+        const bool in_reach =
+            !in_value || GetParam() == KvType::kQ8 || i % shape.head_dim == Scene::kSpoilt;
+        ASSERT_EQ(std::isfinite(out[static_cast<size_t>(i)]), !(sees && in_reach))
+            << kernels->name << ", element " << i << (in_value ? ", value" : ", key");
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(KvTypes, AttentionTest, testing::Values(KvType::kBF16, KvType::kQ8),
+                         [](const auto& parameter) {
+                           return std::string(NameOf(parameter.param));
+                         });
 
 }  // namespace
 }  // namespace weft

@@ -98,7 +98,7 @@ TEST_F(DispatchTest, TablesSayWhatTheyAre) {
   const KernelTable& f32 = KernelsFor(Arithmetic::kF32, Isa::kScalar);
   EXPECT_EQ(f32.name, "f32/blas");
   EXPECT_EQ(f32.operand_type(DataType::kF32), OperandType::kF32);
-  EXPECT_EQ(f32.kv_type, DataType::kF32);
+  EXPECT_EQ(f32.kv_type, KvType::kF32);
 }
 
 }  // namespace

@@ -21,12 +21,13 @@ inline constexpr DataType kAllTypes[] = {DataType::kF32,  DataType::kF16,  DataT
                                          DataType::kQ5_K, DataType::kQ6_K};
 
 // Every table of an arithmetic that this machine can run, scalar first.
-inline std::vector<const KernelTable*> AvailableTables(Arithmetic arithmetic = Arithmetic::kBF16) {
+inline std::vector<const KernelTable*> AvailableTables(Arithmetic arithmetic = Arithmetic::kBF16,
+                                                       KvType kv_type = KvType::kBF16) {
   const CpuFeatures cpu = DetectCpu();
-  std::vector<const KernelTable*> tables = {&KernelsFor(arithmetic, Isa::kScalar)};
-  if (cpu.avx2_fma) tables.push_back(&KernelsFor(arithmetic, Isa::kAvx2));
-  if (cpu.avx512) tables.push_back(&KernelsFor(arithmetic, Isa::kAvx512));
-  if (cpu.amx_bf16) tables.push_back(&KernelsFor(arithmetic, Isa::kAmx));
+  std::vector<const KernelTable*> tables = {&KernelsFor(arithmetic, Isa::kScalar, kv_type)};
+  if (cpu.avx2_fma) tables.push_back(&KernelsFor(arithmetic, Isa::kAvx2, kv_type));
+  if (cpu.avx512) tables.push_back(&KernelsFor(arithmetic, Isa::kAvx512, kv_type));
+  if (cpu.amx_bf16) tables.push_back(&KernelsFor(arithmetic, Isa::kAmx, kv_type));
   return tables;
 }
 
