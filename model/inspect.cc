@@ -176,6 +176,20 @@ void DescribeMemory(const Checkpoint& checkpoint, const KernelTable& kernels,
        options.max_batch_tokens, options.thread_count);
 }
 
+void DescribeKvQ8(const Checkpoint& checkpoint, const InspectOptions& options, std::string& text) {
+  const ModelConfig& config = checkpoint.config;
+  const KernelTable& kernels = KernelsFor(kAutoArithmetic, options.isa, KvType::kQ8);
+  if (const Result<void> possible = CheckKvType(config, kernels, KvType::kQ8); !possible) {
+    Line(text, "--kv-type q8", "{}", possible.error().message);
+    return;
+  }
+  const int64_t block_bytes = KvCache::BlockBytes(config, kernels, options.block_size);
+  const int64_t blocks = (config.context_length + options.block_size - 1) / options.block_size;
+  Line(text, "--kv-type q8", "KV cache {} a token ({} a full context)",
+       FormatSignedBytes(block_bytes / options.block_size),
+       FormatSignedBytes(blocks * block_bytes));
+}
+
 }  // namespace
 
 std::string DescribeCheckpoint(const Checkpoint& checkpoint, const InspectOptions& options) {
@@ -192,6 +206,7 @@ std::string DescribeCheckpoint(const Checkpoint& checkpoint, const InspectOption
   for (const Arithmetic arithmetic : {Arithmetic::kInt8, Arithmetic::kBF16, Arithmetic::kF32}) {
     DescribeMemory(checkpoint, KernelsFor(arithmetic, options.isa), options, text);
   }
+  DescribeKvQ8(checkpoint, options, text);
   return text;
 }
 

@@ -19,8 +19,8 @@ struct InspectOptions {
 
 // Several lines, each "name  facts", the last one ended too: architecture and sizes, parameters,
 // attention, RoPE, experts, tokenizer, chat template, the types of its tensors with their bytes,
-// and for each arithmetic the memory for weights, KV cache and workspace. Names from the file are
-// quoted and escaped.
+// for each arithmetic the memory for weights, KV cache and workspace, and an 8-bit cache's. Names
+// from the file are quoted and escaped.
 std::string DescribeCheckpoint(const Checkpoint& checkpoint, const InspectOptions& options);
 
 }  // namespace weft

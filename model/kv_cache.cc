@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "model/kernels/kv_page.h"
 
 namespace weft {
 namespace {
@@ -14,6 +15,21 @@ KvLayout LayoutOf(const ModelConfig& config, const KernelTable& kernels, int64_t
 }
 
 }  // namespace
+
+Result<void> CheckKvType(const ModelConfig& config, const KernelTable& kernels,
+                         std::optional<KvType> wanted) {
+  if (wanted && *wanted != kernels.kv_type) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "a KV cache in {} does not go with the {} arithmetic, whose cache is in {}",
+                NameOf(*wanted), NameOf(kernels.arithmetic), NameOf(kernels.kv_type));
+  }
+  if (kernels.kv_type == KvType::kQ8 && config.head_dim > kQ8MaxHeadDim) {
+    return Fail(ErrorCode::kUnsupported,
+                "a KV cache in q8 holds heads of at most {} elements; the model's have {}",
+                kQ8MaxHeadDim, config.head_dim);
+  }
+  return {};
+}
 
 KvCache::KvCache(const ModelConfig& config, const KernelTable& kernels, int64_t block_count,
                  int64_t block_size)

@@ -2,12 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/aligned_buffer.h"
+#include "base/result.h"
 #include "model/config.h"
 #include "model/kernels/kernels.h"
 
 namespace weft {
+
+// Whether these kernels' cache is what was asked for (nullopt: whatever it is) and can hold this
+// model's heads.
+Result<void> CheckKvType(const ModelConfig& config, const KernelTable& kernels,
+                         std::optional<KvType> wanted);
 
 // Logical axes (layer, block, kv head, slot, head_dim); the order inside a page is the kernel's.
 // Written and read by the engine thread and its compute workers only.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "base/thread_pool.h"
 #include "engine/transformer_runner.h"
 #include "model/checkpoint.h"
+#include "model/kv_cache.h"
 #include "model/load.h"
 #include "server/bundled_model.h"
 #include "server/command_line.h"
@@ -31,6 +33,7 @@ constexpr int64_t kBlockSize = 32;
 struct BenchOptions {
   std::string model_path;
   Arithmetic arithmetic = kAutoArithmetic;
+  std::optional<KvType> kv_type;
   int thread_count = 0;
   int32_t prompt_tokens = 512;
   int32_t generate_tokens = 64;
@@ -43,6 +46,7 @@ void AddBenchFlags(CLI::App& app, BenchOptions& options) {
   app.add_option("--model", options.model_path,
                  "GGUF file or Hugging Face directory (the bundled model)");
   AddComputeFlags(app, options.arithmetic, options.thread_count);
+  AddKvTypeFlag(app, options.kv_type);
   app.add_option("--prompt-tokens", options.prompt_tokens,
                  "Length of the prefill, and the position behind which decoding starts")
       ->capture_default_str()
@@ -158,9 +162,11 @@ Result<void> Bench(BenchOptions options) {
     WEFT_ASSIGN_OR_RETURN(options.model_path, FindBundledModel());
   }
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
-  const KernelTable& kernels = KernelsFor(options.arithmetic, isa);
+  const KernelTable& kernels =
+      KernelsFor(options.arithmetic, isa, options.kv_type.value_or(KvType::kBF16));
   ThreadPool threads(options.thread_count > 0 ? options.thread_count : AvailableCpuCount());
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(options.model_path));
+  WEFT_RETURN_IF_ERROR(CheckKvType(checkpoint.config, kernels, options.kv_type));
   WEFT_ASSIGN_OR_RETURN(Transformer transformer, LoadTransformer(checkpoint, kernels, threads));
 
   const int32_t largest_batch = *std::max_element(options.batches.begin(), options.batches.end());

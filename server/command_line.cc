@@ -25,11 +25,25 @@ void AddComputeFlags(CLI::App& app, Arithmetic& arithmetic, int32_t& thread_coun
       ->check(CLI::Range(1, 4096));
 }
 
+void AddKvTypeFlag(CLI::App& app, std::optional<KvType>& kv_type) {
+  app.add_option_function<std::string>(
+         "--kv-type",
+         [&kv_type](const std::string& name) {
+           kv_type.reset();
+           if (name == "bf16") kv_type = KvType::kBF16;
+           if (name == "q8") kv_type = KvType::kQ8;
+         },
+         "What the KV cache holds: auto is bf16 (float32 under --compute f32), q8 takes half of it")
+      ->check(CLI::IsMember({"auto", "bf16", "q8"}))
+      ->default_str("auto");
+}
+
 void AddModelFlags(CLI::App& app, ModelOptions& options) {
   constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
   app.add_option("--model", options.path,
                  "GGUF file or Hugging Face directory (the bundled model)");
   AddComputeFlags(app, options.arithmetic, options.thread_count);
+  AddKvTypeFlag(app, options.kv_type);
   app.add_option("--context", options.context, "Positions a sequence may have (the model's)")
       ->check(CLI::Range(1, kMaxInt32));
   app.add_option("--memory", options.memory_bytes,

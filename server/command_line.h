@@ -16,6 +16,8 @@ inline constexpr int kUsageError = 2;  // exit status
 
 // --compute, --threads
 void AddComputeFlags(CLI::App& app, Arithmetic& arithmetic, int32_t& thread_count);
+// --kv-type
+void AddKvTypeFlag(CLI::App& app, std::optional<KvType>& kv_type);
 // --model, --context, --memory and those
 void AddModelFlags(CLI::App& app, ModelOptions& options);
 // --log-level

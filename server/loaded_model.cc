@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/resources.h"
 #include "engine/transformer_runner.h"
+#include "model/kv_cache.h"
 #include "model/load.h"
 
 namespace weft {
@@ -18,8 +19,8 @@ void LogFacts(const Checkpoint& checkpoint, const KernelTable& kernels, const Me
               int thread_count) {
   Log(LogLevel::kInfo, "model {}: {}, {}, {}, {}", checkpoint.path, checkpoint.config.architecture,
       checkpoint.format, FormatBytes(checkpoint.file_bytes), checkpoint.tokenizer->description());
-  Log(LogLevel::kInfo, "kernels {}, {} threads, context {}", kernels.name, thread_count,
-      memory.context);
+  Log(LogLevel::kInfo, "kernels {}, KV cache {}, {} threads, context {}", kernels.name,
+      NameOf(kernels.kv_type), thread_count, memory.context);
   Log(LogLevel::kInfo, "{}", Describe(memory));
 }
 
@@ -53,9 +54,11 @@ PackingProgress ReportProgress() {
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& options) {
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
-  const KernelTable& kernels = KernelsFor(options.arithmetic, isa);
+  const KernelTable& kernels =
+      KernelsFor(options.arithmetic, isa, options.kv_type.value_or(KvType::kBF16));
   std::unique_ptr<LoadedModel> model(new LoadedModel(kernels));
   WEFT_ASSIGN_OR_RETURN(model->checkpoint_, LoadCheckpoint(options.path));
+  WEFT_RETURN_IF_ERROR(CheckKvType(model->checkpoint_.config, kernels, options.kv_type));
   const int thread_count = options.thread_count > 0 ? options.thread_count : AvailableCpuCount();
 
   MemoryRequest request;

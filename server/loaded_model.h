@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -19,9 +20,10 @@ namespace weft {
 struct ModelOptions {
   std::string path;
   Arithmetic arithmetic = kAutoArithmetic;
-  int32_t thread_count = 0;   // 0: what this process may use
-  uint64_t memory_bytes = 0;  // 0: what this process may use
-  int32_t context = 0;        // 0: the model's
+  std::optional<KvType> kv_type;  // nullopt: what goes with the arithmetic
+  int32_t thread_count = 0;       // 0: what this process may use
+  uint64_t memory_bytes = 0;      // 0: what this process may use
+  int32_t context = 0;            // 0: the model's
   int32_t max_batch_tokens = 512;
   int32_t max_sequences = 64;
   int32_t max_waiting = 1024;

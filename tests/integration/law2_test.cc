@@ -26,6 +26,7 @@ constexpr int32_t kMaxContext = 320;  // beyond kAttentionSpan, the windows and 
 struct Setting {
   Arithmetic arithmetic = Arithmetic::kBF16;
   Isa isa = Isa::kScalar;
+  KvType kv_type = KvType::kBF16;
   int thread_count = 1;
   int64_t block_size = 32;
   int64_t block_count = 64;
@@ -33,9 +34,9 @@ struct Setting {
   int32_t max_sequences = 8;
 
   std::string ToString() const {
-    return fmt::format("{}/{}, {} threads, {} blocks of {}, {} rows a step, {} sequences",
-                       NameOf(arithmetic), NameOf(isa), thread_count, block_count, block_size,
-                       max_batch_tokens, max_sequences);
+    return fmt::format("{}/{}, KV in {}, {} threads, {} blocks of {}, {} rows a step, {} sequences",
+                       NameOf(arithmetic), NameOf(isa), NameOf(kv_type), thread_count, block_count,
+                       block_size, max_batch_tokens, max_sequences);
   }
 };
 
@@ -58,8 +59,8 @@ class Bench {
   Bench(const std::string& path, const Setting& setting) : threads_(setting.thread_count) {
     Result<Checkpoint> checkpoint = LoadCheckpoint(path);
     if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
-    Result<Transformer> transformer =
-        LoadTransformer(*checkpoint, KernelsFor(setting.arithmetic, setting.isa), threads_);
+    Result<Transformer> transformer = LoadTransformer(
+        *checkpoint, KernelsFor(setting.arithmetic, setting.isa, setting.kv_type), threads_);
     if (!transformer) throw std::runtime_error(transformer.error().message);
     runner_ = std::make_unique<TransformerRunner>(
         *std::move(transformer),
@@ -155,7 +156,7 @@ void ExpectSame(const RecordingSink& got, const RecordingSink& want) {
 }
 
 // 320 positions take 20 blocks of 16, 7 of 48, 10 of 32: so few force preemption.
-std::vector<Setting> CrowdedSettings(Arithmetic arithmetic) {
+std::vector<Setting> CrowdedSettings(Arithmetic arithmetic, KvType kv_type) {
   std::vector<Setting> settings = {
       {.thread_count = 2, .block_size = 16, .block_count = 20, .max_batch_tokens = 13},
       {.thread_count = 3, .block_size = 48, .block_count = 8, .max_batch_tokens = 64},
@@ -169,20 +170,21 @@ std::vector<Setting> CrowdedSettings(Arithmetic arithmetic) {
       all.push_back(settings[i]);
       all.back().arithmetic = arithmetic;
       all.back().isa = isa;
+      all.back().kv_type = kv_type;
     }
   }
   return all;
 }
 
-void ExpectLaw2(const std::string& path, Arithmetic arithmetic) {
+void ExpectLaw2(const std::string& path, Arithmetic arithmetic, KvType kv_type = KvType::kBF16) {
   std::mt19937_64 random(11);
-  const Setting alone{.arithmetic = arithmetic, .isa = IsasHere().back()};
+  const Setting alone{.arithmetic = arithmetic, .isa = IsasHere().back(), .kv_type = kv_type};
   Bench quiet(path, alone);
   const std::vector<Request> requests = RandomRequests(random, quiet.vocab_size());
   std::vector<std::shared_ptr<RecordingSink>> expected;
   for (const Request& request : requests) expected.push_back(quiet.Run({request}, random, 0)[0]);
   int32_t preemptions = 0;
-  for (const Setting& setting : CrowdedSettings(arithmetic)) {
+  for (const Setting& setting : CrowdedSettings(arithmetic, kv_type)) {
     SCOPED_TRACE(setting.ToString());
     Bench crowded(path, setting);
     std::vector<Request> shuffled = requests;
@@ -205,6 +207,14 @@ TEST_P(Law2Test, CompanyChangesNothing) {
       Arithmetic::kBF16);
 }
 
+TEST(Law2, CompanyChangesNothingWithAnEightBitCache) {
+  for (const char* fixture : {"llama3", "mistral"}) {
+    ExpectLaw2(
+        std::string(WEFT_SOURCE_DIR) + "/tests/model/fixtures/parity/" + fixture + "/model.gguf",
+        Arithmetic::kBF16, KvType::kQ8);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Fixtures, Law2Test,
                          testing::Values("llama2", "llama3", "llama_linear", "llama_yarn",
                                          "llama_partial_rotary", "mistral", "mixtral", "qwen2",
@@ -223,6 +233,7 @@ TEST(Law2, CompanyChangesNothingForTheBundledModel) {
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
   ExpectLaw2(path, Arithmetic::kBF16);
   ExpectLaw2(path, Arithmetic::kInt8);
+  ExpectLaw2(path, Arithmetic::kInt8, KvType::kQ8);
 }
 
 }  // namespace

@@ -68,6 +68,13 @@ TEST(Inspect, TellsTheMemoryThatLoadingAllocates) {
                           bytes(block / 16), bytes(blocks * block),
                           bytes(Workspace::Bytes(checkpoint.config, kernels, {64, 16, 3}))));
   }
+  // Two scales of 4 bytes and two codes an element.
+  const ModelConfig& config = checkpoint.config;
+  const int64_t token = config.layer_count * config.kv_head_count *
+                        (config.head_dim + (config.head_dim + 15) / 16 * 16 + 8);
+  EXPECT_THAT(
+      LineOf(text, "--kv-type q8"),
+      HasSubstr(fmt::format("KV cache {} a token", FormatBytes(static_cast<uint64_t>(token)))));
 }
 
 TEST(Inspect, TellsRopeScalingWindowAndNorms) {

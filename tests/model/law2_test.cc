@@ -1,8 +1,9 @@
 // A row's result depends on that row alone: logits compared with ==, for every architecture, under
-// the bf16 arithmetic, in every company, cut and geometry.
+// the bf16 arithmetic and both KV types, in every company, cut and geometry.
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -32,12 +33,14 @@ void Poison(RunnableModel& model) {
   }
 }
 
-class Law2Test : public testing::TestWithParam<const char*> {
+class Law2Test : public testing::TestWithParam<std::tuple<const char*, KvType>> {
  protected:
   static RunOptions Options() {
-    return {.arithmetic = Arithmetic::kBF16, .isa = ChooseIsa().value()};
+    return {.arithmetic = Arithmetic::kBF16,
+            .isa = ChooseIsa().value(),
+            .kv_type = std::get<1>(GetParam())};
   }
-  std::string path() const { return ParityPath(GetParam(), "model.gguf"); }
+  std::string path() const { return ParityPath(std::get<0>(GetParam()), "model.gguf"); }
 
   // Three sequences of different lengths, and the logits of each alone in one piece.
   void SetUp() override {
@@ -146,8 +149,13 @@ TEST_P(Law2Test, ACopiedBlockIsAsGoodAsTheOriginal) {
 // Longer than a span of the attention's online softmax, so that spans are merged; with many threads
 // they are worked on apart.
 TEST(Law2LongTest, ChunkSizeAndThreadsDoNotMatterAcrossSpans) {
-  for (const char* fixture : {"llama3", "mistral"}) {
-    RunOptions options{.arithmetic = Arithmetic::kBF16, .isa = ChooseIsa().value()};
+  const std::pair<const char*, KvType> cases[] = {{"llama3", KvType::kBF16},
+                                                  {"mistral", KvType::kBF16},
+                                                  {"llama3", KvType::kQ8},
+                                                  {"mistral", KvType::kQ8}};
+  for (const auto& [fixture, kv_type] : cases) {
+    RunOptions options{
+        .arithmetic = Arithmetic::kBF16, .isa = ChooseIsa().value(), .kv_type = kv_type};
     options.max_rows = 1100;
     options.block_count = 36;
     RunnableModel model(ParityPath(fixture, "model.gguf"), options);
@@ -158,15 +166,20 @@ TEST(Law2LongTest, ChunkSizeAndThreadsDoNotMatterAcrossSpans) {
     RunnableModel threaded(ParityPath(fixture, "model.gguf"), options);
     for (const size_t chunk_size : {3, 100, 257}) {
       EXPECT_EQ(Differences(model.RunSequence(tokens, chunk_size), whole), "")
-          << fixture << ", chunks of " << chunk_size;
+          << fixture << ", " << NameOf(kv_type) << ", chunks of " << chunk_size;
       EXPECT_EQ(Differences(threaded.RunSequence(tokens, chunk_size), whole), "")
-          << fixture << ", chunks of " << chunk_size << ", 6 threads";
+          << fixture << ", " << NameOf(kv_type) << ", chunks of " << chunk_size << ", 6 threads";
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, Law2Test, testing::ValuesIn(kParityFixtures),
-                         [](const auto& parameter) { return std::string(parameter.param); });
+INSTANTIATE_TEST_SUITE_P(Architectures, Law2Test,
+                         testing::Combine(testing::ValuesIn(kParityFixtures),
+                                          testing::Values(KvType::kBF16, KvType::kQ8)),
+                         [](const auto& parameter) {
+                           return std::string(std::get<0>(parameter.param)) + "_" +
+                                  std::string(NameOf(std::get<1>(parameter.param)));
+                         });
 
 }  // namespace
 }  // namespace weft

@@ -24,6 +24,7 @@ inline std::string ParityPath(const std::string& fixture, const std::string& fil
 struct RunOptions {
   Arithmetic arithmetic = Arithmetic::kF32;
   Isa isa = Isa::kScalar;
+  KvType kv_type = KvType::kBF16;  // kF32 with Arithmetic::kF32
   int thread_count = 1;
   int64_t block_size = 32;
   int64_t block_count = 16;
@@ -46,7 +47,7 @@ class RunnableModel {
     if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
     checkpoint_ = *std::move(checkpoint);
     if (options.adjust) options.adjust(checkpoint_.config);
-    const KernelTable& kernels = KernelsFor(options.arithmetic, options.isa);
+    const KernelTable& kernels = KernelsFor(options.arithmetic, options.isa, options.kv_type);
     auto transformer = LoadTransformer(checkpoint_, kernels, threads_);
     if (!transformer) throw std::runtime_error(transformer.error().message);
     transformer_ = std::make_unique<Transformer>(*std::move(transformer));

@@ -99,6 +99,22 @@ TEST(WorkspaceTest, BytesIsWhatItTakes) {
   }
 }
 
+TEST(KvCacheTest, RefusesWhatDoesNotGoTogether) {
+  const auto checkpoint = LoadCheckpoint(ParityPath("llama3", "model.gguf"));
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  ModelConfig config = checkpoint->config;
+  const KernelTable& f32 = KernelsFor(Arithmetic::kF32, Isa::kScalar, KvType::kQ8);
+  const KernelTable& q8 = KernelsFor(Arithmetic::kInt8, Isa::kScalar, KvType::kQ8);
+  EXPECT_TRUE(CheckKvType(config, f32, std::nullopt));
+  EXPECT_EQ(CheckKvType(config, f32, KvType::kQ8).error().message,
+            "a KV cache in q8 does not go with the f32 arithmetic, whose cache is in f32");
+  EXPECT_TRUE(CheckKvType(config, q8, KvType::kQ8));
+  config.head_dim = 2050;
+  EXPECT_EQ(CheckKvType(config, q8, KvType::kQ8).error().message,
+            "a KV cache in q8 holds heads of at most 2048 elements; the model's have 2050");
+  EXPECT_TRUE(CheckKvType(config, Bf16(), std::nullopt));
+}
+
 TEST(KvCacheTest, BlocksAddUp) {
   const auto checkpoint = LoadCheckpoint(ParityPath("llama3", "model.gguf"));
   ASSERT_TRUE(checkpoint) << checkpoint.error().message;

@@ -123,7 +123,8 @@ Result<ServeOptions> Parse(std::vector<const char*> arguments) {
 TEST(ServeOptionsTest, FlagsWinOverTheFile) {
   const TemporaryDirectory directory;
   const std::string path = directory.path() + "/config.json";
-  std::ofstream(path) << R"({"port": 1234, "max-sequences": 3, "memory": "2GiB", "compute": "f32",
+  std::ofstream(path)
+      << R"({"port": 1234, "max-sequences": 3, "memory": "2GiB", "compute": "f32", "kv-type": "q8",
                             "idle-timeout": 1.5})";
   const auto options = Parse({"--config", path.c_str(), "--port", "4321"});
   ASSERT_TRUE(options) << options.error().message;
@@ -131,6 +132,7 @@ TEST(ServeOptionsTest, FlagsWinOverTheFile) {
   EXPECT_EQ(options->model.max_sequences, 3);
   EXPECT_EQ(options->model.memory_bytes, 2ULL << 30);
   EXPECT_EQ(options->model.arithmetic, Arithmetic::kF32);
+  EXPECT_EQ(options->model.kv_type, KvType::kQ8);
   EXPECT_EQ(options->server.idle_timeout, std::chrono::milliseconds(1500));
   EXPECT_EQ(options->server.host, "127.0.0.1");
 }
@@ -146,6 +148,7 @@ TEST(ServeOptionsTest, MistakesAreOneLine) {
   };
   refused({"--port", "70000"}, "--port");
   refused({"--compute", "int3"}, "--compute");
+  refused({"--kv-type", "q4"}, "--kv-type");
   refused({"--max-body", "0"}, "--max-body");
   refused({"--frobnicate"}, "--frobnicate");
   std::ofstream(path) << R"({"prot": 1234})";
@@ -168,6 +171,11 @@ TEST(MemoryPlanTest, FitsTheLimitOrSaysWhatToChange) {
   EXPECT_EQ(roomy->block_count, 4 * ((roomy->context + 31) / 32));
   EXPECT_LE(roomy->reserve_bytes + roomy->weight_bytes + roomy->workspace_bytes + roomy->kv_bytes(),
             roomy->limit_bytes);
+
+  const auto half =
+      PlanMemory(*checkpoint, KernelsFor(Arithmetic::kBF16, Isa::kScalar, KvType::kQ8), request);
+  ASSERT_TRUE(half) << half.error().message;
+  EXPECT_LT(half->block_bytes, roomy->block_bytes * 3 / 4);
 
   request.limit_bytes = 100'000;
   const auto cramped = PlanMemory(*checkpoint, kernels, request);

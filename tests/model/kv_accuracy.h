@@ -1,0 +1,80 @@
+// What an 8-bit KV cache changes: next-token distributions of a model over a text, in windows,
+// against those with a bf16 cache.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "tests/model/model_fixture.h"
+
+namespace weft {
+
+struct KvAccuracy {
+  double mean_kl = 0;  // of bf16's distribution from q8's, nats
+  double largest_kl = 0;
+  double equal_top = 0;  // share of positions with the same likeliest token
+  double mean_nll_bf16 = 0;
+  double mean_nll_q8 = 0;
+  int64_t positions = 0;
+};
+
+inline std::vector<double> LogProbabilities(const std::vector<float>& logits) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - largest);
+  const double log_sum = largest + std::log(sum);
+  std::vector<double> result;
+  for (const float logit : logits) result.push_back(logit - log_sum);
+  return result;
+}
+
+// `window_count` windows of `window` tokens, evenly spread over the text.
+inline KvAccuracy MeasureKvAccuracy(const std::string& model_path, const std::string& text_path,
+                                    Arithmetic arithmetic, size_t window, size_t window_count) {
+  RunOptions options{.arithmetic = arithmetic, .isa = ChooseIsa().value(), .thread_count = 2};
+  options.max_rows = static_cast<int64_t>(window);
+  options.block_count = static_cast<int64_t>(window) / options.block_size + 1;
+  RunnableModel bf16(model_path, options);
+  options.kv_type = KvType::kQ8;
+  RunnableModel q8(model_path, options);
+  std::ifstream file(text_path, std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::vector<TokenId> all = bf16.checkpoint().tokenizer->Encode(text, {});
+  KvAccuracy result;
+  int64_t equal = 0;
+  for (size_t w = 0; w < window_count; ++w) {
+    const size_t begin = (all.size() - window) / window_count * w;
+    const std::vector<TokenId> tokens(all.begin() + static_cast<ptrdiff_t>(begin),
+                                      all.begin() + static_cast<ptrdiff_t>(begin + window));
+    const auto exact = bf16.RunSequence(tokens);
+    const auto coarse = q8.RunSequence(tokens);
+    for (size_t row = 0; row + 1 < window; ++row) {
+      const std::vector<double> p = LogProbabilities(exact[row]);
+      const std::vector<double> q = LogProbabilities(coarse[row]);
+      double kl = 0;
+      for (size_t i = 0; i < p.size(); ++i) kl += std::exp(p[i]) * (p[i] - q[i]);
+      const auto next = static_cast<size_t>(tokens[row + 1]);
+      result.mean_kl += kl;
+      result.largest_kl = std::max(result.largest_kl, kl);
+      result.mean_nll_bf16 -= p[next];
+      result.mean_nll_q8 -= q[next];
+      const auto top = [](const std::vector<double>& v) {
+        return std::max_element(v.begin(), v.end()) - v.begin();
+      };
+      if (top(p) == top(q)) ++equal;
+      ++result.positions;
+    }
+  }
+  const auto n = static_cast<double>(result.positions);
+  result.mean_kl /= n;
+  result.mean_nll_bf16 /= n;
+  result.mean_nll_q8 /= n;
+  result.equal_top = static_cast<double>(equal) / n;
+  return result;
+}
+
+}  // namespace weft

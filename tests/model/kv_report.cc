@@ -1,0 +1,27 @@
+// Prints what an 8-bit KV cache changes in a model's next-token distributions over a text.
+//   kv_report [MODEL TEXT [WINDOW_TOKENS [WINDOWS]]]
+#include <cstdlib>
+#include <string>
+
+#include <fmt/core.h>
+
+#include "tests/model/kv_accuracy.h"
+
+int main(int argc, char** argv) {
+  using namespace weft;  // NOLINT(google-build-using-namespace)
+  const std::string model =
+      argc > 2 ? argv[1] : std::string(WEFT_SOURCE_DIR) + "/model/demo/weft-demo.gguf";
+  const std::string text =
+      argc > 2 ? argv[2] : std::string(WEFT_SHARED_DATA) + "/text/wikitext-2-test.txt";
+  const size_t window = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 512;
+  const size_t windows = argc > 4 ? std::strtoul(argv[4], nullptr, 10) : 32;
+  fmt::print("q8 against bf16 KV, {} windows of {} tokens\n", windows, window);
+  for (const Arithmetic arithmetic : {Arithmetic::kBF16, Arithmetic::kInt8}) {
+    const KvAccuracy found = MeasureKvAccuracy(model, text, arithmetic, window, windows);
+    fmt::print(
+        "{}: mean KL {:.2e}, largest {:.2e}, equal top {:.2f}%, NLL {:.4f} (bf16) {:.4f} (q8)\n",
+        NameOf(arithmetic), found.mean_kl, found.largest_kl, 100 * found.equal_top,
+        found.mean_nll_bf16, found.mean_nll_q8);
+  }
+  return 0;
+}
