@@ -15,6 +15,7 @@ namespace weft {
 
 struct KvAccuracy {
   double mean_kl = 0;  // of bf16's distribution from q8's, nats
+  double median_kl = 0;
   double largest_kl = 0;
   double equal_top = 0;  // share of positions with the same likeliest token
   double mean_nll_bf16 = 0;
@@ -46,10 +47,12 @@ inline KvAccuracy MeasureKvAccuracy(const std::string& model_path, const std::st
   const std::vector<TokenId> all = bf16.checkpoint().tokenizer->Encode(text, {});
   KvAccuracy result;
   int64_t equal = 0;
+  std::vector<double> kls;
   for (size_t w = 0; w < window_count; ++w) {
     const size_t begin = (all.size() - window) / window_count * w;
-    const std::vector<TokenId> tokens(all.begin() + static_cast<ptrdiff_t>(begin),
-                                      all.begin() + static_cast<ptrdiff_t>(begin + window));
+    std::vector<TokenId> tokens(all.begin() + static_cast<ptrdiff_t>(begin),
+                                all.begin() + static_cast<ptrdiff_t>(begin + window));
+    if (const auto bos = bf16.checkpoint().tokenizer->bos()) tokens.front() = *bos;
     const auto exact = bf16.RunSequence(tokens);
     const auto coarse = q8.RunSequence(tokens);
     for (size_t row = 0; row + 1 < window; ++row) {
@@ -59,7 +62,7 @@ inline KvAccuracy MeasureKvAccuracy(const std::string& model_path, const std::st
       for (size_t i = 0; i < p.size(); ++i) kl += std::exp(p[i]) * (p[i] - q[i]);
       const auto next = static_cast<size_t>(tokens[row + 1]);
       result.mean_kl += kl;
-      result.largest_kl = std::max(result.largest_kl, kl);
+      kls.push_back(kl);
       result.mean_nll_bf16 -= p[next];
       result.mean_nll_q8 -= q[next];
       const auto top = [](const std::vector<double>& v) {
@@ -69,6 +72,9 @@ inline KvAccuracy MeasureKvAccuracy(const std::string& model_path, const std::st
       ++result.positions;
     }
   }
+  std::sort(kls.begin(), kls.end());
+  result.median_kl = kls[kls.size() / 2];
+  result.largest_kl = kls.back();
   const auto n = static_cast<double>(result.positions);
   result.mean_kl /= n;
   result.mean_nll_bf16 /= n;

@@ -19,8 +19,9 @@ int main(int argc, char** argv) {
   for (const Arithmetic arithmetic : {Arithmetic::kBF16, Arithmetic::kInt8}) {
     const KvAccuracy found = MeasureKvAccuracy(model, text, arithmetic, window, windows);
     fmt::print(
-        "{}: mean KL {:.2e}, largest {:.2e}, equal top {:.2f}%, NLL {:.4f} (bf16) {:.4f} (q8)\n",
-        NameOf(arithmetic), found.mean_kl, found.largest_kl, 100 * found.equal_top,
+        "{}: mean KL {:.2e}, median {:.2e}, largest {:.2e}, equal top {:.2f}%, NLL {:.4f} (bf16) "
+        "{:.4f} (q8)\n",
+        NameOf(arithmetic), found.mean_kl, found.median_kl, found.largest_kl, 100 * found.equal_top,
         found.mean_nll_bf16, found.mean_nll_q8);
   }
   return 0;
