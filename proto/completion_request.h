@@ -10,15 +10,13 @@
 #include <vector>
 
 #include "proto/api_error.h"
+#include "proto/sampling_fields.h"
 
 namespace weft {
 
 inline constexpr int32_t kMaxPrompts = 256;        // in one request
 inline constexpr int32_t kMaxChoices = 128;        // n
 inline constexpr int32_t kMaxTotalChoices = 1024;  // prompts times n
-inline constexpr int32_t kMaxStopStrings = 16;
-inline constexpr int32_t kMaxStopStringBytes = 1024;
-inline constexpr int32_t kMaxStopTokenIds = 128;
 inline constexpr int32_t kMaxLogprobs = 20;
 
 // A text, or token ids (>= 0; whether the vocabulary has them is the server's to check).
@@ -30,16 +28,7 @@ struct CompletionRequest {
   bool prompt_is_list = false;  // errors then name prompt[i]
   int32_t n = 1;
   std::optional<int32_t> max_tokens;  // absent: 16, or what the context leaves if that is less
-  int32_t min_tokens = 0;
-  double temperature = 1.0;
-  double top_p = 1.0;
-  double min_p = 0.0;
-  int32_t top_k = 0;  // 0: all
-  std::optional<uint64_t> seed;
-  std::vector<std::string> stop;
-  std::vector<int32_t> stop_token_ids;
-  bool include_stop = false;
-  bool ignore_eos = false;
+  SamplingFields sampling;
   bool echo = false;
   std::optional<int32_t> logprobs;
   bool stream = false;

@@ -156,7 +156,7 @@ asio::awaitable<ApiResult<CompletionJob>> CompletionHandler::Prepare() {
 // An engine request a prompt; nullopt, or why one was refused (then none goes on).
 std::optional<ApiError> CompletionHandler::Submit() {
   Engine& engine = *job_.model->engine;
-  if (!job_.request.seed) job_.sampling.seed = context_.NextSeed();
+  if (!job_.request.sampling.seed) job_.sampling.seed = context_.NextSeed();
   for (size_t i = 0; i < job_.prompts.size(); ++i) {
     const auto prompt_tokens = static_cast<int32_t>(job_.prompts[i].tokens.size());
     Request request;

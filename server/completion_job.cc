@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "engine/engine.h"
+#include "server/sampling_mapping.h"
 
 namespace weft {
 namespace {
@@ -20,18 +21,6 @@ ApiResult<const ServedModel*> FindModel(const CompletionRequest& request,
   const auto found = std::ranges::find(models, *request.model, &ServedModel::id);
   if (found == models.end()) return tl::unexpected(ModelNotFound(*request.model, models));
   return &*found;
-}
-
-ApiResult<void> CheckTokenIds(const std::vector<int32_t>& ids, const std::string& path,
-                              int64_t vocab_size) {
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < vocab_size) continue;
-    std::string element = fmt::format("{}[{}]", path, i);
-    std::string message = fmt::format("'{}' is token id {}, but the vocabulary has ids 0 to {}",
-                                      element, ids[i], vocab_size - 1);
-    return tl::unexpected(InvalidField(std::move(element), std::move(message)));
-  }
-  return {};
 }
 
 ApiResult<TokenizedPrompt> Tokenize(Prompt& prompt, const std::string& path, bool echo,
@@ -74,7 +63,7 @@ ApiResult<int32_t> FitMaxTokens(const CompletionJob& job, const std::string& lon
                                           "context of {}; shorten the prompt",
                                           longest_path, longest_tokens, context)));
   }
-  const int32_t default_tokens = std::max(kDefaultMaxTokens, job.request.min_tokens);
+  const int32_t default_tokens = std::max(kDefaultMaxTokens, job.request.sampling.min_tokens);
   if (!asked) return static_cast<int32_t>(std::min<int64_t>(default_tokens, room));
   if (*asked > room) {
     return tl::unexpected(TooLong(
@@ -99,25 +88,6 @@ ApiResult<void> CheckLogprobCount(const CompletionJob& job, int32_t max_tokens) 
       "logprobs", fmt::format("the answer could have {} log probabilities, but at most {} are "
                               "given at once; lower 'logprobs', 'n' or 'max_tokens'",
                               entry_count, kMaxLogprobEntries)));
-}
-
-SamplingParams SamplingOf(CompletionRequest& request, int32_t max_tokens) {
-  SamplingParams sampling;
-  sampling.temperature = request.temperature;
-  sampling.top_k = request.top_k;
-  sampling.top_p = request.top_p;
-  sampling.min_p = request.min_p;
-  sampling.seed = request.seed.value_or(0);
-  sampling.max_tokens = max_tokens;
-  sampling.min_tokens = request.min_tokens;
-  sampling.ignore_eos = request.ignore_eos;
-  sampling.stop = std::move(request.stop);
-  sampling.stop_token_ids = std::move(request.stop_token_ids);
-  sampling.include_stop = request.include_stop;
-  sampling.logprobs = request.logprobs.value_or(-1);
-  // The engine accepts 0 tokens only where the prompt itself is looked at.
-  sampling.prompt_logprobs = request.echo && (request.logprobs || max_tokens == 0);
-  return sampling;
 }
 
 }  // namespace
@@ -151,8 +121,9 @@ ApiResult<CompletionJob> PrepareCompletion(std::string_view body,
         "n", fmt::format("'n' is {}, but this server computes at most {} sequences at once",
                          job.request.n, limit)));
   }
-  WEFT_RETURN_IF_ERROR(
-      CheckTokenIds(job.request.stop_token_ids, "stop_token_ids", tokenizer.vocab_size()));
+  ApiResult<SamplingParams> sampling = SamplingOf(job.request.sampling, tokenizer);
+  if (!sampling) return tl::unexpected(std::move(sampling).error());
+  job.sampling = *std::move(sampling);
 
   int64_t longest_tokens = 0;
   std::string longest_path;
@@ -170,13 +141,16 @@ ApiResult<CompletionJob> PrepareCompletion(std::string_view body,
   job.request.prompts.clear();
   const ApiResult<int32_t> max_tokens = FitMaxTokens(job, longest_path, longest_tokens);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
-  if (job.request.min_tokens > *max_tokens) {
+  if (job.request.sampling.min_tokens > *max_tokens) {
     return tl::unexpected(TooLong(
         "min_tokens", fmt::format("'min_tokens' is {}, but the prompt leaves room for {} tokens",
-                                  job.request.min_tokens, *max_tokens)));
+                                  job.request.sampling.min_tokens, *max_tokens)));
   }
   WEFT_RETURN_IF_ERROR(CheckLogprobCount(job, *max_tokens));
-  job.sampling = SamplingOf(job.request, *max_tokens);
+  job.sampling.max_tokens = *max_tokens;
+  job.sampling.logprobs = job.request.logprobs.value_or(-1);
+  // The engine accepts 0 tokens only where the prompt itself is looked at.
+  job.sampling.prompt_logprobs = job.request.echo && (job.request.logprobs || *max_tokens == 0);
   return job;
 }
 

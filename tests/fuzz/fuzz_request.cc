@@ -15,9 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
     return 0;
   }
   const bool valid = !request->prompts.empty() && request->n >= 1 &&
-                     request->n <= weft::kMaxChoices && request->temperature >= 0 &&
-                     request->temperature <= 2 && request->top_p >= 0 && request->top_p <= 1 &&
-                     request->stop.size() <= static_cast<size_t>(weft::kMaxStopStrings);
+                     request->n <= weft::kMaxChoices && request->sampling.temperature >= 0 &&
+                     request->sampling.temperature <= 2 && request->sampling.top_p >= 0 &&
+                     request->sampling.top_p <= 1 &&
+                     request->sampling.stop.size() <= static_cast<size_t>(weft::kMaxStopStrings);
   if (!valid) std::abort();
   return 0;
 }

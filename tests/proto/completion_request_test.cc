@@ -35,13 +35,14 @@ TEST(CompletionRequestTest, FillsInDefaults) {
   EXPECT_FALSE(request.prompt_is_list);
   EXPECT_EQ(request.n, 1);
   EXPECT_EQ(request.max_tokens, std::nullopt);
-  EXPECT_EQ(request.temperature, 1.0);
-  EXPECT_EQ(request.top_p, 1.0);
-  EXPECT_EQ(request.min_p, 0.0);
-  EXPECT_EQ(request.top_k, 0);
-  EXPECT_EQ(request.seed, std::nullopt);
+  EXPECT_EQ(request.sampling.temperature, 1.0);
+  EXPECT_EQ(request.sampling.top_p, 1.0);
+  EXPECT_EQ(request.sampling.min_p, 0.0);
+  EXPECT_EQ(request.sampling.top_k, 0);
+  EXPECT_EQ(request.sampling.seed, std::nullopt);
   EXPECT_EQ(request.logprobs, std::nullopt);
-  EXPECT_FALSE(request.stream || request.echo || request.ignore_eos || request.include_usage);
+  EXPECT_FALSE(request.stream || request.echo || request.sampling.ignore_eos ||
+               request.include_usage);
 }
 
 TEST(CompletionRequestTest, ReadsEveryField) {
@@ -54,17 +55,17 @@ TEST(CompletionRequestTest, ReadsEveryField) {
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.n, 3);
   EXPECT_EQ(request.max_tokens, 7);
-  EXPECT_EQ(request.min_tokens, 2);
-  EXPECT_EQ(request.temperature, 0.5);
-  EXPECT_EQ(request.top_p, 0.25);
-  EXPECT_EQ(request.min_p, 0.125);
-  EXPECT_EQ(request.top_k, 40);
-  EXPECT_EQ(request.seed, ~uint64_t{0});
-  EXPECT_THAT(request.stop, ElementsAre("a", "b"));
-  EXPECT_THAT(request.stop_token_ids, ElementsAre(5, 6));
+  EXPECT_EQ(request.sampling.min_tokens, 2);
+  EXPECT_EQ(request.sampling.temperature, 0.5);
+  EXPECT_EQ(request.sampling.top_p, 0.25);
+  EXPECT_EQ(request.sampling.min_p, 0.125);
+  EXPECT_EQ(request.sampling.top_k, 40);
+  EXPECT_EQ(request.sampling.seed, ~uint64_t{0});
+  EXPECT_THAT(request.sampling.stop, ElementsAre("a", "b"));
+  EXPECT_THAT(request.sampling.stop_token_ids, ElementsAre(5, 6));
   EXPECT_EQ(request.logprobs, 0);
-  EXPECT_TRUE(request.include_stop && request.ignore_eos && request.echo && request.stream &&
-              request.include_usage);
+  EXPECT_TRUE(request.sampling.include_stop && request.sampling.ignore_eos && request.echo &&
+              request.stream && request.include_usage);
   EXPECT_EQ(request.unknown_field_count, 0);
 }
 
@@ -85,7 +86,7 @@ TEST(CompletionRequestTest, TakesNullForTheDefault) {
   const CompletionRequest request = Parsed(
       R"({"prompt":"Hi","model":null,"max_tokens":null,"temperature":null,"stop":null,"seed":null,
           "logprobs":null,"suffix":null,"logit_bias":null,"stream_options":null,"best_of":null})");
-  EXPECT_EQ(request.temperature, 1.0);
+  EXPECT_EQ(request.sampling.temperature, 1.0);
   EXPECT_EQ(request.max_tokens, std::nullopt);
 }
 
@@ -94,9 +95,9 @@ TEST(CompletionRequestTest, CountsAndIgnoresUnknownFields) {
 }
 
 TEST(CompletionRequestTest, AcceptsTheEndsOfRanges) {
-  EXPECT_EQ(Parsed(R"({"prompt":"","seed":18446744073709551615})").seed, ~uint64_t{0});
-  EXPECT_EQ(Parsed(R"({"prompt":"","temperature":2})").temperature, 2);
-  EXPECT_EQ(Parsed(R"({"prompt":"","top_k":-1})").top_k, 0);
+  EXPECT_EQ(Parsed(R"({"prompt":"","seed":18446744073709551615})").sampling.seed, ~uint64_t{0});
+  EXPECT_EQ(Parsed(R"({"prompt":"","temperature":2})").sampling.temperature, 2);
+  EXPECT_EQ(Parsed(R"({"prompt":"","top_k":-1})").sampling.top_k, 0);
   EXPECT_EQ(Parsed(R"({"prompt":"","logprobs":20})").logprobs, 20);
   EXPECT_EQ(Parsed(R"({"prompt":"","max_tokens":2147483647})").max_tokens, 2147483647);
   EXPECT_EQ(Parsed(R"({"prompt":"","max_tokens":0,"echo":true})").max_tokens, 0);
@@ -197,10 +198,10 @@ TEST(CompletionRequestTest, RefusesNulCharacters) {
 }
 
 TEST(CompletionRequestTest, RefusesDeepNestingWithoutRecursion) {
-  const std::string deep = R"({"prompt":"","x":)" + std::string(10'000'000, '[');
+  std::string deep = R"({"prompt":"","x":)";
+  deep.append(10'000'000, '[');
   EXPECT_EQ(Refused(deep).code, "json_too_deep");
-  std::string deepest = "null";
-  for (int depth = 0; depth < 31; ++depth) deepest = "[" + deepest + "]";
+  const std::string deepest = std::string(31, '[') + "null" + std::string(31, ']');
   EXPECT_EQ(Parsed(R"({"prompt":"","x":)" + deepest + "}").unknown_field_count, 1);
 }
 
