@@ -1,206 +1,169 @@
 #include "server/bench_command.h"
 
 #include <algorithm>
-#include <chrono>
+#include <cstdio>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
+#include <unistd.h>
 #include <utility>
-#include <vector>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "base/checked_math.h"
 #include "base/float_env.h"
+#include "base/format_bytes.h"
 #include "base/resources.h"
 #include "base/thread_pool.h"
 #include "engine/transformer_runner.h"
 #include "model/checkpoint.h"
 #include "model/kv_cache.h"
 #include "model/load.h"
+#include "server/bench/machine_limits.h"
+#include "server/bench/mixed_load.h"
+#include "server/bench/options.h"
+#include "server/bench/report.h"
+#include "server/bench/step_floor.h"
+#include "server/bench/steps.h"
 #include "server/bundled_model.h"
 #include "server/command_line.h"
 
 namespace weft {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr int64_t kBlockSize = 32;
-
-struct BenchOptions {
-  std::string model_path;
-  Arithmetic arithmetic = kAutoArithmetic;
-  std::optional<KvType> kv_type;
-  int thread_count = 0;
-  int32_t prompt_tokens = 512;
-  int32_t generate_tokens = 64;
-  std::vector<int32_t> batches = {1, 4, 16, 64};
-  int repetitions = 3;
-  bool json = false;
-};
-
-void AddBenchFlags(CLI::App& app, BenchOptions& options) {
-  app.add_option("--model", options.model_path,
-                 "GGUF file or Hugging Face directory (the bundled model)");
-  AddComputeFlags(app, options.arithmetic, options.thread_count);
-  AddKvTypeFlag(app, options.kv_type);
-  app.add_option("--prompt-tokens", options.prompt_tokens,
-                 "Length of the prefill, and the position behind which decoding starts")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--generate-tokens", options.generate_tokens, "Decoding steps")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--batch", options.batches, "Sequences decoded at once, as 1,4,16,64")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--repetitions", options.repetitions, "Of every test; the median counts")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  app.add_flag("--json", options.json, "A JSON object a line instead of a table");
-}
-
-// One step's batch with the storage that its spans need: `sequence_count` sequences of `row_count`
-// rows each, from `first_position`, every sequence on blocks of its own, logits wanted for the last
-// row of each.
-class BenchBatch {
+// What goes on, on stderr if that is a terminal: the next line replaces it.
+class Progress {
  public:
-  BenchBatch(int32_t sequence_count, int32_t row_count, int32_t first_position,
-             int64_t vocab_size) {
-    const auto blocks_per_sequence =
-        static_cast<int32_t>(CeilDivide(first_position + row_count, kBlockSize));
-    blocks_.resize(static_cast<size_t>(sequence_count) * static_cast<size_t>(blocks_per_sequence));
-    std::iota(blocks_.begin(), blocks_.end(), 0);
-    for (int32_t sequence = 0; sequence < sequence_count; ++sequence) {
-      const auto first_row = static_cast<int32_t>(token_ids_.size());
-      for (int32_t row = 0; row < row_count; ++row) {
-        const int64_t mixed = (int64_t{first_position} + row) * 7919 + int64_t{sequence} * 104'729;
-        token_ids_.push_back(static_cast<TokenId>(mixed % vocab_size));
-        positions_.push_back(first_position + row);
-      }
-      sequences_.push_back({.first_row = first_row,
-                            .row_count = row_count,
-                            .first_position = first_position,
-                            .block_table = std::span(blocks_).subspan(
-                                static_cast<size_t>(sequence * blocks_per_sequence),
-                                static_cast<size_t>(blocks_per_sequence))});
-      logit_rows_.push_back(first_row + row_count - 1);
-    }
-    phases_.assign(token_ids_.size(), row_count > 1 ? TokenPhase::kPrompt : TokenPhase::kGenerated);
-  }
-
-  ForwardBatch view() const {
-    return {.token_ids = token_ids_,
-            .positions = positions_,
-            .phases = phases_,
-            .sequences = sequences_,
-            .logit_rows = logit_rows_};
+  ~Progress() { Show(""); }
+  void Show(std::string_view text) const {
+    if (!is_terminal_) return;
+    fmt::print(stderr, "\r\033[K{}", text);
+    std::fflush(stderr);
   }
 
  private:
-  std::vector<TokenId> token_ids_;
-  std::vector<int32_t> positions_;
-  std::vector<TokenPhase> phases_;
-  std::vector<int32_t> blocks_;
-  std::vector<SequenceSpan> sequences_;
-  std::vector<int32_t> logit_rows_;
+  const bool is_terminal_ = isatty(STDERR_FILENO) == 1;
 };
 
-Result<double> TimeStep(TransformerRunner& runner, const BenchBatch& batch) {
-  const Clock::time_point start = Clock::now();
-  WEFT_RETURN_IF_ERROR(runner.Run(batch.view(), [](int64_t, int, float*) {}));
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-Result<double> TimePrefill(TransformerRunner& runner, const BenchOptions& options) {
-  return TimeStep(runner, BenchBatch(1, options.prompt_tokens, 0, runner.vocab_size()));
-}
-
-// The KV cache before the first position holds zeros or an earlier test's values: they cost what
-// any others do.
-Result<double> TimeDecode(TransformerRunner& runner, const BenchOptions& options,
-                          int32_t batch_size) {
-  double seconds = 0;
-  for (int32_t step = 0; step < options.generate_tokens; ++step) {
-    const BenchBatch batch(batch_size, 1, options.prompt_tokens + step, runner.vocab_size());
-    WEFT_ASSIGN_OR_RETURN(const double step_seconds, TimeStep(runner, batch));
-    seconds += step_seconds;
+void PrintRow(const BenchRow& row, const BenchOptions& options, const MachineLimits* limits,
+              const Progress& progress) {
+  progress.Show("");
+  if (options.json) {
+    fmt::print("{}\n", FormatJson(row, limits));
+  } else {
+    fmt::print("{}", FormatTableRow(row));
   }
-  return seconds;
+  std::fflush(stdout);
 }
 
-void PrintRow(const BenchOptions& options, const std::string& test, int32_t size,
-              double tokens_per_s) {
-  if (!options.json) {
-    fmt::print("{:<10}{:>8}{:>14.1f}\n", test, size, tokens_per_s);
-    return;
-  }
-  const nlohmann::json row = {{"test", test},
-                              {test == "prefill" ? "tokens" : "batch", size},
-                              {"tokens_per_s", tokens_per_s}};
-  fmt::print("{}\n", row.dump());
+int64_t BlockCount(const BenchOptions& options) {
+  const auto largest = [](const std::vector<int32_t>& values) {
+    return int64_t{*std::max_element(values.begin(), values.end())};
+  };
+  const int64_t decode_blocks =
+      largest(options.batches) *
+      CeilDivide(largest(options.contexts) + options.generate_tokens, kBenchBlockSize);
+  return std::max({decode_blocks, CeilDivide(largest(options.prompt_tokens), kBenchBlockSize),
+                   MixedLoadBlocks(options)});
 }
 
-// Runs `time` once to warm up, then as often as asked for; the median.
-template <typename Time>
-Result<double> MedianSeconds(int repetitions, Time time) {
-  WEFT_RETURN_IF_ERROR(time());
-  std::vector<double> seconds;
-  for (int i = 0; i < repetitions; ++i) {
-    WEFT_ASSIGN_OR_RETURN(const double once, time());
-    seconds.push_back(once);
+// Rows of the largest step.
+int32_t MaxRows(const BenchOptions& options) {
+  return std::max({options.max_batch_tokens, options.mixed_streams + 1,
+                   *std::max_element(options.batches.begin(), options.batches.end())});
+}
+
+Result<void> CheckMemory(const Checkpoint& checkpoint, const KernelTable& kernels,
+                         const TransformerRunnerOptions& runner) {
+  const auto weights = static_cast<uint64_t>(Weights::PackedBytes(checkpoint.tensors, kernels));
+  const auto workspace =
+      static_cast<uint64_t>(TransformerRunner::WorkspaceBytes(checkpoint.config, kernels, runner));
+  const uint64_t block_bytes =
+      static_cast<uint64_t>(KvCache::BlockBytes(checkpoint.config, kernels, runner.block_size));
+  const uint64_t cache = static_cast<uint64_t>(runner.block_count) * block_bytes;
+  const uint64_t available = AvailableMemoryBytes();
+  if (weights + workspace + cache <= available) return {};
+  return Fail(ErrorCode::kResourceExhausted,
+              "weights take {}, intermediate results {} and the KV cache of these tests {}, more "
+              "than the {} that this process may use; lower --batch, --context or --mixed",
+              FormatBytes(weights), FormatBytes(workspace), FormatBytes(cache),
+              FormatBytes(available));
+}
+
+// All tests, the mixed one last: it takes the runner.
+Result<void> RunTests(std::unique_ptr<TransformerRunner> runner, const BenchOptions& options,
+                      const ModelCost& cost, const MachineLimits* limits,
+                      const Progress& progress) {
+  const ScopedFlushDenormals flush_denormals;
+  StepBench steps(*runner, options, cost, limits);
+  progress.Show("warming up");
+  WEFT_RETURN_IF_ERROR(steps.WarmUp());
+  for (const int32_t tokens : options.prompt_tokens) {
+    progress.Show(fmt::format("prefill of {} tokens", tokens));
+    WEFT_ASSIGN_OR_RETURN(const BenchRow row, steps.Prefill(tokens));
+    PrintRow(row, options, limits, progress);
   }
-  std::nth_element(seconds.begin(), seconds.begin() + repetitions / 2, seconds.end());
-  return seconds[static_cast<size_t>(repetitions / 2)];
+  for (const int32_t context : options.contexts) {
+    for (const int32_t batch : options.batches) {
+      progress.Show(fmt::format("decode of {} sequences behind {} tokens", batch, context));
+      WEFT_ASSIGN_OR_RETURN(const BenchRow row, steps.Decode(batch, context));
+      PrintRow(row, options, limits, progress);
+    }
+  }
+  if (options.mixed_streams == 0) return {};
+  progress.Show(fmt::format("{} streams and a prompt", options.mixed_streams));
+  WEFT_ASSIGN_OR_RETURN(const BenchRow row,
+                        MeasureMixedLoad(std::move(runner), options, cost, limits));
+  PrintRow(row, options, limits, progress);
+  return {};
 }
 
 Result<void> Bench(BenchOptions options) {
   if (options.model_path.empty()) {
     WEFT_ASSIGN_OR_RETURN(options.model_path, FindBundledModel());
   }
+  if (options.contexts.empty()) options.contexts = {options.prompt_tokens.front()};
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   const KernelTable& kernels =
       KernelsFor(options.arithmetic, isa, options.kv_type.value_or(KvType::kBF16));
-  ThreadPool threads(options.thread_count > 0 ? options.thread_count : AvailableCpuCount());
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(options.model_path));
   WEFT_RETURN_IF_ERROR(CheckKvType(checkpoint.config, kernels, options.kv_type));
-  WEFT_ASSIGN_OR_RETURN(Transformer transformer, LoadTransformer(checkpoint, kernels, threads));
+  ThreadPool threads(options.thread_count > 0 ? options.thread_count : AvailableCpuCount());
+  const TransformerRunnerOptions runner_options = {.block_size = kBenchBlockSize,
+                                                   .block_count = BlockCount(options),
+                                                   .max_batch_tokens = MaxRows(options),
+                                                   .thread_count = threads.thread_count()};
+  WEFT_RETURN_IF_ERROR(CheckMemory(checkpoint, kernels, runner_options));
 
-  const int32_t largest_batch = *std::max_element(options.batches.begin(), options.batches.end());
-  const int64_t blocks_per_sequence =
-      CeilDivide(int64_t{options.prompt_tokens} + options.generate_tokens, kBlockSize);
-  TransformerRunner runner(std::move(transformer),
-                           {.block_size = kBlockSize,
-                            .block_count = blocks_per_sequence * largest_batch,
-                            .max_batch_tokens = std::max(options.prompt_tokens, largest_batch),
-                            .thread_count = threads.thread_count()});
-  const ScopedFlushDenormals flush_denormals;
+  const Progress progress;
+  std::optional<MachineLimits> limits;
+  if (options.measure_limits) {
+    progress.Show("measuring the machine");
+    limits = MeasureLimits(threads, isa);
+  }
   if (!options.json) {
-    fmt::print("{} with {} on {} threads\n\n{:<10}{:>8}{:>14}\n", options.model_path, kernels.name,
-               threads.thread_count(), "test", "size", "tokens/s");
+    progress.Show("");
+    fmt::print("{} with {} on {} threads\n", options.model_path, kernels.name,
+               threads.thread_count());
+    if (limits) fmt::print("{}", FormatLimits(*limits, threads.thread_count()));
+    fmt::print("\n{}", FormatTableHead(limits.has_value()));
   }
-  WEFT_ASSIGN_OR_RETURN(const double prefill_seconds, MedianSeconds(options.repetitions, [&] {
-                          return TimePrefill(runner, options);
-                        }));
-  PrintRow(options, "prefill", options.prompt_tokens, options.prompt_tokens / prefill_seconds);
-  for (const int32_t batch : options.batches) {
-    WEFT_ASSIGN_OR_RETURN(const double seconds, MedianSeconds(options.repetitions, [&] {
-                            return TimeDecode(runner, options, batch);
-                          }));
-    PrintRow(options, "decode", batch,
-             static_cast<double>(batch) * options.generate_tokens / seconds);
-  }
-  return {};
+  const ModelCost cost = CostOf(checkpoint, kernels, kBenchBlockSize);
+  WEFT_ASSIGN_OR_RETURN(
+      Transformer transformer,
+      LoadTransformer(checkpoint, kernels, threads, [&](int64_t done_bytes, int64_t total_bytes) {
+        if (total_bytes > 0)
+          progress.Show(fmt::format("loading: {}%", done_bytes * 100 / total_bytes));
+      }));
+  auto runner = std::make_unique<TransformerRunner>(std::move(transformer), runner_options);
+  return RunTests(std::move(runner), options, cost, limits ? &*limits : nullptr, progress);
 }
 
 }  // namespace
 
 int BenchCommand(int argc, const char* const* argv) {
   BenchOptions options;
-  CLI::App app("Times the model alone, without a server, on arbitrary token ids.", "weft bench");
+  CLI::App app("", "weft bench");
   AddBenchFlags(app, options);
   if (const auto status = ParseOrExit(app, argc, argv)) return *status;
   const Result<void> measured = Bench(std::move(options));

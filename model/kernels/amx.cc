@@ -6,6 +6,7 @@
 
 #include "model/kernels/isa_functions.h"
 #include "model/kernels/panel_layout.h"
+#include "model/kernels/peak_loops.h"
 
 namespace weft::amx {
 namespace {
@@ -29,7 +30,52 @@ namespace {
 // through tiles.
 constexpr int64_t kRowsForTiles = 8;
 
+// Products of whole tiles of zeros. Four sums at a time hide the latency of an instruction.
+constexpr int64_t kProductsPerRound = 32;
+
+TileConfig WholeTiles() {
+  TileConfig config;
+  for (int tile = 0; tile < 8; ++tile) config.Shape(tile, kMaxTileRows, kTileRowBytes);
+  return config;
+}
+
+template <typename Multiply>
+float RunPeak(int64_t round_count, const Multiply& multiply_four) {
+  HardwareTiles tiles(WholeTiles());
+  for (int64_t round = 0; round < round_count; ++round) {
+    for (int64_t product = 0; product < kProductsPerRound; product += 4) multiply_four(tiles);
+  }
+  alignas(64) float sums[kMaxTileRows * kTileRowBytes / sizeof(float)];
+  tiles.Store<0>(sums, kTileRowBytes);
+  return sums[0];
+}
+
+float RunBF16Peak(int64_t round_count) {
+  return RunPeak(round_count, [](HardwareTiles& tiles) {
+    tiles.MultiplyBF16<0, 4, 6>();
+    tiles.MultiplyBF16<1, 4, 7>();
+    tiles.MultiplyBF16<2, 5, 6>();
+    tiles.MultiplyBF16<3, 5, 7>();
+  });
+}
+
+float RunInt8Peak(int64_t round_count) {
+  return RunPeak(round_count, [](HardwareTiles& tiles) {
+    tiles.MultiplyInt8<0, 4, 6>();
+    tiles.MultiplyInt8<1, 4, 7>();
+    tiles.MultiplyInt8<2, 5, 6>();
+    tiles.MultiplyInt8<3, 5, 7>();
+  });
+}
+
+// A product of tiles: 16 rows times 16 outputs over as many k as a row of a tile holds.
+constexpr int64_t kTileProductOperations = 2 * kMaxTileRows * kMaxTileRows * kTileRowBytes;
+
 }  // namespace
+
+constexpr PeakLoop kBF16Peak = {"AMX bf16", kProductsPerRound* kTileProductOperations / 2,
+                                RunBF16Peak};
+constexpr PeakLoop kInt8Peak = {"AMX int8", kProductsPerRound* kTileProductOperations, RunInt8Peak};
 
 void MatmulBF16(const MatmulTask& task, const std::byte* panel) {
   MultiplyTilesBF16<HardwareTiles>(task, panel);

@@ -6,6 +6,7 @@
 #include "model/kernels/isa_functions.h"
 #include "model/kernels/kv_page.h"
 #include "model/kernels/panel_layout.h"
+#include "model/kernels/peak_loops.h"
 
 namespace weft::avx2 {
 namespace {
@@ -28,10 +29,39 @@ namespace {
 #include "model/kernels/generic_kv_q8.inc"
 #include "model/kernels/generic_attention.inc"
 #include "model/kernels/generic_functions.inc"
+#include "model/kernels/generic_peak.inc"
 // clang-format on
+
+// Products of 4-bit codes as dot_avx2.inc adds them up: four in 16 bits, then in 32.
+float RunInt8Peak(int64_t round_count) {
+  constexpr int kChains = 6;
+  Dot::Ints sums[kChains];
+  for (auto& sum : sums) sum = _mm256_setzero_si256();
+  Dot::Ints quad = _mm256_set1_epi8(3);
+  const Dot::Ints codes = _mm256_set1_epi8(-5);
+  const Dot::Ints ones = _mm256_set1_epi16(1);
+  for (int64_t round = 0; round < round_count; ++round) {
+#pragma GCC unroll 6
+    for (auto& sum : sums) {
+      Dot::Ints products[4];
+#pragma GCC unroll 4
+      for (auto& product : products) {
+        asm volatile("" : "+x"(quad));  // or the product would be computed once
+        product = _mm256_maddubs_epi16(quad, codes);
+      }
+      const Dot::Ints pairs = _mm256_add_epi16(_mm256_add_epi16(products[0], products[1]),
+                                               _mm256_add_epi16(products[2], products[3]));
+      sum = Dot::Add(sum, _mm256_madd_epi16(pairs, ones));
+    }
+  }
+  for (int i = 1; i < kChains; ++i) sums[0] = Dot::Add(sums[0], sums[i]);
+  return _mm256_cvtss_f32(Dot::ToFloats(sums[0]));
+}
 
 }  // namespace
 
+constexpr PeakLoop kFloatPeak = {"AVX2 FMA", kFloatPeakOperations<6>, RunFloatPeak<6>};
+constexpr PeakLoop kInt8Peak = {"AVX2 maddubs", int64_t{6} * 4 * 32 * 2, RunInt8Peak};
 constexpr IsaFunctions kFunctions = kGenericFunctions;
 
 void MatmulInt8(const MatmulTask& task, const std::byte* panel) { MultiplyInt8(task, panel); }

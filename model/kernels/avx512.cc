@@ -6,6 +6,7 @@
 #include "model/kernels/isa_functions.h"
 #include "model/kernels/kv_page.h"
 #include "model/kernels/panel_layout.h"
+#include "model/kernels/peak_loops.h"
 
 namespace weft::avx512 {
 namespace {
@@ -25,6 +26,7 @@ namespace {
 #include "model/kernels/generic_kv_q8.inc"
 #include "model/kernels/generic_attention.inc"
 #include "model/kernels/generic_functions.inc"
+#include "model/kernels/generic_peak.inc"
 // clang-format on
 
 constexpr IsaFunctions WithMatmul(IsaFunctions functions,
@@ -37,5 +39,7 @@ constexpr IsaFunctions WithMatmul(IsaFunctions functions,
 
 constexpr IsaFunctions kFunctions = kGenericFunctions;
 constexpr IsaFunctions kFunctionsWithAmx = WithMatmul(kGenericFunctions, amx::MatmulBF16);
+
+constexpr PeakLoop kFloatPeak = {"AVX-512 FMA", kFloatPeakOperations<16>, RunFloatPeak<16>};
 
 }  // namespace weft::avx512

@@ -91,6 +91,27 @@ class Bench(unittest.TestCase):
         self.assertEqual([(row["test"], row.get("tokens"), row.get("batch")) for row in rows],
                          [("prefill", 32, None), ("decode", None, 1), ("decode", None, 3)])
         self.assertTrue(all(row["tokens_per_s"] > 0 for row in rows))
+        self.assertTrue(all(row["machine"]["dram_read_gb_per_s"] > 0 and row["limit_share"] > 0 for row in rows), rows)
+
+    def test_contexts_mixed_load_and_a_profile(self):
+        status, text, error = weft("bench", "--model", options.model, "--prompt-tokens", "8,40", "--generate-tokens", "2", "--batch", "2",
+                                   "--context", "4,70", "--mixed", "2", "--mixed-prompt-tokens", "64", "--max-batch-tokens", "16",
+                                   "--repetitions", "1", "--no-limits", "--profile", "--json")
+        self.assertEqual(status, 0, error)
+        rows = [json.loads(line) for line in text.splitlines()]
+        self.assertEqual([(row["test"], row.get("tokens"), row.get("context")) for row in rows],
+                         [("prefill", 8, None), ("prefill", 40, None), ("decode", None, 4), ("decode", None, 70), ("mixed", None, None)])
+        self.assertFalse(any("machine" in row or "limit_share" in row for row in rows), rows)
+        self.assertIn("router", rows[0]["profile"])
+        mixed = rows[-1]
+        self.assertEqual((mixed["streams"], mixed["prompt_tokens"]), (2, 64))
+        self.assertGreaterEqual(mixed["worst_gap_ms"], mixed["median_gap_ms"])
+        self.assertGreater(mixed["first_token_ms"], 0)
+
+    def test_what_the_memory_does_not_hold_is_refused(self):
+        status, text, error = weft("bench", "--model", options.model, "--batch", "4096", "--context", "1048576", "--no-limits")
+        self.assertEqual((status, text, error.count("\n")), (1, "", 1), error)
+        self.assertIn("KV cache", error)
 
 
 def main():

@@ -1,14 +1,17 @@
 // Prints what an 8-bit KV cache changes in a model's next-token distributions over a text.
 //   kv_report [MODEL TEXT [WINDOW_TOKENS [WINDOWS]]]
 #include <cstdlib>
+#include <exception>
 #include <string>
 
 #include <fmt/core.h>
 
 #include "tests/model/kv_accuracy.h"
 
-int main(int argc, char** argv) {
-  using namespace weft;  // NOLINT(google-build-using-namespace)
+namespace weft {
+namespace {
+
+void Print(int argc, char** argv) {
   const std::string model =
       argc > 2 ? argv[1] : std::string(WEFT_SOURCE_DIR) + "/model/demo/weft-demo.gguf";
   const std::string text =
@@ -24,5 +27,16 @@ int main(int argc, char** argv) {
         NameOf(arithmetic), found.mean_kl, found.median_kl, found.largest_kl, 100 * found.equal_top,
         found.mean_nll_bf16, found.mean_nll_q8);
   }
-  return 0;
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) {
+  try {
+    weft::Print(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "kv_report: {}\n", error.what());
+    return 1;
+  }
 }

@@ -8,6 +8,7 @@
 #include "base/float_env.h"
 #include "model/kernels/amx_check.h"
 #include "model/kernels/isa_functions.h"
+#include "model/kernels/peak_loops.h"
 #include "tests/model/kernels/kernel_fixtures.h"
 #include "tests/model/kernels/software_amx.h"
 #include "tests/model/kernels/tile_emulator.h"
@@ -156,6 +157,8 @@ TEST_F(SoftwareTilesTest, AmxInstructionsEqualAvx512) {
     matmul(task, task.weights->panel(task.first_panel));
   };
   EXPECT_TRUE(SameProducts(int8, KernelsFor(Arithmetic::kInt8, Isa::kAvx512)));
+  EXPECT_EQ(amx::kBF16Peak.run(1), 0);
+  EXPECT_EQ(amx::kInt8Peak.run(1), 0);
 }
 
 }  // namespace

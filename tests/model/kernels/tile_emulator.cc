@@ -40,19 +40,27 @@ int64_t Register(const mcontext_t& context, int number) {
   return context.gregs[kOrder[number]];
 }
 
-// Memory operands with a SIB byte and a base register, which is what g++ makes of them here.
+int32_t Displacement(const uint8_t* code, int mod) {
+  if (mod == 0) return 0;
+  if (mod == 1) return static_cast<int32_t>(*code) - (*code >= 0x80 ? 0x100 : 0);
+  int32_t displacement;
+  __builtin_memcpy(&displacement, code, 4);
+  return displacement;
+}
+
+// Memory operands with a base register, which is what g++ makes of them here.
 bool DecodeMemory(const uint8_t* code, bool high_index, bool high_base, const mcontext_t& context,
                   Instruction& out) {
-  const uint8_t sib = code[5];
+  const bool has_sib = out.rm == 4;
+  const uint8_t sib = has_sib ? code[5] : static_cast<uint8_t>(4 << 3 | out.rm);  // no index
   const int base = (sib & 7) | (high_base ? 8 : 0);
   const int index = (sib >> 3 & 7) | (high_index ? 8 : 0);
-  if (out.rm != 4 || (out.mod == 0 && (base & 7) == 5)) return false;
-  int32_t displacement = 0;
-  if (out.mod == 1) displacement = static_cast<int8_t>(code[6]);
-  if (out.mod == 2) __builtin_memcpy(&displacement, code + 6, 4);
-  out.address = reinterpret_cast<uint8_t*>(Register(context, base)) + displacement;
+  if (out.mod == 0 && (base & 7) == 5) return false;
+  const int prefix_bytes = has_sib ? 6 : 5;
+  out.address = reinterpret_cast<uint8_t*>(Register(context, base)) +
+                Displacement(code + prefix_bytes, out.mod);
   out.index = index == 4 ? 0 : Register(context, index) << (sib >> 6);
-  out.size_bytes = out.mod == 0 ? 6 : out.mod == 1 ? 7 : 10;
+  out.size_bytes = prefix_bytes + (out.mod == 0 ? 0 : out.mod == 1 ? 1 : 4);
   return true;
 }
 

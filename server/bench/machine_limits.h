@@ -1,0 +1,29 @@
+// What this machine can do at most, measured: how fast its memory is read and how fast it
+// multiplies.
+#pragma once
+
+#include <string>
+
+#include "base/thread_pool.h"
+#include "model/kernels/kernels.h"
+
+namespace weft {
+
+// The rate of one kind of operation; 0: not measured.
+struct PeakRate {
+  std::string name;  // of the instructions
+  double operations_per_s = 0;
+};
+
+struct MachineLimits {
+  double read_bytes_per_s = 0;  // from DRAM
+  PeakRate float32 = {};        // attention, and products of float32 operands
+  PeakRate bf16 = {};           // products of bf16 operands
+  PeakRate int8 = {};           // products of quantised weights in the int8 arithmetic
+};
+
+// Measures with all threads of the pool at once, for about half a second; the best of several short
+// passes counts, since other processes can only slow one down. Throws std::bad_alloc.
+MachineLimits MeasureLimits(ThreadPool& threads, Isa isa);
+
+}  // namespace weft
