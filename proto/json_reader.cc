@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace weft {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 ApiError JsonError(std::string code, std::string message) {
   ApiError error;
@@ -37,8 +39,34 @@ std::string ReasonOf(std::string_view what) {
   return std::string(what.substr(0, 160));
 }
 
+// Adds a member to an object; nullptr if it has one of this name.
+json* AddMember(json& object, const std::string& name, std::unordered_set<std::string>&) {
+  const auto [entry, inserted] = object.get_ref<json::object_t&>().emplace(name, nullptr);
+  return inserted ? &entry->second : nullptr;
+}
+
+// nlohmann's ordered object looks at every member for each that it adds, which a hostile body could
+// make arbitrarily slow: here a large object's names are in a set.
+ordered_json* AddMember(ordered_json& object, const std::string& name,
+                        std::unordered_set<std::string>& names) {
+  constexpr size_t kMaxSearched = 16;
+  ordered_json::object_t::Container& members = object.get_ref<ordered_json::object_t&>();
+  if (members.size() == kMaxSearched) {
+    for (const auto& member : members) names.insert(member.first);
+  }
+  if (members.size() < kMaxSearched) {
+    for (const auto& member : members) {
+      if (member.first == name) return nullptr;
+    }
+  } else if (!names.insert(name).second) {
+    return nullptr;
+  }
+  return &members.emplace_back(name, nullptr).second;
+}
+
 // Builds the document from the parser's events, which lets it stop at the first offence.
-class DocumentBuilder : public nlohmann::json_sax<json> {
+template <typename Json>
+class DocumentBuilder : public nlohmann::json_sax<Json> {
  public:
   DocumentBuilder() noexcept(false) {}  // as nlohmann's null value may throw, by its signature
 
@@ -48,22 +76,21 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
   bool number_unsigned(uint64_t value) override { return Place(value); }
   bool number_float(double value, const std::string&) override { return Place(value); }
   bool string(std::string& value) override { return Place(std::move(value)); }
-  bool binary(json::binary_t&) override { return false; }  // no such thing in JSON text
-  bool start_object(size_t) override { return Open(json::object()); }
-  bool start_array(size_t) override { return Open(json::array()); }
+  bool binary(typename Json::binary_t&) override { return false; }  // no such thing in JSON text
+  bool start_object(size_t) override { return Open(Json::object()); }
+  bool start_array(size_t) override { return Open(Json::array()); }
   bool end_object() override { return Close(); }
   bool end_array() override { return Close(); }
 
   bool key(std::string& name) override {
-    const auto [entry, inserted] = open_.back()->get_ref<json::object_t&>().emplace(name, nullptr);
-    if (!inserted) {
+    member_ = AddMember(*open_.back(), name, names_.back());
+    if (member_ == nullptr) {
       error_ = JsonError("duplicate_key", fmt::format("the key '{}' appears twice in one object; "
                                                       "send it once",
                                                       name.substr(0, 100)));
       error_->param = name.substr(0, 100);
       return false;
     }
-    member_ = &entry->second;
     return true;
   }
 
@@ -75,7 +102,7 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
     return false;
   }
 
-  ApiResult<json> Take(bool parsed) {
+  ApiResult<Json> Take(bool parsed) {
     if (error_) return tl::unexpected(*std::move(error_));
     if (!parsed) return tl::unexpected(JsonError("invalid_json", "the request body is not JSON"));
     return std::move(root_);
@@ -84,14 +111,14 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
  private:
   // Puts a value where the document has come to; returns where it is now. The address stays good
   // while the value is open: its container gets no further member before it closes.
-  json* Put(json&& value) {
+  Json* Put(Json&& value) {
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
     }
-    json& container = *open_.back();
+    Json& container = *open_.back();
     if (container.is_array()) {
-      auto& elements = container.get_ref<json::array_t&>();
+      auto& elements = container.template get_ref<typename Json::array_t&>();
       elements.push_back(std::move(value));
       return &elements.back();
     }
@@ -99,12 +126,12 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
     return member_;
   }
 
-  bool Place(json value) {
+  bool Place(Json value) {
     Put(std::move(value));
     return true;
   }
 
-  bool Open(json container) {
+  bool Open(Json container) {
     if (open_.size() >= kMaxJsonDepth) {
       error_ =
           JsonError("json_too_deep",
@@ -112,53 +139,67 @@ class DocumentBuilder : public nlohmann::json_sax<json> {
       return false;
     }
     open_.push_back(Put(std::move(container)));
+    names_.emplace_back();
     return true;
   }
 
   bool Close() {
     open_.pop_back();
+    names_.pop_back();
     return true;
   }
 
-  json root_;
-  std::vector<json*> open_;  // containers, outermost first
-  json* member_ = nullptr;   // the value of the key just read
+  Json root_;
+  std::vector<Json*> open_;  // containers, outermost first
+  std::vector<std::unordered_set<std::string>> names_;  // see AddMember; one a container
+  Json* member_ = nullptr;   // the value of the key just read
   std::optional<ApiError> error_;
 };
 
-}  // namespace
-
-ApiResult<json> ParseJson(std::string_view text) {
+template <typename Json>
+ApiResult<Json> Parse(std::string_view text) {
   // The parser would take it for the end of the text.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return tl::unexpected(JsonError(
         "invalid_json",
         fmt::format("the request body is not valid JSON: a NUL character at byte {}", nul + 1)));
   }
-  DocumentBuilder builder;
-  const bool parsed = json::sax_parse(text.begin(), text.end(), &builder);
+  DocumentBuilder<Json> builder;
+  const bool parsed = Json::sax_parse(text.begin(), text.end(), &builder);
   return builder.Take(parsed);
 }
 
-std::string DescribeJson(const json& value) {
+template <typename Json>
+std::string Describe(const Json& value) {
   constexpr size_t kMaxQuoted = 40;
   switch (value.type()) {
-    case json::value_t::null:
+    case Json::value_t::null:
       return "null";
-    case json::value_t::boolean:
-      return value.get<bool>() ? "true" : "false";
-    case json::value_t::string: {
-      const auto& text = value.get_ref<const std::string&>();
+    case Json::value_t::boolean:
+      return value.template get<bool>() ? "true" : "false";
+    case Json::value_t::string: {
+      const auto& text = value.template get_ref<const std::string&>();
       if (text.size() > kMaxQuoted) return fmt::format("a string of {} bytes", text.size());
       return fmt::format("the string {}", value.dump());
     }
-    case json::value_t::array:
+    case Json::value_t::array:
       return value.empty() ? "an empty array" : "an array";
-    case json::value_t::object:
+    case Json::value_t::object:
       return "an object";
     default:
       return fmt::format("the number {}", value.dump());
   }
 }
+
+}  // namespace
+
+ApiResult<json> ParseJson(std::string_view text) { return Parse<json>(text); }
+
+ApiResult<ordered_json> ParseOrderedJson(std::string_view text) {
+  return Parse<ordered_json>(text);
+}
+
+std::string DescribeJson(const json& value) { return Describe(value); }
+std::string DescribeJson(const ordered_json& value) { return Describe(value); }
 
 }  // namespace weft

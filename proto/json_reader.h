@@ -10,13 +10,16 @@
 
 namespace weft {
 
-inline constexpr int kMaxJsonDepth = 32;
+inline constexpr int kMaxJsonDepth = 64;  // schemas of tools are what nests deepest
 
 // Errors: status 400; code "invalid_json" (with the byte's position), "json_too_deep" or
 // "duplicate_key".
 ApiResult<nlohmann::json> ParseJson(std::string_view text);
+// The same, members of objects in the order of the text: what templates print.
+ApiResult<nlohmann::ordered_json> ParseOrderedJson(std::string_view text);
 
 // "the string \"abc\"", "the number -3", "an array": for messages; at most some 60 bytes.
 std::string DescribeJson(const nlohmann::json& value);
+std::string DescribeJson(const nlohmann::ordered_json& value);
 
 }  // namespace weft
