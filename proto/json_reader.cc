@@ -150,9 +150,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   }
 
   Json root_;
-  std::vector<Json*> open_;  // containers, outermost first
+  std::vector<Json*> open_;                             // containers, outermost first
   std::vector<std::unordered_set<std::string>> names_;  // see AddMember; one a container
-  Json* member_ = nullptr;   // the value of the key just read
+  Json* member_ = nullptr;                              // the value of the key just read
   std::optional<ApiError> error_;
 };
 

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/json_reader.h"
+
 namespace weft {
 namespace {
 
@@ -201,7 +203,8 @@ TEST(CompletionRequestTest, RefusesDeepNestingWithoutRecursion) {
   std::string deep = R"({"prompt":"","x":)";
   deep.append(10'000'000, '[');
   EXPECT_EQ(Refused(deep).code, "json_too_deep");
-  const std::string deepest = std::string(31, '[') + "null" + std::string(31, ']');
+  const std::string deepest =
+      std::string(kMaxJsonDepth - 1, '[') + "null" + std::string(kMaxJsonDepth - 1, ']');
   EXPECT_EQ(Parsed(R"({"prompt":"","x":)" + deepest + "}").unknown_field_count, 1);
 }
 

@@ -1,0 +1,346 @@
+#include "proto/chat_request.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/result.h"
+#include "proto/chat_messages.h"
+#include "proto/field_reader.h"
+#include "proto/json_reader.h"
+#include "proto/unsupported_fields.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
+constexpr int32_t kMaxChatChoices = 128;
+
+// The fields that templates read, whose members keep their order.
+constexpr std::array<std::string_view, 4> kTemplateFields = {"messages", "tools", "documents",
+                                                             "chat_template_kwargs"};
+
+constexpr std::array<std::string_view, 25> kOtherFields = {
+    "model", "n", "max_tokens", "max_completion_tokens", "logprobs", "top_logprobs", "stream",
+    "stream_options", "tool_choice", "parallel_tool_calls", "add_generation_prompt",
+    "continue_final_message", "response_format", "modalities", "reasoning_effort", "functions",
+    "function_call",
+    // Accepted, without effect.
+    "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
+    "prompt_cache_retention", "prediction"};
+
+constexpr std::array kUnsupported = {
+    UnsupportedField{"audio", "null"},
+    UnsupportedField{"web_search_options", "null"},
+    UnsupportedField{"verbosity", "\"medium\""},
+    UnsupportedField{"chat_template", "null"},  // code from a client
+    UnsupportedField{"echo", "false"},
+    UnsupportedField{"best_of", "1"},
+    UnsupportedField{"include_reasoning", "true"},
+    UnsupportedField{"add_special_tokens", "false"},
+};
+
+ApiError Unsupported(std::string param, std::string message) {
+  ApiError error = InvalidField(std::move(param), std::move(message));
+  error.code = "unsupported_parameter";
+  return error;
+}
+
+tl::unexpected<ApiError> Refuse(std::string_view name, std::string_view expected,
+                                const json& found) {
+  return tl::unexpected(
+      InvalidField(std::string(name),
+                   fmt::format("'{}' must be {}, not {}", name, expected, DescribeJson(found))));
+}
+
+bool IsOneOf(std::string_view name, const auto& names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Takes the fields out of `body` that ReadTemplateFields reads; what is left goes to the readers of
+// plain fields.
+json TakeOtherFields(ordered_json& body, ordered_json& template_fields) {
+  json rest = json::object();
+  template_fields = ordered_json::object();
+  for (auto& [name, value] : body.get_ref<ordered_json::object_t&>()) {
+    if (IsOneOf(name, kTemplateFields)) {
+      template_fields[name] = std::move(value);
+    } else {
+      rest.emplace(name, json(value));
+    }
+  }
+  return rest;
+}
+
+ApiResult<void> ReadTemplateVariables(ordered_json& fields, ChatRequest& request) {
+  const auto found = fields.find("chat_template_kwargs");
+  if (found == fields.end() || found->is_null()) return {};
+  if (!found->is_object()) {
+    return tl::unexpected(InvalidField(
+        "chat_template_kwargs",
+        fmt::format("'chat_template_kwargs' must be an object of variables for the chat template, "
+                    "not {}",
+                    DescribeJson(*found))));
+  }
+  for (const std::string_view own : {"messages", "tools", "documents", "add_generation_prompt"}) {
+    if (!found->contains(own)) continue;
+    std::string path = fmt::format("chat_template_kwargs.{}", own);
+    std::string message =
+        fmt::format("'{}' is a field of the request itself; send it there, as '{}'", path, own);
+    return tl::unexpected(InvalidField(std::move(path), std::move(message)));
+  }
+  request.template_variables = std::move(*found);
+  return {};
+}
+
+ApiResult<void> ReadDocuments(ordered_json& fields, ChatRequest& request) {
+  const auto found = fields.find("documents");
+  if (found == fields.end() || found->is_null()) return {};
+  const bool valid = found->is_array() &&
+                     std::ranges::all_of(*found, [](const auto& each) { return each.is_object(); });
+  if (!valid) {
+    return tl::unexpected(
+        InvalidField("documents", "'documents' must be an array of objects, for the template"));
+  }
+  request.documents = std::move(*found);
+  return {};
+}
+
+ApiResult<void> ReadTemplateFields(ordered_json& fields, ChatRequest& request) {
+  const auto messages = fields.find("messages");
+  if (messages == fields.end() || messages->is_null()) {
+    ApiError error = InvalidField("messages", "'messages' is missing; send the conversation");
+    error.code = "missing_required_parameter";
+    return tl::unexpected(std::move(error));
+  }
+  request.messages = std::move(*messages);
+  WEFT_RETURN_IF_ERROR(CheckMessages(request.messages));
+  const auto tools = fields.find("tools");
+  if (tools != fields.end() && !tools->is_null()) {
+    WEFT_RETURN_IF_ERROR(CheckTools(*tools));
+    if (!tools->empty()) request.tools = std::move(*tools);
+  }
+  WEFT_RETURN_IF_ERROR(ReadDocuments(fields, request));
+  return ReadTemplateVariables(fields, request);
+}
+
+bool HasTool(const ChatRequest& request, std::string_view name) {
+  return std::ranges::any_of(request.tools,
+                             [&](const auto& tool) { return tool["function"]["name"] == name; });
+}
+
+// {"type":"function","function":{"name":...}}
+ApiResult<void> ReadNamedToolChoice(const json& choice, ChatRequest& request) {
+  if (!choice.is_object()) {
+    return Refuse("tool_choice", "none, auto, required or an object that names a function", choice);
+  }
+  const json* type = FindField(choice, "type");
+  if (type == nullptr || *type != "function") {
+    return tl::unexpected(Unsupported("tool_choice.type",
+                                      "'tool_choice.type' must be \"function\"; this server "
+                                      "knows no other"));
+  }
+  const json* function = FindField(choice, "function");
+  const json* name =
+      function != nullptr && function->is_object() ? FindField(*function, "name") : nullptr;
+  if (name == nullptr || !name->is_string()) {
+    return tl::unexpected(InvalidField("tool_choice.function.name",
+                                       "'tool_choice.function.name' must be the name of a tool"));
+  }
+  request.tool_choice = {ToolChoiceKind::kFunction, name->get<std::string>()};
+  if (HasTool(request, request.tool_choice.function)) return {};
+  return tl::unexpected(InvalidField(
+      "tool_choice.function.name",
+      fmt::format("'tool_choice.function.name' is {}, but no tool of 'tools' has that name",
+                  DescribeJson(*name))));
+}
+
+ApiResult<void> ReadToolChoice(const json& body, ChatRequest& request) {
+  if (!request.tools.is_null()) request.tool_choice.kind = ToolChoiceKind::kAuto;
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "parallel_tool_calls", request.parallel_tool_calls));
+  const json* choice = FindField(body, "tool_choice");
+  if (choice == nullptr) return {};
+  if (*choice == "none") {
+    request.tool_choice.kind = ToolChoiceKind::kNone;
+    return {};
+  }
+  if (*choice == "auto") return {};
+  if (*choice == "required") {
+    request.tool_choice.kind = ToolChoiceKind::kRequired;
+  } else {
+    WEFT_RETURN_IF_ERROR(ReadNamedToolChoice(*choice, request));
+  }
+  if (!request.tools.is_null()) return {};
+  return tl::unexpected(
+      InvalidField("tool_choice", "'tool_choice' asks for a call, but there are no 'tools'"));
+}
+
+ApiResult<void> ReadPromptShape(const json& body, ChatRequest& request) {
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "continue_final_message", request.continue_final_message));
+  request.add_generation_prompt = !request.continue_final_message;
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "add_generation_prompt", request.add_generation_prompt));
+  if (!request.continue_final_message) return {};
+  if (request.add_generation_prompt) {
+    return tl::unexpected(InvalidField(
+        "add_generation_prompt",
+        "'add_generation_prompt' begins a new message and 'continue_final_message' goes on with "
+        "the last; set one of them"));
+  }
+  const ordered_json& last = request.messages.back();
+  const bool has_text = last.contains("content") && !last["content"].is_null();
+  if (last["role"] == "assistant" && has_text && !last.contains("tool_calls")) return {};
+  return tl::unexpected(InvalidField(
+      "continue_final_message",
+      "'continue_final_message' needs a last message of the assistant, with content and without "
+      "tool calls"));
+}
+
+ApiResult<void> ReadLengths(const json& body, ChatRequest& request) {
+  std::optional<int32_t> old_name;
+  WEFT_RETURN_IF_ERROR(
+      ReadInteger(body, "max_completion_tokens", 1, kMaxInt32, request.max_tokens));
+  WEFT_RETURN_IF_ERROR(ReadInteger(body, "max_tokens", 1, kMaxInt32, old_name));
+  if (request.max_tokens && old_name && *request.max_tokens != *old_name) {
+    return tl::unexpected(InvalidField(
+        "max_tokens", fmt::format("'max_tokens' is {} and 'max_completion_tokens' {}; they mean "
+                                  "the same, send one",
+                                  *old_name, *request.max_tokens)));
+  }
+  if (!request.max_tokens) request.max_tokens = old_name;
+  WEFT_RETURN_IF_ERROR(ReadSamplingFields(body, request.sampling));
+  if (request.max_tokens && request.sampling.min_tokens > *request.max_tokens) {
+    return tl::unexpected(InvalidField(
+        "min_tokens", fmt::format("'min_tokens' is {}, more than the {} tokens allowed",
+                                  request.sampling.min_tokens, *request.max_tokens)));
+  }
+  return {};
+}
+
+ApiResult<void> ReadStreamOptions(const json& body, ChatRequest& request) {
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "stream", request.stream));
+  const json* options = FindField(body, "stream_options");
+  if (options == nullptr) return {};
+  if (!options->is_object()) return Refuse("stream_options", "an object", *options);
+  if (!request.stream) {
+    return tl::unexpected(InvalidField(
+        "stream_options", "'stream_options' has a meaning only together with 'stream': true"));
+  }
+  return ReadBool(*options, "include_usage", request.include_usage, "stream_options.");
+}
+
+ApiResult<void> ReadOutput(const json& body, ChatRequest& request) {
+  WEFT_RETURN_IF_ERROR(ReadInteger(body, "n", 1, kMaxChatChoices, request.n));
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "logprobs", request.logprobs));
+  WEFT_RETURN_IF_ERROR(ReadInteger(body, "top_logprobs", 0, kMaxTopLogprobs, request.top_logprobs));
+  if (request.top_logprobs > 0 && !request.logprobs) {
+    return tl::unexpected(InvalidField(
+        "top_logprobs", "'top_logprobs' has a meaning only together with 'logprobs': true"));
+  }
+  return ReadStreamOptions(body, request);
+}
+
+// What OpenAI and other servers call by a kind of its own.
+ApiResult<void> CheckResponseFormat(const json& body) {
+  const json* format = FindField(body, "response_format");
+  if (format == nullptr) return {};
+  if (!format->is_object()) return Refuse("response_format", "an object", *format);
+  const json* type = FindField(*format, "type");
+  if (type == nullptr || !type->is_string()) {
+    return tl::unexpected(
+        InvalidField("response_format.type", "'response_format.type' must be a string: \"text\""));
+  }
+  if (*type == "text") return {};
+  return tl::unexpected(Unsupported(
+      "response_format.type",
+      fmt::format("'response_format.type' is {}, but output that follows a grammar or schema is "
+                  "not supported yet; leave it out or send \"text\"",
+                  DescribeJson(*type))));
+}
+
+ApiResult<void> CheckModalities(const json& body) {
+  const json* modalities = FindField(body, "modalities");
+  if (modalities == nullptr || *modalities == json::array({"text"})) return {};
+  return tl::unexpected(
+      Unsupported("modalities", "'modalities' must be [\"text\"]; this server makes text only"));
+}
+
+ApiResult<void> RefuseOldTools(const json& body) {
+  for (const std::string_view name : {"functions", "function_call"}) {
+    if (FindField(body, name) == nullptr) continue;
+    return tl::unexpected(Unsupported(
+        std::string(name), fmt::format("'{}' is what tools have replaced; send '{}'", name,
+                                       name == "functions" ? "tools" : "tool_choice")));
+  }
+  return {};
+}
+
+// Fields that have no effect here are still checked to be what they should be.
+ApiResult<void> CheckFieldsWithoutEffect(const json& body) {
+  std::optional<std::string> text;
+  for (const std::string_view name : {"user", "service_tier", "safety_identifier",
+                                      "prompt_cache_key", "prompt_cache_retention"}) {
+    WEFT_RETURN_IF_ERROR(ReadString(body, name, text));
+  }
+  bool flag = false;
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "store", flag));
+  for (const std::string_view name : {"metadata", "prediction"}) {
+    const json* value = FindField(body, name);
+    if (value != nullptr && !value->is_object()) return Refuse(name, "an object", *value);
+  }
+  return {};
+}
+
+ApiResult<void> ReadPlainFields(const json& body, ChatRequest& request) {
+  WEFT_RETURN_IF_ERROR(ReadString(body, "model", request.model));
+  WEFT_RETURN_IF_ERROR(RefuseOldTools(body));
+  WEFT_RETURN_IF_ERROR(ReadToolChoice(body, request));
+  WEFT_RETURN_IF_ERROR(ReadPromptShape(body, request));
+  WEFT_RETURN_IF_ERROR(CheckResponseFormat(body));
+  WEFT_RETURN_IF_ERROR(CheckModalities(body));
+  WEFT_RETURN_IF_ERROR(ReadOutput(body, request));
+  WEFT_RETURN_IF_ERROR(ReadLengths(body, request));
+  WEFT_RETURN_IF_ERROR(CheckFieldsWithoutEffect(body));
+  std::optional<std::string> effort;
+  WEFT_RETURN_IF_ERROR(ReadString(body, "reasoning_effort", effort));
+  if (effort && !request.template_variables.contains("reasoning_effort")) {
+    request.template_variables["reasoning_effort"] = *effort;
+  }
+  return RefuseUnsupported(body, kUnsupported);
+}
+
+int32_t CountUnknown(const json& body) {
+  int32_t count = 0;
+  for (const auto& [name, value] : body.items()) {
+    const bool known =
+        IsOneOf(name, kOtherFields) || IsSamplingField(name) ||
+        std::ranges::find(kUnsupported, name, &UnsupportedField::name) != kUnsupported.end();
+    if (!known) ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+ApiResult<ChatRequest> ParseChatRequest(std::string_view text) {
+  ApiResult<ordered_json> parsed = ParseOrderedJson(text);
+  if (!parsed) return tl::unexpected(std::move(parsed).error());
+  if (!parsed->is_object()) {
+    return tl::unexpected(InvalidField(
+        "", fmt::format("the request body must be a JSON object, not {}", DescribeJson(*parsed))));
+  }
+  ordered_json template_fields;
+  const json plain_fields = TakeOtherFields(*parsed, template_fields);
+  ChatRequest request;
+  WEFT_RETURN_IF_ERROR(ReadTemplateFields(template_fields, request));
+  WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));
+  request.unknown_field_count = CountUnknown(plain_fields);
+  return request;
+}
+
+}  // namespace weft

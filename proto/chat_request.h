@@ -1,0 +1,51 @@
+// The body of POST /v1/chat/completions, validated: every value is in its range, every default
+// filled in. Include from .cc files only: the conversation is JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "proto/api_error.h"
+#include "proto/sampling_fields.h"
+
+namespace weft {
+
+inline constexpr int32_t kMaxTopLogprobs = 20;
+
+// Whether the model calls tools.
+enum class ToolChoiceKind { kNone, kAuto, kRequired, kFunction };
+
+struct ToolChoice {
+  ToolChoiceKind kind = ToolChoiceKind::kNone;
+  std::string function;  // kFunction: its name; one of the tools
+};
+
+struct ChatRequest {
+  std::optional<std::string> model;
+  nlohmann::ordered_json messages;   // see CheckMessages
+  nlohmann::ordered_json tools;      // see CheckTools; null if there are none
+  nlohmann::ordered_json documents;  // an array of objects, for templates that read them; or null
+  nlohmann::ordered_json template_variables = nlohmann::ordered_json::object();
+  ToolChoice tool_choice;
+  bool parallel_tool_calls = true;  // false: the answer ends with its first call
+  bool add_generation_prompt = true;
+  bool continue_final_message = false;  // the answer goes on where the last message ends
+  std::optional<int32_t> max_tokens;    // absent: what the context leaves
+  int32_t n = 1;
+  bool logprobs = false;
+  int32_t top_logprobs = 0;
+  bool stream = false;
+  bool include_usage = false;
+  SamplingFields sampling;
+  int32_t unknown_field_count = 0;  // ignored
+};
+
+// Errors name the field by its JSON path. A known option that Weft does not have is refused by name
+// (code "unsupported_parameter") unless its value changes nothing.
+ApiResult<ChatRequest> ParseChatRequest(std::string_view body);
+
+}  // namespace weft
