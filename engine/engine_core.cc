@@ -33,7 +33,8 @@ EngineCore::EngineCore(const EngineOptions& options, ModelRunner& runner, Clock 
                   .max_stall = options.max_stall},
                  pool_),
       batch_builder_(options.max_batch_tokens),
-      samplers_(static_cast<size_t>(runner.thread_count()), Sampler(runner.vocab_size())) {
+      samplers_(static_cast<size_t>(runner.thread_count()),
+                Sampler(runner.vocab_size(), options.token_bytes)) {
   WEFT_CHECK(options.max_context > 0 && options.max_waiting > 0);
 }
 
@@ -184,28 +185,33 @@ Result<void> EngineCore::MeasurePromptToken(const LogitTarget& target,
 
 Result<void> EngineCore::SampleChoices(Sequence& sequence, std::span<const float> logits,
                                        Sampler& sampler, RowOutcome& outcome) const {
-  WEFT_RETURN_IF_ERROR(SampleToken(sequence, sequence.output_count(), logits, sampler, outcome));
+  WEFT_RETURN_IF_ERROR(SampleToken(sequence, sequence, logits, sampler, outcome));
   for (const auto& choice : sequence.request->choices()) {
     if (choice->state == SequenceState::kAwaitingPrompt)
-      WEFT_RETURN_IF_ERROR(SampleToken(*choice, 0, logits, sampler, outcome));
+      WEFT_RETURN_IF_ERROR(SampleToken(*choice, sequence, logits, sampler, outcome));
   }
   return {};
 }
 
-Result<void> EngineCore::SampleToken(Sequence& sequence, int32_t output_position,
+Result<void> EngineCore::SampleToken(Sequence& choice, const Sequence& computed,
                                      std::span<const float> logits, Sampler& sampler,
                                      RowOutcome& outcome) const {
-  const LiveRequest& request = *sequence.request;
+  const LiveRequest& request = *choice.request;
   const SamplingParams& params = request.sampling();
+  const int32_t output_position = computed.output_count();
+  const SamplingHistory history{.tokens = computed.tokens,
+                                .prompt_count = computed.prompt_count,
+                                .mirostat_mu = choice.mirostat_mu};
   const RandomKey key{.seed = params.seed,
-                      .choice = static_cast<uint32_t>(sequence.choice()),
+                      .choice = static_cast<uint32_t>(choice.choice()),
                       .position = static_cast<uint32_t>(output_position)};
-  SampledToken sampled{.sequence = &sequence, .token = 0, .logprob = {}};
-  WEFT_ASSIGN_OR_RETURN(sampled.token,
-                        sampler.Sample(logits, params, key,
+  SampledToken sampled{.sequence = &choice, .sampled = {}, .logprob = {}};
+  WEFT_ASSIGN_OR_RETURN(sampled.sampled,
+                        sampler.Sample(logits, params, history, key,
                                        request.BannedTokens(output_position, options_.end_tokens)));
   if (params.logprobs >= 0) {
-    WEFT_ASSIGN_OR_RETURN(sampled.logprob, sampler.Logprob(logits, sampled.token, params.logprobs));
+    WEFT_ASSIGN_OR_RETURN(sampled.logprob,
+                          sampler.Logprob(logits, sampled.sampled.token, params.logprobs));
   }
   outcome.sampled.push_back(std::move(sampled));
   return {};
@@ -258,17 +264,17 @@ void EngineCore::CommitToken(SampledToken& sampled) {
   Sequence& sequence = *sampled.sequence;
   LiveRequest& request = *sequence.request;
   if (sequence.state == SequenceState::kFinished) return;  // its request has failed
-  if (request.IsEnd(sampled.token, options_.end_tokens)) {
-    Finish(sequence, {.reason = FinishReason::kStop,
-                      .stop_string = {},
-                      .stop_token = sampled.token,
-                      .error = {}});
+  const TokenId token = sampled.sampled.token;
+  sequence.mirostat_mu = sampled.sampled.mirostat_mu;
+  if (request.IsEnd(token, options_.end_tokens)) {
+    Finish(sequence,
+           {.reason = FinishReason::kStop, .stop_string = {}, .stop_token = token, .error = {}});
     return;
   }
   const std::string_view bytes =
-      options_.token_bytes ? options_.token_bytes(sampled.token) : std::string_view();
+      options_.token_bytes ? options_.token_bytes(token) : std::string_view();
   std::optional<Ending> ending =
-      request.AppendToken(sequence, sampled.token, bytes, std::move(sampled.logprob));
+      request.AppendToken(sequence, token, bytes, std::move(sampled.logprob));
   if (ending) Finish(sequence, *std::move(ending));
 }
 

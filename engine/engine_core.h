@@ -57,7 +57,7 @@ class EngineCore {
  private:
   struct SampledToken {
     Sequence* sequence = nullptr;
-    TokenId token = 0;
+    Sampled sampled;
     std::optional<TokenLogprob> logprob;
   };
   // What became of one row of logits.
@@ -77,7 +77,8 @@ class EngineCore {
                                   Sampler& sampler, RowOutcome& outcome) const;
   Result<void> SampleChoices(Sequence& sequence, std::span<const float> logits, Sampler& sampler,
                              RowOutcome& outcome) const;
-  Result<void> SampleToken(Sequence& sequence, int32_t output_position,
+  // `choice` goes on from what `computed`, itself or the choice whose prompt it awaits, has.
+  Result<void> SampleToken(Sequence& choice, const Sequence& computed,
                            std::span<const float> logits, Sampler& sampler,
                            RowOutcome& outcome) const;
 

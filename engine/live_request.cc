@@ -22,6 +22,7 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool)
         *this, SequenceAge{.priority = request_.priority, .arrival = arrival, .choice = choice},
         pool, StopMatcher(stop_strings, request_.sampling.include_stop)));
     choices_.back()->state = SequenceState::kAwaitingPrompt;
+    choices_.back()->mirostat_mu = 2 * request_.sampling.mirostat_tau;
   }
   Sequence& first = first_choice();
   first.state = SequenceState::kWaiting;

@@ -9,32 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "engine/sampling_params.h"
 #include "model/tensor.h"
 
 namespace weft {
 
 using RequestId = uint64_t;
-
-// How the next token is chosen. Defaults are OpenAI's. Validated by ValidateSampling (sampler.h).
-struct SamplingParams {
-  double temperature = 1.0;  // 0 (and anything below 1e-5): greedy
-  int32_t top_k = 0;         // 0: all
-  double top_p = 1.0;
-  double min_p = 0.0;
-  uint64_t seed = 0;        // with the choice and the output position it keys every draw
-  int32_t max_tokens = 16;  // >= 0; 0 only with prompt logprobs (echo)
-  // Before this many tokens nothing but max_tokens ends the text: end and stop tokens are not
-  // sampled, stop strings are not matched.
-  int32_t min_tokens = 0;
-  bool ignore_eos = false;  // the model's end tokens are ordinary tokens
-  // Byte strings; the text ends before the first one that appears: the one whose last byte comes
-  // first, of several ending there the longest.
-  std::vector<std::string> stop;
-  std::vector<TokenId> stop_token_ids;
-  bool include_stop = false;     // keep the matched stop string in the text
-  int32_t logprobs = -1;         // -1: none; k >= 0: the sampled token's and the k likeliest
-  bool prompt_logprobs = false;  // the same for every prompt token but the first
-};
 
 struct TokenLogprob {
   TokenId token = 0;

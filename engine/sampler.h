@@ -1,14 +1,16 @@
 // One row of logits -> the next token and its log probabilities.
 //
-// Order of the filters (that of Hugging Face's generate): temperature, top_k, top_p, min_p.
-//   1. weight(i) = exp((logit(i) - largest logit) / temperature).
-//   2. Tokens are ranked by falling logit, equal ones by rising id.
-//   3. top_k keeps the first k.
-//   4. top_p keeps the shortest beginning of those whose weights make up top_p of their sum, at
-//      least one.
-//   5. min_p keeps of those the tokens whose weight is at least min_p times the largest one.
-//   6. One of the rest is drawn with probability proportional to its weight.
-// A pure function of its arguments; libm has no part in it.
+// The chain:
+//   1. Tokens that may not come are excluded: banned ones (min_tokens), all but
+//      allowed_token_ids, and the last token of a bad word whose others end the output.
+//   2. logit_bias is added.
+//   3. The stages of SamplingParams::samplers, in their order. A stage whose parameter changes
+//      nothing is skipped; one that is not in the list does not act. A temperature below 1e-5
+//      keeps the likeliest token at its place in the chain. With mirostat 2 the stages that filter
+//      (all but penalties, DRY and temperature) do not act, and mirostat's cut comes last.
+//   4. One of the tokens that are left is drawn with probability proportional to its weight.
+// The rules of the filters are Candidates', those of the penalties Penalties'. A pure function of
+// its arguments; libm has no part in it.
 #pragma once
 
 #include <cstdint>
@@ -16,59 +18,60 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/candidates.h"
+#include "engine/penalties.h"
 #include "engine/request.h"
 #include "engine/rng.h"
 
 namespace weft {
 
-// Limits that keep a request's cost bounded; ValidateSampling enforces them.
-inline constexpr int32_t kMaxLogprobs = 100;
-inline constexpr size_t kMaxStopStrings = 32;
-inline constexpr size_t kMaxStopStringBytes = 1024;
-inline constexpr size_t kMaxStopTokens = 128;
-inline constexpr double kMaxTemperature = 100;
-inline constexpr double kGreedyTemperature = 1e-5;  // below it sampling is greedy
+// What earlier steps have to do with the next token.
+struct SamplingHistory {
+  std::span<const TokenId> tokens;  // prompt, then output so far
+  int32_t prompt_count = 0;
+  double mirostat_mu = 0;  // the largest surprise allowed, in bits; 2 mirostat_tau at first
+};
 
-// kInvalidArgument, naming the parameter, the value found and the values allowed.
-Result<void> ValidateSampling(const SamplingParams& params, int64_t vocab_size);
+struct Sampled {
+  TokenId token = 0;
+  double mirostat_mu = 0;  // for the token after this one
+};
 
 // Holds scratch memory for one row at a time; used by one thread at a time.
 class Sampler {
  public:
-  explicit Sampler(int64_t vocab_size);
+  // `token_bytes`: for DRY's sequence breakers; may be empty.
+  Sampler(int64_t vocab_size, TokenBytes token_bytes);
   // What a Sampler allocates.
   static int64_t ScratchBytes(int64_t vocab_size);
 
-  // Error if a logit is not finite, or every token is banned.
-  Result<TokenId> Sample(std::span<const float> logits, const SamplingParams& params,
-                         const RandomKey& key, std::span<const TokenId> banned);
+  // Error if a logit is not finite, or every token is excluded. The key's purpose is set here.
+  Result<Sampled> Sample(std::span<const float> logits, const SamplingParams& params,
+                         const SamplingHistory& history, const RandomKey& key,
+                         std::span<const TokenId> banned);
 
   // Of the softmax of the raw logits: the token's and the `top_count` likeliest (at most the
   // vocabulary). Error if a logit is not finite.
   Result<TokenLogprob> Logprob(std::span<const float> logits, TokenId token, int32_t top_count);
 
  private:
-  double WeightOf(TokenId token) const {
-    return static_cast<double>(weights_[static_cast<size_t>(token)]);
-  }
-  // Fills weights_ (0 for those below min_weight) and block_sums_; returns their sum.
-  double Weigh(std::span<const float> logits, float max_logit, float inverse_temperature,
-               double min_weight);
-  TokenId DrawFromAll(double total, double uniform) const;
-  // Ranks into candidates_ the first top_k tokens.
-  void RankTopK(std::span<const float> logits, size_t top_k);
-  // Ranks into candidates_ the likeliest tokens, enough of them to weigh `limit` together.
-  void RankTopP(std::span<const float> logits, float max_logit, float inverse_temperature,
-                double limit);
-  double CandidateWeight() const;
-  // Applies top_p, of `total`, and min_p.
-  void CutCandidates(const SamplingParams& params, double total);
-  TokenId DrawFromCandidates(double uniform) const;
+  // The logits that `candidates_` work on, as a copy that may be changed.
+  std::span<float> Adjustable(std::span<const float> logits);
+  void Exclude(std::span<const float> logits, const SamplingParams& params,
+               const SamplingHistory& history, std::span<const TokenId> banned);
+  void ApplyStage(SamplerStage stage, std::span<const float> logits, const SamplingParams& params,
+                  const SamplingHistory& history, const RandomKey& key);
+  void ApplyPenalties(SamplerStage stage, std::span<const float> logits,
+                      const SamplingParams& params, const SamplingHistory& history);
+  void ApplyTemperature(const SamplingParams& params);
+  void ApplyFilter(SamplerStage stage, const SamplingParams& params, const RandomKey& key);
 
-  std::vector<float> allowed_logits_;  // the row without banned tokens, where there are any
-  std::vector<float> weights_;         // a token
-  std::vector<double> block_sums_;     // of kWeightBlock consecutive weights
-  std::vector<TokenId> candidates_;    // as many as there are; room for the vocabulary
+  Candidates candidates_;
+  Penalties penalties_;
+  std::vector<float> adjusted_;  // the row with what was added to it, where something was
+  bool is_adjusted_ = false;
+  bool begun_ = false;  // candidates_ are this row's
+  std::vector<TokenId> top_tokens_;
 };
 
 }  // namespace weft

@@ -17,47 +17,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The filters as the header words them, in doubles, by sorting everything.
-struct Reference {
-  std::vector<TokenId> tokens;  // in the order in which a draw walks them
-  std::vector<double> weights;
-
-  Reference(const std::vector<float>& logits, const SamplingParams& params) {
-    tokens.resize(logits.size());
-    std::iota(tokens.begin(), tokens.end(), 0);
-    const double largest = *std::max_element(logits.begin(), logits.end());
-    std::vector<double> all(logits.size());
-    for (size_t i = 0; i < all.size(); ++i)
-      all[i] = std::exp((static_cast<double>(logits[i]) - largest) / params.temperature);
-    const auto weight = [&](TokenId t) { return all[static_cast<size_t>(t)]; };
-    const bool cut_by_k = params.top_k > 0 && static_cast<size_t>(params.top_k) < tokens.size();
-    if (cut_by_k || params.top_p < 1) {
-      std::stable_sort(tokens.begin(), tokens.end(), [&](TokenId a, TokenId b) {
-        return logits[static_cast<size_t>(a)] > logits[static_cast<size_t>(b)];
-      });
-      if (cut_by_k) tokens.resize(static_cast<size_t>(params.top_k));
-      double total = 0;
-      for (const TokenId t : tokens) total += weight(t);
-      double sum = 0;
-      size_t kept = 0;
-      while (kept < tokens.size() && (kept == 0 || sum < params.top_p * total))
-        sum += weight(tokens[kept++]);
-      if (params.top_p < 1) tokens.resize(kept);
-    }
-    std::erase_if(tokens, [&](TokenId t) { return weight(t) < params.min_p; });
-    for (const TokenId t : tokens) weights.push_back(weight(t));
-  }
-
-  TokenId Draw(double uniform) const {
-    double left = uniform * std::accumulate(weights.begin(), weights.end(), 0.0);
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      if (left < weights[i]) return tokens[i];
-      left -= weights[i];
-    }
-    return tokens.back();
-  }
-};
-
 std::vector<float> RandomLogits(std::mt19937_64& random, size_t count, float spread) {
   std::normal_distribution<float> normal(0, spread);
   std::vector<float> logits(count);
@@ -78,8 +37,8 @@ SamplingParams Params(double temperature, int32_t top_k = 0, double top_p = 1, d
 
 TokenId Sample(const std::vector<float>& logits, const SamplingParams& params,
                uint32_t position = 0, const std::vector<TokenId>& banned = {}) {
-  Sampler sampler(std::ssize(logits));
-  return sampler.Sample(logits, params, KeyAt(position), banned).value();
+  Sampler sampler(std::ssize(logits), {});
+  return sampler.Sample(logits, params, {}, KeyAt(position), banned).value().token;
 }
 
 TEST(Rng, PhiloxGivesThePublishedAnswers) {
@@ -133,66 +92,6 @@ TEST(Sampler, GreedyTakesTheLargestAndOfEqualOnesTheLowestId) {
   }
 }
 
-TEST(Sampler, AgreesWithTheReferenceDrawByDraw) {
-  std::mt19937_64 random(3);
-  const auto one_in = [&](uint64_t n) { return random() % n == 0; };
-  for (uint32_t round = 0; round < 3000; ++round) {
-    const size_t vocab = one_in(20) ? 5000 : 1 + random() % 300;
-    std::vector<float> logits =
-        RandomLogits(random, vocab, static_cast<float>(random() % 8) + 0.1F);
-    if (one_in(2)) {  // ties
-      for (float& logit : logits) logit = std::round(logit);
-    }
-    SamplingParams params = Params(static_cast<double>(1 + random() % 30) / 10);
-    if (one_in(2)) params.top_k = static_cast<int32_t>(2 + random() % (vocab + 3));
-    if (one_in(2)) params.top_p = static_cast<double>(random() % 1001) / 1000;
-    if (one_in(2)) params.min_p = static_cast<double>(random() % 1001) / 1000;
-    const Reference reference(logits, params);
-    ASSERT_EQ(Sample(logits, params, round), reference.Draw(RandomUniform(KeyAt(round))))
-        << "round " << round << " vocab " << vocab << " temperature " << params.temperature
-        << " top_k " << params.top_k << " top_p " << params.top_p << " min_p " << params.min_p;
-  }
-}
-
-TEST(Sampler, AgreesWithTheReferenceOnALargeVocabulary) {
-  std::mt19937_64 random(4);
-  const std::vector<float> logits = RandomLogits(random, 150'001, 3);
-  Sampler sampler(std::ssize(logits));
-  for (const SamplingParams& params :
-       {Params(1), Params(0.7, 50), Params(1, 0, 0.95), Params(1.3, 1000, 0.8, 0.01),
-        Params(100, 0, 0.999), Params(1, 0, 1, 0.2)}) {
-    const Reference reference(logits, params);
-    for (uint32_t position = 0; position < 50; ++position) {
-      ASSERT_EQ(sampler.Sample(logits, params, KeyAt(position), {}).value(),
-                reference.Draw(RandomUniform(KeyAt(position))));
-    }
-  }
-}
-
-TEST(Sampler, DrawsFollowTheDistribution) {
-  const std::vector<float> logits = {0.5F, 2, -1, 0.5F, 1, -8, 1.5F, 0, -0.25F, 2};
-  for (const SamplingParams& params : {Params(1), Params(2), Params(0.6, 5), Params(1, 0, 0.8),
-                                       Params(1, 0, 1, 0.2), Params(1.5, 8, 0.9, 0.1)}) {
-    const Reference reference(logits, params);
-    const double total = std::accumulate(reference.weights.begin(), reference.weights.end(), 0.0);
-    std::vector<int> counts(logits.size());
-    constexpr int kDraws = 50'000;
-    Sampler sampler(std::ssize(logits));
-    for (uint32_t i = 0; i < kDraws; ++i)
-      ++counts[static_cast<size_t>(sampler.Sample(logits, params, KeyAt(i), {}).value())];
-    double chi_square = 0;
-    int seen = 0;
-    for (size_t i = 0; i < reference.tokens.size(); ++i) {
-      const double expected = reference.weights[i] / total * kDraws;
-      const int count = counts[static_cast<size_t>(reference.tokens[i])];
-      seen += count;
-      chi_square += (count - expected) * (count - expected) / expected;
-    }
-    EXPECT_EQ(seen, kDraws);       // nothing outside the kept tokens
-    EXPECT_LT(chi_square, 33.72);  // 9 degrees of freedom, p = 1e-4
-  }
-}
-
 TEST(Sampler, TopPKeepsTheShortestBeginningThatSuffices) {
   // Weights 1, 1/2, 1/2, and nearly nothing.
   const std::vector<float> logits = {0, -0.6931472F, -0.6931472F, -80};
@@ -228,10 +127,11 @@ TEST(Sampler, NothingIsLeftBehindByAnEarlierRow) {
   const std::vector<float> a = RandomLogits(random, 1000, 2);
   const std::vector<float> b = RandomLogits(random, 1000, 4);
   const std::vector<TokenId> banned = {1, 2, 3};
-  Sampler sampler(1000);
+  Sampler sampler(1000, {});
   for (uint32_t i = 0; i < 100; ++i) {
-    ASSERT_TRUE(sampler.Sample(b, Params(2, 40, 0.9), KeyAt(i), banned));
-    ASSERT_EQ(sampler.Sample(a, Params(1), KeyAt(i), {}).value(), Sample(a, Params(1), i));
+    ASSERT_TRUE(sampler.Sample(b, Params(2, 40, 0.9), {}, KeyAt(i), banned));
+    ASSERT_EQ(sampler.Sample(a, Params(1), {}, KeyAt(i), {}).value().token,
+              Sample(a, Params(1), i));
   }
 }
 
@@ -240,9 +140,9 @@ TEST(Sampler, BannedTokensAreNeverDrawn) {
   for (const SamplingParams& params : {Params(0), Params(1), Params(1, 3), Params(1, 0, 0.9)}) {
     for (uint32_t i = 0; i < 50; ++i) EXPECT_EQ(Sample(logits, params, i, {0, 2, 3}), 1);
   }
-  Sampler sampler(4);
-  const Result<TokenId> none =
-      sampler.Sample(logits, Params(1), KeyAt(0), std::vector<TokenId>{0, 1, 2, 3});
+  Sampler sampler(4, {});
+  const Result<Sampled> none =
+      sampler.Sample(logits, Params(1), {}, KeyAt(0), std::vector<TokenId>{0, 1, 2, 3});
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().message, HasSubstr("no token"));
 }
@@ -252,8 +152,8 @@ TEST(Sampler, NotFiniteLogitsAreAnError) {
                           -std::numeric_limits<float>::infinity()}) {
     std::vector<float> logits(70, 1);
     logits[66] = bad;
-    Sampler sampler(70);
-    EXPECT_FALSE(sampler.Sample(logits, Params(0), KeyAt(0), {}));
+    Sampler sampler(70, {});
+    EXPECT_FALSE(sampler.Sample(logits, Params(0), {}, KeyAt(0), {}));
     EXPECT_FALSE(sampler.Logprob(logits, 0, 1));
   }
 }
@@ -262,7 +162,7 @@ TEST(Sampler, LogprobsAreALogSoftmax) {
   std::mt19937_64 random(6);
   std::vector<float> logits = RandomLogits(random, 5003, 5);
   for (size_t i = 0; i < logits.size(); i += 2) logits[i] = std::round(logits[i]);
-  Sampler sampler(std::ssize(logits));
+  Sampler sampler(std::ssize(logits), {});
   double sum = 0;
   for (const float logit : logits) sum += std::exp(static_cast<double>(logit));
   std::vector<TokenId> ranked(logits.size());
@@ -279,7 +179,7 @@ TEST(Sampler, LogprobsAreALogSoftmax) {
     EXPECT_NEAR(result.top[i].second,
                 static_cast<double>(logits[static_cast<size_t>(ranked[i])]) - std::log(sum), 2e-6);
   }
-  Sampler small(2);
+  Sampler small(2, {});
   EXPECT_EQ(small.Logprob(std::vector<float>{1, 2}, 0, 9).value().top.size(), 2U);
   EXPECT_TRUE(small.Logprob(std::vector<float>{1, 2}, 0, 0).value().top.empty());
 }
@@ -291,41 +191,103 @@ std::string Refusal(const SamplingParams& params) {
   return valid.error().message;
 }
 
-TEST(ValidateSampling, NamesTheParameterAndWhatItMayBe) {
-  const double nan = std::nan("");
-  const auto with = [](auto member, auto value) {
-    SamplingParams params;
-    params.*member = value;
-    return params;
-  };
+template <typename Member, typename Value>
+SamplingParams With(Member member, Value value) {
+  SamplingParams params;
+  params.*member = value;
+  return params;
+}
+
+TEST(ValidateSampling, NamesTheNumberAndItsRange) {
   EXPECT_EQ(Refusal({}), "accepted");
-  EXPECT_EQ(Refusal(with(&SamplingParams::temperature, -1.0)),
+  const std::pair<std::string, double SamplingParams::*> numbers[] = {
+      {"temperature", &SamplingParams::temperature},
+      {"dynatemp_range", &SamplingParams::dynatemp_range},
+      {"dynatemp_exponent", &SamplingParams::dynatemp_exponent},
+      {"top_p", &SamplingParams::top_p},
+      {"min_p", &SamplingParams::min_p},
+      {"typical_p", &SamplingParams::typical_p},
+      {"top_n_sigma", &SamplingParams::top_n_sigma},
+      {"xtc_probability", &SamplingParams::xtc_probability},
+      {"xtc_threshold", &SamplingParams::xtc_threshold},
+      {"mirostat_tau", &SamplingParams::mirostat_tau},
+      {"mirostat_eta", &SamplingParams::mirostat_eta},
+      {"repetition_penalty", &SamplingParams::repetition_penalty},
+      {"frequency_penalty", &SamplingParams::frequency_penalty},
+      {"presence_penalty", &SamplingParams::presence_penalty},
+  };
+  for (const auto& [name, member] : numbers) {
+    EXPECT_THAT(Refusal(With(member, -1000.5)), HasSubstr(name + " is -1000.5, but must be from"));
+    EXPECT_THAT(Refusal(With(member, 1000.5)), HasSubstr(name + " is 1000.5"));
+    EXPECT_THAT(Refusal(With(member, std::nan(""))), HasSubstr(name + " is nan"));
+    EXPECT_THAT(Refusal(With(member, std::numeric_limits<double>::infinity())),
+                HasSubstr(name + " is inf"));
+  }
+  EXPECT_EQ(Refusal(With(&SamplingParams::temperature, -1.0)),
             "temperature is -1, but must be from 0 to 100");
-  EXPECT_THAT(Refusal(with(&SamplingParams::temperature, nan)), HasSubstr("temperature is nan"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::temperature, 101.0)), HasSubstr("temperature is 101"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::top_k, -1)), HasSubstr("top_k is -1"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::top_p, 1.5)), HasSubstr("top_p is 1.5"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::top_p, nan)), HasSubstr("top_p is nan"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::min_p, -0.5)), HasSubstr("min_p is -0.5"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::min_p, nan)), HasSubstr("min_p is nan"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::max_tokens, -1)), HasSubstr("max_tokens is -1"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::max_tokens, 0)), HasSubstr("max_tokens is 0"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::min_tokens, 17)), HasSubstr("min_tokens is 17"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::min_tokens, -1)), HasSubstr("min_tokens is -1"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::logprobs, 101)), HasSubstr("logprobs is 101"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::logprobs, -2)), HasSubstr("logprobs is -2"));
+  DryParams dry;
+  dry.multiplier = std::nan("");
+  EXPECT_THAT(Refusal(With(&SamplingParams::dry, dry)), HasSubstr("dry_multiplier is nan"));
+  dry = {};
+  dry.base = 0.5;
+  EXPECT_THAT(Refusal(With(&SamplingParams::dry, dry)), HasSubstr("dry_base is 0.5"));
+}
+
+TEST(ValidateSampling, NamesTheCountAndItsRange) {
+  EXPECT_THAT(Refusal(With(&SamplingParams::top_k, -1)), HasSubstr("top_k is -1"));
+  EXPECT_THAT(Refusal(With(&SamplingParams::repeat_last_n, -2)), HasSubstr("repeat_last_n is -2"));
+  EXPECT_THAT(Refusal(With(&SamplingParams::mirostat, 1)), HasSubstr("mirostat is 1"));
+  EXPECT_THAT(Refusal(With(&SamplingParams::max_tokens, -1)), HasSubstr("max_tokens is -1"));
+  EXPECT_THAT(Refusal(With(&SamplingParams::max_tokens, 0)), HasSubstr("max_tokens is 0"));
+  EXPECT_THAT(Refusal(With(&SamplingParams::min_tokens, 17)), HasSubstr("min_tokens is 17"));
+  EXPECT_THAT(Refusal(With(&SamplingParams::min_tokens, -1)), HasSubstr("min_tokens is -1"));
+  EXPECT_THAT(Refusal(With(&SamplingParams::logprobs, 101)), HasSubstr("logprobs is 101"));
+  EXPECT_THAT(Refusal(With(&SamplingParams::logprobs, -2)), HasSubstr("logprobs is -2"));
+  DryParams dry;
+  dry.allowed_length = -1;
+  EXPECT_THAT(Refusal(With(&SamplingParams::dry, dry)), HasSubstr("dry_allowed_length is -1"));
+  dry = {};
+  dry.last_n = -2;
+  EXPECT_THAT(Refusal(With(&SamplingParams::dry, dry)), HasSubstr("dry_penalty_last_n is -2"));
+}
+
+TEST(ValidateSampling, NamesTheStringOrTheToken) {
   using Strings = std::vector<std::string>;
-  EXPECT_THAT(Refusal(with(&SamplingParams::stop, Strings{"a", ""})),
-              HasSubstr("stop string is 0"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::stop, Strings(33, "a"))),
-              HasSubstr("stop strings is 33"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::stop, Strings{std::string(1025, 'a')})),
-              HasSubstr("stop string is 1025"));
+  const auto stop = [](Strings strings) {
+    return Refusal(With(&SamplingParams::stop, std::move(strings)));
+  };
+  EXPECT_THAT(stop({"a", ""}), HasSubstr("stop string is 0"));
+  EXPECT_THAT(stop(Strings(33, "a")), HasSubstr("stop strings is 33"));
+  EXPECT_THAT(stop({std::string(1025, 'a')}), HasSubstr("stop string is 1025"));
+  DryParams dry;
+  dry.sequence_breakers = {""};
+  EXPECT_THAT(Refusal(With(&SamplingParams::dry, dry)), HasSubstr("sequence breaker is 0"));
   using Tokens = std::vector<TokenId>;
-  EXPECT_EQ(Refusal(with(&SamplingParams::stop_token_ids, Tokens{10})),
+  EXPECT_EQ(Refusal(With(&SamplingParams::stop_token_ids, Tokens{10})),
             "a stop token id is 10, but must be from 0 to 9");
-  EXPECT_THAT(Refusal(with(&SamplingParams::stop_token_ids, Tokens{-1})), HasSubstr("id is -1"));
-  EXPECT_THAT(Refusal(with(&SamplingParams::stop_token_ids, Tokens(129, 1))), HasSubstr("is 129"));
+  EXPECT_THAT(Refusal(With(&SamplingParams::stop_token_ids, Tokens{-1})), HasSubstr("id is -1"));
+  EXPECT_THAT(Refusal(With(&SamplingParams::stop_token_ids, Tokens(129, 1))), HasSubstr("is 129"));
+  const auto allowed = [](Tokens tokens) {
+    return Refusal(With(&SamplingParams::allowed_token_ids, std::move(tokens)));
+  };
+  EXPECT_THAT(allowed({10}), HasSubstr("allowed token id is 10"));
+  EXPECT_THAT(allowed({2, 2}), HasSubstr("must ascend"));
+  const auto bad = [](std::vector<Tokens> words) {
+    return Refusal(With(&SamplingParams::bad_words, std::move(words)));
+  };
+  EXPECT_THAT(bad({{1}, {}}), HasSubstr("tokens of a bad word is 0"));
+  EXPECT_THAT(bad({{1, -1}}), HasSubstr("token id of a bad word is -1"));
+  using Biases = std::vector<std::pair<TokenId, float>>;
+  EXPECT_THAT(Refusal(With(&SamplingParams::logit_bias, Biases{{10, 1.0F}})),
+              HasSubstr("logit bias is 10"));
+  EXPECT_THAT(Refusal(With(&SamplingParams::logit_bias, Biases{{1, std::nanf("")}})),
+              HasSubstr("logit bias is nan"));
+}
+
+TEST(ValidateSampling, RefusesASamplerThatStandsInTheChainTwice) {
+  EXPECT_THAT(Refusal(With(&SamplingParams::samplers,
+                           std::vector<SamplerStage>{SamplerStage::kTopK, SamplerStage::kTopK})),
+              HasSubstr("twice"));
 }
 
 }  // namespace

@@ -56,6 +56,24 @@ struct Schedule {
   int32_t failing_step_interval = 0;  // one step in so many fails, at random; 0: none
 };
 
+// What looks back on a sequence's tokens, and mirostat's own state.
+void AddHistory(Random& random, SamplingParams& params) {
+  if (OneIn(random, 3)) params.repetition_penalty = Between(random, 5, 20) / 10.0;
+  if (OneIn(random, 3)) params.frequency_penalty = Between(random, -20, 20) / 10.0;
+  if (OneIn(random, 3)) params.presence_penalty = Between(random, -20, 20) / 10.0;
+  if (OneIn(random, 3)) params.repeat_last_n = Between(random, 0, 12);
+  if (OneIn(random, 3)) params.dry.multiplier = Between(random, 1, 20) / 10.0;
+  if (OneIn(random, 3)) params.dry.sequence_breakers = {"ab", "c"};
+  if (OneIn(random, 4)) params.mirostat = 2;
+  if (OneIn(random, 4)) params.mirostat_tau = Between(random, 0, 50) / 10.0;
+  if (OneIn(random, 4)) params.xtc_probability = 0.5;
+  if (OneIn(random, 4)) params.dynatemp_range = 0.5;
+  if (OneIn(random, 4)) params.bad_words = {{1, 2}, {5}, {0, 0, 3}};
+  if (OneIn(random, 4)) params.logit_bias = {{4, 2.5F}, {17, -100}};
+  if (OneIn(random, 9)) params.allowed_token_ids = {0, 3, 4, 8, 17, 20};
+  if (OneIn(random, 3)) std::shuffle(params.samplers.begin(), params.samplers.end(), random);
+}
+
 SamplingParams RandomSampling(Random& random, int32_t max_tokens) {
   SamplingParams params;
   params.max_tokens = max_tokens;
@@ -71,6 +89,7 @@ SamplingParams RandomSampling(Random& random, int32_t max_tokens) {
   params.include_stop = OneIn(random, 3);
   params.logprobs = OneIn(random, 3) ? Between(random, 0, 5) : -1;
   params.prompt_logprobs = OneIn(random, 4);
+  if (OneIn(random, 2)) AddHistory(random, params);
   return params;
 }
 
