@@ -1,0 +1,227 @@
+// Calls between tags, or alone, whose arguments are JSON.
+#include "proto/reply/reply_machine.h"
+
+namespace weft {
+namespace {
+
+bool IsNameByte(int byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= '0' && byte <= '9') || byte == '_' || byte == '-' || byte == '.' || byte == ':' ||
+         byte == '/';
+}
+
+std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+}  // namespace
+
+// Whether a call of this format may begin with the byte.
+bool ReplyParser::Machine::OpensCall(char byte) const {
+  if (!options_.parses_calls) return false;
+  switch (options_.format.calls) {
+    case CallFormat::kPlainJson:
+    case CallFormat::kLlama:
+    case CallFormat::kHarmony:
+      return false;
+    case CallFormat::kMistral:
+    case CallFormat::kMistralNamed:
+      return byte == '[';
+    default:
+      return byte == '<';
+  }
+}
+
+ParseTask<bool> ReplyParser::Machine::ReadCalls() {
+  bool read = false;
+  switch (options_.format.calls) {
+    case CallFormat::kHermes:
+      read = co_await ReadHermesCall();
+      break;
+    case CallFormat::kQwenXml:
+      read = co_await ReadQwenXmlCall();
+      break;
+    case CallFormat::kGlm:
+      read = co_await ReadGlmCall();
+      break;
+    case CallFormat::kMistral:
+    case CallFormat::kMistralNamed:
+      read = co_await ReadMistralCalls();
+      break;
+    case CallFormat::kDeepSeekV3:
+    case CallFormat::kDeepSeekV31:
+      read = co_await ReadDeepSeekCalls();
+      break;
+    case CallFormat::kKimi:
+      read = co_await ReadKimiCalls();
+      break;
+    case CallFormat::kGranite:
+      read = co_await ReadListedCalls("<|tool_call|>", "<|/tool_call|>");
+      break;
+    case CallFormat::kCommandR:
+      read = co_await ReadListedCalls("<|START_ACTION|>", "<|END_ACTION|>");
+      break;
+    default:  // have no tags, or readers of their own
+      break;
+  }
+  co_return read;
+}
+
+ParseTask<bool> ReplyParser::Machine::ReadHermesCall() {
+  const bool read = co_await ReadListedCalls("<tool_call>", "</tool_call>");
+  co_return read;
+}
+
+// JSON after an opening tag; the closing one may be missing.
+ParseTask<bool> ReplyParser::Machine::ReadListedCalls(std::string_view open,
+                                                      std::string_view close) {
+  bool read = co_await SkipText(open);
+  if (read) read = co_await ReadJsonCalls();
+  if (!read) co_return false;
+  Record();
+  co_await SkipSpace();
+  const bool closed = co_await SkipText(close);
+  co_return closed;
+}
+
+ParseTask<bool> ReplyParser::Machine::ReadMistralCalls() {
+  bool read = co_await SkipText("[TOOL_CALLS]");
+  if (!read) co_return false;
+  co_await SkipSpace();
+  const int byte = co_await input_.Peek();
+  if (byte == '[' || byte == '{') {
+    read = co_await ReadJsonCalls();
+  } else {
+    read = co_await ReadMistralNamedCall();
+  }
+  co_return read;
+}
+
+// f[ARGS]{...}, f[CALL_ID]123456789[ARGS]{...} or f{...}
+ParseTask<bool> ReplyParser::Machine::ReadMistralNamedCall() {
+  std::string name;
+  co_await ReadName(name);
+  const bool has_id = co_await SkipText("[CALL_ID]");
+  if (has_id) {
+    std::string id;
+    co_await ReadName(id);
+  }
+  const bool has_tag = co_await SkipText("[ARGS]");
+  if (has_id && !has_tag) co_return false;
+  co_await SkipSpace();
+  const int byte = co_await input_.Peek();
+  if (byte != '{' || !BeginCall(name)) co_return false;
+  const bool read = co_await ReadArgumentsObject();
+  co_return read;
+}
+
+ParseTask<> ReplyParser::Machine::ReadName(std::string& name) {
+  while (name.size() < kMaxNameBytes) {
+    const int byte = co_await input_.Peek();
+    if (!IsNameByte(byte)) break;
+    name += static_cast<char>(byte);
+    Skip();
+  }
+  co_return {};
+}
+
+ParseTask<bool> ReplyParser::Machine::ReadDeepSeekCalls() {
+  const bool is_list = co_await SkipText("<｜tool▁calls▁begin｜>");
+  bool read = co_await ReadDeepSeekCall();
+  if (!read) co_return false;
+  while (read) {
+    Record();
+    co_await SkipSpace();
+    read = co_await ReadDeepSeekCall();
+  }
+  if (!is_list) co_return record_.empty();
+  const bool closed = co_await SkipText("<｜tool▁calls▁end｜>");
+  co_return closed;
+}
+
+ParseTask<bool> ReplyParser::Machine::ReadDeepSeekCall() {
+  std::string name;
+  bool read = co_await SkipText("<｜tool▁call▁begin｜>");
+  if (read) read = co_await ReadUntil("<｜tool▁sep｜>", kMaxNameBytes, name);
+  if (!read) co_return false;
+  const int byte = co_await input_.Peek();
+  const bool is_fenced = byte != '{';  // V3 and R1: the type comes first, then the name
+  if (is_fenced) {
+    name.clear();
+    read = co_await ReadUntil("\n", kMaxNameBytes, name);
+    if (read) read = co_await SkipText("```json");
+    if (!read) co_return false;
+    co_await SkipSpace();
+  }
+  const int brace = co_await input_.Peek();
+  if (brace != '{' || !BeginCall(Trimmed(name))) co_return false;
+  read = co_await ReadArgumentsObject();
+  if (!read) co_return false;
+  Record();
+  co_await SkipSpace();
+  if (is_fenced) {
+    co_await SkipText("```");
+    co_await SkipSpace();
+  }
+  read = co_await SkipText("<｜tool▁call▁end｜>");
+  co_return read;
+}
+
+ParseTask<bool> ReplyParser::Machine::ReadKimiCalls() {
+  const bool is_list = co_await SkipText("<|tool_calls_section_begin|>");
+  bool read = co_await ReadKimiCall();
+  if (!read) co_return false;
+  while (read) {
+    Record();
+    co_await SkipSpace();
+    read = co_await ReadKimiCall();
+  }
+  if (!is_list) co_return record_.empty();
+  const bool closed = co_await SkipText("<|tool_calls_section_end|>");
+  co_return closed;
+}
+
+// The id, "functions.f:0", holds the name.
+ParseTask<bool> ReplyParser::Machine::ReadKimiCall() {
+  std::string id;
+  bool read = co_await SkipText("<|tool_call_begin|>");
+  if (read) read = co_await ReadUntil("<|tool_call_argument_begin|>", kMaxNameBytes, id);
+  if (!read) co_return false;
+  co_await SkipSpace();
+  const std::string_view whole = Trimmed(id);
+  std::string_view name = whole.substr(0, whole.rfind(':'));
+  if (name.starts_with("functions.")) name.remove_prefix(std::string_view("functions.").size());
+  const int brace = co_await input_.Peek();
+  if (brace != '{' || !BeginCall(name, whole)) co_return false;
+  read = co_await ReadArgumentsObject();
+  if (!read) co_return false;
+  Record();
+  co_await SkipSpace();
+  read = co_await SkipText("<|tool_call_end|>");
+  co_return read;
+}
+
+// The whole reply is calls, perhaps in a Markdown fence; only the name of a tool tells them from
+// other JSON.
+ParseTask<bool> ReplyParser::Machine::ReadUntaggedCalls() {
+  needs_known_name_ = true;
+  if (options_.format.calls == CallFormat::kLlama) co_await SkipText("<|python_tag|>");
+  const bool is_fenced = co_await SkipText("```");
+  if (is_fenced) co_await SkipText("json");
+  while (true) {
+    const bool read = co_await ReadJsonCalls();
+    if (!read) co_return false;
+    Record();
+    co_await SkipSpace();
+    const bool more = co_await SkipText(";");
+    if (!more) break;
+  }
+  if (!is_fenced) co_return false;  // the space that was read is no call
+  const bool closed = co_await SkipText("```");
+  co_return closed;
+}
+
+}  // namespace weft

@@ -1,0 +1,217 @@
+// Calls written as JSON objects: {"name": ..., "arguments": {...}} under the names in use.
+#include <cstdint>
+
+#include "proto/reply/json_scanner.h"
+#include "proto/reply/reply_machine.h"
+
+namespace weft {
+namespace {
+
+bool IsNameKey(std::string_view key) { return key == "name" || key == "tool_name"; }
+bool IsArgumentsKey(std::string_view key) { return key == "arguments" || key == "parameters"; }
+
+void AppendUtf8(uint32_t code_point, std::string& text) {
+  const auto put = [&](uint32_t byte) { text += static_cast<char>(byte); };
+  if (code_point < 0x80) {
+    put(code_point);
+  } else if (code_point < 0x800) {
+    put(0xC0 | code_point >> 6);
+    put(0x80 | (code_point & 0x3F));
+  } else if (code_point < 0x10000) {
+    put(0xE0 | code_point >> 12);
+    put(0x80 | (code_point >> 6 & 0x3F));
+    put(0x80 | (code_point & 0x3F));
+  } else {
+    put(0xF0 | code_point >> 18);
+    put(0x80 | (code_point >> 12 & 0x3F));
+    put(0x80 | (code_point >> 6 & 0x3F));
+    put(0x80 | (code_point & 0x3F));
+  }
+}
+
+}  // namespace
+
+// A call, or an array of calls.
+ParseTask<bool> ReplyParser::Machine::ReadJsonCalls() {
+  co_await SkipSpace();
+  const bool is_list = co_await SkipText("[");
+  if (!is_list) {
+    const bool read = co_await ReadJsonCall();
+    co_return read;
+  }
+  while (true) {
+    co_await SkipSpace();
+    const bool read = co_await ReadJsonCall();
+    if (!read) co_return false;
+    Record();
+    co_await SkipSpace();
+    const bool more = co_await SkipText(",");
+    if (more) continue;
+    const bool closed = co_await SkipText("]");
+    co_return closed;
+  }
+}
+
+ParseTask<bool> ReplyParser::Machine::ReadJsonCall() {
+  JsonCall call;
+  const bool opened = co_await SkipText("{");
+  if (!opened) co_return false;
+  const bool read = co_await ReadJsonMembers(call, false);
+  if (!read) co_return false;
+  if (call.begun) co_return true;
+  if (!BeginCall(call.name)) co_return false;
+  output_.AddArguments(call.arguments.empty() ? "{}" : call.arguments);
+  co_return true;
+}
+
+// The members of an object whose { has been read, and its }.
+ParseTask<bool> ReplyParser::Machine::ReadJsonMembers(JsonCall& call, bool nested) {
+  co_await SkipSpace();
+  bool closed = co_await SkipText("}");
+  while (!closed) {
+    co_await SkipSpace();
+    const bool read = co_await ReadJsonMember(call, nested);
+    if (!read) co_return false;
+    co_await SkipSpace();
+    const bool more = co_await SkipText(",");
+    if (more) continue;
+    closed = co_await SkipText("}");
+    if (!closed) co_return false;
+  }
+  co_return true;
+}
+
+ParseTask<bool> ReplyParser::Machine::ReadJsonMember(JsonCall& call, bool nested) {
+  std::string key;
+  bool read = co_await ReadJsonString(key);
+  if (!read) co_return false;
+  co_await SkipSpace();
+  read = co_await SkipText(":");
+  if (!read) co_return false;
+  co_await SkipSpace();
+  const int first = co_await input_.Peek();
+  if (IsArgumentsKey(key)) {
+    read = co_await ReadJsonArguments(call);
+  } else if (key == "function" && first == '{' && !nested) {
+    Skip();
+    read = co_await ReadJsonMembers(call, true);
+  } else if (first == '"' && (IsNameKey(key) || key == "function") && !call.begun) {
+    call.name.clear();
+    read = co_await ReadJsonString(call.name);
+    if (needs_known_name_ && !Knows(call.name)) co_return false;
+  } else if (!needs_known_name_ || key == "type" || key == "id") {
+    read = co_await ReadJsonValue(nullptr);
+  } else {
+    read = false;  // JSON that is no call streams on at once
+  }
+  co_return read;
+}
+
+// An object, or a string that holds the text of one. Streamed if the name is known already.
+ParseTask<bool> ReplyParser::Machine::ReadJsonArguments(JsonCall& call) {
+  const int first = co_await input_.Peek();
+  bool read = false;
+  if (call.begun || (first != '{' && first != '"' && first != 'n')) co_return false;
+  if (first != '{' || call.name.empty()) {
+    call.arguments.clear();
+    if (first == '"') {
+      read = co_await ReadJsonString(call.arguments);
+    } else {
+      read = co_await ReadJsonValue(&call.arguments);
+    }
+    if (first == 'n') call.arguments.clear();  // null
+    co_return read;
+  }
+  if (!BeginCall(call.name)) co_return false;
+  call.begun = true;
+  read = co_await ReadArgumentsObject();
+  co_return read;
+}
+
+ParseTask<bool> ReplyParser::Machine::ReadArgumentsObject() {
+  const int first = co_await input_.Peek();
+  if (first != '{') co_return false;
+  JsonScanner scanner;
+  while (true) {
+    const int byte = co_await input_.Peek();
+    if (byte == ParseInput::kEnd) co_return false;
+    const auto text = static_cast<char>(byte);
+    const JsonScanner::Status status = scanner.Feed(text);
+    if (status == JsonScanner::Status::kOutside) co_return false;
+    output_.AddArguments({&text, 1});
+    Skip();
+    if (status == JsonScanner::Status::kDone) co_return true;
+  }
+}
+
+// Any value; its text if it is wanted.
+ParseTask<bool> ReplyParser::Machine::ReadJsonValue(std::string* text) {
+  JsonScanner scanner;
+  while (true) {
+    const int byte = co_await input_.Peek();
+    if (byte == ParseInput::kEnd) co_return false;
+    const JsonScanner::Status status = scanner.Feed(static_cast<char>(byte));
+    if (status == JsonScanner::Status::kOutside) co_return scanner.complete();
+    if (text != nullptr) *text += static_cast<char>(byte);
+    Skip();
+    if (status == JsonScanner::Status::kDone) co_return true;
+  }
+}
+
+// A string, its escapes resolved.
+ParseTask<bool> ReplyParser::Machine::ReadJsonString(std::string& text) {
+  bool read = co_await SkipText("\"");
+  while (read) {
+    const int byte = co_await input_.Peek();
+    if (byte < 0x20) co_return false;  // the end included
+    Skip();
+    if (byte == '"') co_return true;
+    if (byte == '\\') {
+      read = co_await ReadJsonEscape(text);
+    } else {
+      text += static_cast<char>(byte);
+    }
+  }
+  co_return false;
+}
+
+// After the backslash.
+ParseTask<bool> ReplyParser::Machine::ReadJsonEscape(std::string& text) {
+  constexpr std::string_view kNames = "\"\\/bfnrt";
+  constexpr std::string_view kValues = "\"\\/\b\f\n\r\t";
+  const int kind = co_await input_.Peek();
+  if (kind == ParseInput::kEnd) co_return false;
+  if (const size_t known = kNames.find(static_cast<char>(kind)); known != std::string_view::npos) {
+    text += kValues[known];
+    Skip();
+    co_return true;
+  }
+  uint32_t unit = 0;
+  bool read = co_await ReadHexUnit(unit);
+  if (!read || (unit >= 0xDC00 && unit < 0xE000)) co_return false;
+  if (unit >= 0xD800 && unit < 0xDC00) {  // the first half of a pair
+    uint32_t second = 0;
+    read = co_await SkipText("\\");
+    if (read) read = co_await ReadHexUnit(second);
+    if (!read || second < 0xDC00 || second >= 0xE000) co_return false;
+    unit = 0x10000 + ((unit - 0xD800) << 10) + (second - 0xDC00);
+  }
+  AppendUtf8(unit, text);
+  co_return true;
+}
+
+// "u1234"
+ParseTask<bool> ReplyParser::Machine::ReadHexUnit(uint32_t& unit) {
+  const bool begins = co_await SkipText("u");
+  if (!begins) co_return false;
+  for (int i = 0; i < 4; ++i) {
+    const int digit = co_await input_.Peek();
+    const bool is_letter = (digit >= 'a' && digit <= 'f') || (digit >= 'A' && digit <= 'F');
+    if (!is_letter && !(digit >= '0' && digit <= '9')) co_return false;
+    unit = unit * 16 + static_cast<uint32_t>(is_letter ? (digit | 0x20) - 'a' + 10 : digit - '0');
+    Skip();
+  }
+  co_return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,53 @@
+// How a model writes its replies: which tags part reasoning from the answer, and how it calls
+// tools. Chosen from the source of its chat template.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+// An example of each call: name f, argument a = 1.
+enum class CallFormat {
+  kPlainJson,     // {"name": "f", "arguments": {"a": 1}}, and nothing else in the reply
+  kLlama,         // the same with "parameters", perhaps after <|python_tag|>; parted by ;
+  kHermes,        // <tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>
+  kQwenXml,       // <tool_call><function=f><parameter=a>1</parameter></function></tool_call>
+  kGlm,           // <tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>
+  kMistral,       // [TOOL_CALLS][{"name": "f", ...}]
+  kMistralNamed,  // [TOOL_CALLS]f[ARGS]{"a": 1}; replies in either form are understood
+  kDeepSeekV3,    // <｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{"a":
+                  // 1}\n```<｜tool▁call▁end｜>
+  kDeepSeekV31,   // <｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": 1}<｜tool▁call▁end｜>
+  kKimi,  // <|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|>
+  kGranite,   // <|tool_call|>[{"name": "f", ...}]
+  kCommandR,  // <|START_ACTION|>[{"tool_name": "f", "parameters": {"a": 1}}]<|END_ACTION|>
+  kHarmony,   // <|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a": 1}<|call|>
+};
+
+struct ReplyFormat {
+  CallFormat calls = CallFormat::kPlainJson;
+  // Around reasoning, at the beginning of a reply. Harmony has channels instead: both are empty.
+  std::string reasoning_open = "<think>";
+  std::string reasoning_close = "</think>";
+  // Around the answer, if the model wraps it: dropped. Empty: it does not.
+  std::string answer_open = {};
+  std::string answer_close = {};
+};
+
+// A pure function of the template's text.
+ReplyFormat ReplyFormatOf(std::string_view template_source);
+
+// Every tag that a reply in this format may have. A vocabulary may have them as control tokens,
+// whose text is needed to understand the reply.
+std::vector<std::string_view> TagsOf(const ReplyFormat& format);
+
+// What begins a call, to make a model write one: of this function, or, if it is empty, of any.
+std::string CallOpening(const ReplyFormat& format, std::string_view function);
+
+// Whether a reply that follows this prompt begins inside reasoning, because the template has opened
+// it.
+bool BeginsInReasoning(const ReplyFormat& format, std::string_view prompt);
+
+}  // namespace weft

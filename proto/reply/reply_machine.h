@@ -1,0 +1,108 @@
+// The grammar of replies, as coroutines over one input. Private to proto/reply/.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/reply/parse_task.h"
+#include "proto/reply/reply_output.h"
+#include "proto/reply/reply_parser.h"
+
+namespace weft {
+
+// Tasks that return a bool say whether the input was what they read. Where it was not, they leave
+// the offending byte unread, and what they have read since Record is in the record.
+class ReplyParser::Machine {
+ public:
+  explicit Machine(ReplyOptions options);
+
+  std::vector<ReplyDelta> Push(std::string_view text);
+  std::vector<ReplyDelta> Finish();
+  int32_t call_count() const { return output_.call_count(); }
+  bool in_reasoning() const { return in_reasoning_; }
+
+ private:
+  static constexpr size_t kMaxNameBytes = 512;
+
+  // reply_machine.cc: the reply as a whole.
+  ParseTask<> Read();
+  ParseTask<> ReadOpening();
+  ParseTask<> ReadReasoning();
+  ParseTask<> ReadAnswer();
+  ParseTask<bool> ReadAnswerTag();
+  ParseTask<bool> At(std::string_view text);
+  ParseTask<bool> SkipText(std::string_view text);
+  ParseTask<> SkipSpace();
+  ParseTask<bool> ReadUntil(std::string_view end, size_t max_bytes, std::string& text);
+
+  // harmony_reader.cc: gpt-oss's messages and channels.
+  ParseTask<> ReadHarmony();
+  ParseTask<> ReadHarmonyBody(std::string_view header);
+  ParseTask<> ReadHarmonyText(ReplyDeltaKind kind);
+  ParseTask<bool> AtHarmonyHeader(bool is_first);
+
+  // call_readers.cc: tagged calls. The opening tag is unread.
+  ParseTask<bool> ReadCalls();
+  ParseTask<bool> ReadHermesCall();
+  ParseTask<bool> ReadMistralCalls();
+  ParseTask<bool> ReadMistralNamedCall();
+  ParseTask<> ReadName(std::string& name);
+  ParseTask<bool> ReadDeepSeekCalls();
+  ParseTask<bool> ReadDeepSeekCall();
+  ParseTask<bool> ReadKimiCalls();
+  ParseTask<bool> ReadKimiCall();
+  ParseTask<bool> ReadListedCalls(std::string_view open, std::string_view close);
+  ParseTask<bool> ReadUntaggedCalls();
+
+  // json_call_reader.cc: {"name": ..., "arguments": ...}.
+  struct JsonCall {
+    std::string name;
+    std::string arguments;  // JSON text that came before the name
+    bool begun = false;
+  };
+  ParseTask<bool> ReadJsonCalls();
+  ParseTask<bool> ReadJsonCall();
+  ParseTask<bool> ReadJsonMembers(JsonCall& call, bool nested);
+  ParseTask<bool> ReadJsonMember(JsonCall& call, bool nested);
+  ParseTask<bool> ReadJsonArguments(JsonCall& call);
+  ParseTask<bool> ReadJsonString(std::string& text);
+  ParseTask<bool> ReadJsonEscape(std::string& text);
+  ParseTask<bool> ReadHexUnit(uint32_t& unit);
+  ParseTask<bool> ReadJsonValue(std::string* text);
+  // An object, straight into the arguments of the call that has begun.
+  ParseTask<bool> ReadArgumentsObject();
+
+  // xml_call_reader.cc: calls whose parameters are written between tags, without quotes.
+  ParseTask<bool> ReadQwenXmlCall();
+  ParseTask<bool> ReadGlmCall();
+  ParseTask<bool> ReadXmlParameters(std::string_view key_begin, std::string_view key_end,
+                                    std::string_view value_begin, std::string_view value_end);
+  ParseTask<bool> ReadXmlString(std::string_view end);
+  ParseTask<bool> ReadXmlValue(std::string_view end);
+  bool IsStringParameter(std::string_view key) const;
+
+  void Skip(size_t count = 1);
+  // From here on what is read can become content, until a call begins.
+  void Record();
+  void RecordToContent();
+  // False: no tool of this name, where a name is all that tells a call from other JSON.
+  bool BeginCall(std::string_view name, std::string_view id = {});
+  bool Knows(std::string_view name) const;
+  bool OpensCall(char byte) const;
+
+  const ReplyOptions options_;
+  ParseInput input_;
+  ReplyOutput output_;
+  bool in_reasoning_ = false;
+  bool in_answer_ = false;  // between the format's answer tags
+  bool recording_ = false;
+  std::string record_;
+  std::string current_function_;
+  size_t read_byte_count_ = 0;
+  bool needs_known_name_ = false;
+  ParseTask<> task_;
+};
+
+}  // namespace weft
