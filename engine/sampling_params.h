@@ -89,8 +89,8 @@ inline constexpr size_t kStopStrings = 32;
 inline constexpr size_t kStopStringBytes = 1024;
 inline constexpr size_t kStopTokens = 128;
 inline constexpr size_t kBiasedTokens = 1024;
-inline constexpr size_t kBadWords = 1024;
-inline constexpr size_t kBadWordTokens = 128;
+inline constexpr size_t kBadWords = 512;
+inline constexpr size_t kBadWordTokens = 256;
 inline constexpr size_t kDryBreakers = 32;
 inline constexpr size_t kDryBreakerBytes = 64;
 }  // namespace sampling_limits
