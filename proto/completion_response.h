@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "proto/usage.h"
+
 namespace weft {
 
 // One entry a token in every list, as OpenAI's completions have it.
@@ -22,12 +24,6 @@ struct CompletionChoice {
   std::string text;
   std::optional<CompletionLogprobs> logprobs;
   std::string finish_reason;  // "stop", "length"; empty: null, not finished
-};
-
-struct Usage {
-  int64_t prompt_tokens = 0;
-  int64_t completion_tokens = 0;
-  int64_t cached_tokens = 0;
 };
 
 // How the "usage" member appears.

@@ -7,7 +7,7 @@
 
 #include "engine/engine.h"
 #include "proto/models_response.h"
-#include "server/completion_job.h"
+#include "server/generation_job.h"
 #include "server/server_context.h"
 
 namespace weft {

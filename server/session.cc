@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 
 #include "base/log.h"
+#include "server/completion_job.h"
 #include "server/plain_handlers.h"
 
 namespace weft {
@@ -226,7 +227,7 @@ asio::awaitable<ReadStatus> Session::ReadBody(RequestParser& parser, const HttpR
 asio::awaitable<ExchangeOutcome> Session::Dispatch(const HttpRequest& request,
                                                    const RouteMatch& match) {
   if (match.route->id == RouteId::kCompletions) {
-    CompletionHandler handler(*connection_, request, context_);
+    GenerationHandler handler(*connection_, request, context_, PrepareCompletion);
     co_return co_await handler.Run();
   }
   const HttpResponse response = HandlePlainRoute(match, context_);

@@ -6,8 +6,8 @@
 
 #include <boost/asio/awaitable.hpp>
 
-#include "server/completion_handler.h"
 #include "server/connection.h"
+#include "server/generation_handler.h"
 #include "server/http_message.h"
 #include "server/router.h"
 #include "server/server_context.h"

@@ -1,4 +1,4 @@
-// POST /v1/completions from the body to the last byte of the answer.
+// A request that generates, of any endpoint, from the body to the last byte of the answer.
 #pragma once
 
 #include <chrono>
@@ -10,10 +10,9 @@
 
 #include <boost/asio/awaitable.hpp>
 
-#include "server/completion_assembler.h"
-#include "server/completion_job.h"
 #include "server/connection.h"
 #include "server/event_queue.h"
+#include "server/generation_job.h"
 #include "server/http_message.h"
 #include "server/server_context.h"
 #include "server/wakeup.h"
@@ -36,27 +35,27 @@ boost::asio::awaitable<ExchangeOutcome> SendResponse(Connection& connection,
                                                      const HttpResponse& response, bool keep_alive);
 
 // Used on the connection's strand; everything passed in outlives it.
-class CompletionHandler {
+class GenerationHandler {
  public:
-  CompletionHandler(Connection& connection, const HttpRequest& request, ServerContext& context);
-  ~CompletionHandler();
-  CompletionHandler(const CompletionHandler&) = delete;
-  CompletionHandler& operator=(const CompletionHandler&) = delete;
+  GenerationHandler(Connection& connection, const HttpRequest& request, ServerContext& context,
+                    PrepareFunction prepare);
+  ~GenerationHandler();
+  GenerationHandler(const GenerationHandler&) = delete;
+  GenerationHandler& operator=(const GenerationHandler&) = delete;
 
   boost::asio::awaitable<ExchangeOutcome> Run();
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  boost::asio::awaitable<ApiResult<CompletionJob>> Prepare();
+  boost::asio::awaitable<ApiResult<GenerationJob>> Prepare();
   std::shared_ptr<EventQueue> MakeQueue();
   std::optional<ApiError> Submit();
   void AbortAll();
   bool client_gone() const { return client_gone_ || queue_->overflowed(); }
-  // Waits for events and turns them into pieces of choices; none when the client has gone.
-  boost::asio::awaitable<std::vector<CompletionChoice>> NextPieces();
+  // Waits for events and hands them to the answer; none come when the client has gone.
+  boost::asio::awaitable<void> ConsumeEvents();
   void Measure(const EngineEvent& event);
-  std::string FormatPieces(std::vector<CompletionChoice> pieces) const;
   boost::asio::awaitable<bool> WriteStream(std::string events, bool is_last);
   boost::asio::awaitable<ExchangeOutcome> AnswerStream();
   boost::asio::awaitable<ExchangeOutcome> AnswerWhole();
@@ -71,11 +70,10 @@ class CompletionHandler {
   const std::shared_ptr<EventQueue> queue_;
   bool client_gone_ = false;
   bool stream_begun_ = false;
-  CompletionJob job_;
-  std::optional<CompletionAssembler> assembler_;
-  std::vector<RequestId> engine_ids_;                                // accepted by the engine
+  const PrepareFunction prepare_;
+  GenerationJob job_;                  // has an answer once it is prepared
+  std::vector<RequestId> engine_ids_;  // accepted by the engine
   std::vector<std::optional<Clock::time_point>> first_token_times_;  // a choice
-  CompletionResponse response_;  // what every chunk, or the whole answer, has in common
 };
 
 }  // namespace weft

@@ -1,4 +1,4 @@
-#include "server/completion_handler.h"
+#include "server/generation_handler.h"
 
 #include <ctime>
 #include <limits>
@@ -10,7 +10,6 @@
 #include <fmt/core.h>
 
 #include "engine/engine.h"
-#include "proto/sse.h"
 
 namespace weft {
 namespace {
@@ -46,9 +45,9 @@ ApiError RefusalOf(const Error& refusal) {
   }
 }
 
-asio::awaitable<ApiResult<CompletionJob>, asio::thread_pool::executor_type> PrepareOnPool(
-    std::string_view body, const std::vector<ServedModel>& models) {
-  co_return PrepareCompletion(body, models);
+asio::awaitable<ApiResult<GenerationJob>, asio::thread_pool::executor_type> PrepareOnPool(
+    PrepareFunction prepare, std::string_view body, const std::vector<ServedModel>& models) {
+  co_return prepare(body, models);
 }
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
@@ -81,21 +80,22 @@ asio::awaitable<ExchangeOutcome> SendResponse(Connection& connection, const Http
   co_return outcome;
 }
 
-CompletionHandler::CompletionHandler(Connection& connection, const HttpRequest& request,
-                                     ServerContext& context)
+GenerationHandler::GenerationHandler(Connection& connection, const HttpRequest& request,
+                                     ServerContext& context, PrepareFunction prepare)
     : connection_(connection),
       request_(request),
       context_(context),
       wakeup_(std::make_shared<Wakeup>(connection.executor())),
-      queue_(MakeQueue()) {}
+      queue_(MakeQueue()),
+      prepare_(prepare) {}
 
-CompletionHandler::~CompletionHandler() {
+GenerationHandler::~GenerationHandler() {
   connection_.Unwatch();
   queue_->Close();
-  if (assembler_ && !assembler_->finished()) AbortAll();
+  if (job_.answer && !job_.answer->finished()) AbortAll();
 }
 
-std::shared_ptr<EventQueue> CompletionHandler::MakeQueue() {
+std::shared_ptr<EventQueue> GenerationHandler::MakeQueue() {
   // The queue outlives the handler (the engine's sinks hold it), so what it calls holds everything
   // it needs.
   auto wake = [connection = connection_.shared_from_this(), wakeup = wakeup_](bool overflowed) {
@@ -107,20 +107,17 @@ std::shared_ptr<EventQueue> CompletionHandler::MakeQueue() {
   return std::make_shared<EventQueue>(context_.options.max_stream_backlog_bytes, std::move(wake));
 }
 
-asio::awaitable<ExchangeOutcome> CompletionHandler::Run() {
+asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   if (context_.draining) {
     co_return co_await AnswerError(
         ServerError(503, "shutting_down", "the server is shutting down; try another one"));
   }
-  ApiResult<CompletionJob> job = co_await Prepare();
+  ApiResult<GenerationJob> job = co_await Prepare();
   if (!job) co_return co_await AnswerError(std::move(job).error());
   job_ = *std::move(job);
-  context_.metrics->CountUnknownFields(job_.request.unknown_field_count);
-  assembler_.emplace(job_);
-  first_token_times_.resize(static_cast<size_t>(assembler_->choice_count()));
-  response_.id = "cmpl-" + context_.NextRequestId();
-  response_.created = static_cast<int64_t>(std::time(nullptr));
-  response_.model = job_.model->id;
+  context_.metrics->CountUnknownFields(job_.unknown_field_count);
+  first_token_times_.resize(job_.prompts.size() * static_cast<size_t>(job_.choice_count));
+  job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));
 
   connection_.Watch([this] {
     client_gone_ = true;
@@ -130,7 +127,7 @@ asio::awaitable<ExchangeOutcome> CompletionHandler::Run() {
     co_return co_await AnswerError(*std::move(refusal));
   }
   ExchangeOutcome outcome;
-  if (job_.request.stream) {
+  if (job_.stream) {
     outcome = co_await AnswerStream();
   } else {
     outcome = co_await AnswerWhole();
@@ -139,9 +136,9 @@ asio::awaitable<ExchangeOutcome> CompletionHandler::Run() {
   co_return outcome;
 }
 
-asio::awaitable<ApiResult<CompletionJob>> CompletionHandler::Prepare() {
+asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
   if (request_.body.size() <= context_.options.inline_body_bytes) {
-    co_return PrepareCompletion(request_.body, context_.models);
+    co_return prepare_(request_.body, context_.models);
   }
   const PreparationSlot slot(context_.preparations);
   if (slot.position >= context_.options.max_preparations) {
@@ -149,21 +146,21 @@ asio::awaitable<ApiResult<CompletionJob>> CompletionHandler::Prepare() {
         503, "overloaded", "too many long requests are being read; try again in a second"));
   }
   co_return co_await asio::co_spawn(context_.preparation.executor(),
-                                    PrepareOnPool(request_.body, context_.models),
+                                    PrepareOnPool(prepare_, request_.body, context_.models),
                                     asio::use_awaitable);
 }
 
 // An engine request a prompt; nullopt, or why one was refused (then none goes on).
-std::optional<ApiError> CompletionHandler::Submit() {
+std::optional<ApiError> GenerationHandler::Submit() {
   Engine& engine = *job_.model->engine;
-  if (!job_.request.sampling.seed) job_.sampling.seed = context_.NextSeed();
+  if (!job_.has_seed) job_.sampling.seed = context_.NextSeed();
   for (size_t i = 0; i < job_.prompts.size(); ++i) {
-    const auto prompt_tokens = static_cast<int32_t>(job_.prompts[i].tokens.size());
+    const auto prompt_tokens = static_cast<int32_t>(job_.prompts[i].size());
     Request request;
     request.id = engine.NextId();
-    request.prompt = std::move(job_.prompts[i].tokens);
+    request.prompt = std::move(job_.prompts[i]);
     request.sampling = job_.sampling;
-    request.choice_count = job_.request.n;
+    request.choice_count = job_.choice_count;
     request.sink = std::make_shared<QueueSink>(queue_, static_cast<int32_t>(i));
     const RequestId id = request.id;
     const Result<void> submitted = engine.Submit(std::move(request));
@@ -177,13 +174,13 @@ std::optional<ApiError> CompletionHandler::Submit() {
   return std::nullopt;
 }
 
-void CompletionHandler::AbortAll() {
+void GenerationHandler::AbortAll() {
   for (const RequestId id : engine_ids_) job_.model->engine->Abort(id);
 }
 
-void CompletionHandler::Measure(const EngineEvent& event) {
+void GenerationHandler::Measure(const EngineEvent& event) {
   const auto index_of = [&](int32_t choice) {
-    const int32_t index = event.prompt_index * job_.request.n + choice;
+    const int32_t index = event.prompt_index * job_.choice_count + choice;
     return static_cast<size_t>(index);
   };
   if (const auto* tokens = std::get_if<TokensEvent>(&event.event)) {
@@ -200,8 +197,7 @@ void CompletionHandler::Measure(const EngineEvent& event) {
   }
 }
 
-asio::awaitable<std::vector<CompletionChoice>> CompletionHandler::NextPieces() {
-  std::vector<CompletionChoice> pieces;
+asio::awaitable<void> GenerationHandler::ConsumeEvents() {
   std::vector<EngineEvent> events = queue_->Drain();
   while (events.empty() && !client_gone()) {
     co_await wakeup_->Wait();
@@ -209,33 +205,12 @@ asio::awaitable<std::vector<CompletionChoice>> CompletionHandler::NextPieces() {
   }
   for (EngineEvent& event : events) {
     Measure(event);
-    assembler_->Consume(std::move(event), pieces);
+    job_.answer->Consume(std::move(event));
   }
-  if (assembler_->finished()) context_.metrics->ObserveRequestDuration(SecondsSince(received_));
-  co_return pieces;
+  if (job_.answer->finished()) context_.metrics->ObserveRequestDuration(SecondsSince(received_));
 }
 
-std::string CompletionHandler::FormatPieces(std::vector<CompletionChoice> pieces) const {
-  std::string events;
-  CompletionResponse chunk = response_;
-  chunk.usage_field = job_.request.include_usage ? UsageField::kNull : UsageField::kAbsent;
-  for (CompletionChoice& piece : pieces) {
-    chunk.choices.clear();
-    chunk.choices.push_back(std::move(piece));
-    events += SseEvent(ToJson(chunk));
-  }
-  if (!assembler_->finished()) return events;
-  if (job_.request.include_usage) {
-    chunk.choices.clear();
-    chunk.usage_field = UsageField::kPresent;
-    chunk.usage = assembler_->usage();
-    events += SseEvent(ToJson(chunk));
-  }
-  events += kSseDone;
-  return events;
-}
-
-asio::awaitable<bool> CompletionHandler::WriteStream(std::string events, bool is_last) {
+asio::awaitable<bool> GenerationHandler::WriteStream(std::string events, bool is_last) {
   std::string data = request_.is_http_1_1 ? FormatChunk(events) : std::move(events);
   if (is_last && request_.is_http_1_1) data += kLastChunk;
   bool written = false;
@@ -252,18 +227,19 @@ asio::awaitable<bool> CompletionHandler::WriteStream(std::string events, bool is
   co_return written;
 }
 
-asio::awaitable<ExchangeOutcome> CompletionHandler::AnswerStream() {
+asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerStream() {
+  GenerationAnswer& answer = *job_.answer;
   while (true) {
-    std::vector<CompletionChoice> pieces = co_await NextPieces();
+    co_await ConsumeEvents();
     if (client_gone()) co_return Outcome(kClientGone, false);
-    if (const std::optional<ApiError>& failure = assembler_->failure()) {
+    if (const std::optional<ApiError>& failure = answer.failure()) {
       AbortAll();
       if (!stream_begun_) co_return co_await AnswerError(*failure);
-      co_await WriteStream(SseEvent(ToJson(*failure)), true);
+      co_await WriteStream(answer.StreamError(*failure), true);
       co_return Outcome(failure->status, false);
     }
-    const bool is_last = assembler_->finished();
-    std::string events = FormatPieces(std::move(pieces));
+    const bool is_last = answer.finished();
+    std::string events = answer.TakeStreamText();
     if (events.empty()) continue;
     const bool written = co_await WriteStream(std::move(events), is_last);
     if (!written) co_return Outcome(kClientGone, false);
@@ -271,42 +247,36 @@ asio::awaitable<ExchangeOutcome> CompletionHandler::AnswerStream() {
   }
 }
 
-asio::awaitable<ExchangeOutcome> CompletionHandler::AnswerWhole() {
-  response_.choices.resize(static_cast<size_t>(assembler_->choice_count()));
-  while (!assembler_->finished() && !assembler_->failure()) {
-    std::vector<CompletionChoice> pieces = co_await NextPieces();
+asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerWhole() {
+  GenerationAnswer& answer = *job_.answer;
+  while (!answer.finished() && !answer.failure()) {
+    co_await ConsumeEvents();
     if (client_gone()) co_return Outcome(kClientGone, false);
-    for (CompletionChoice& piece : pieces) {
-      CompletionChoice& whole = response_.choices[static_cast<size_t>(piece.index)];
-      AppendPiece(std::move(piece), whole);
-    }
   }
-  if (assembler_->failure()) {
+  if (answer.failure()) {
     AbortAll();
-    co_return co_await AnswerError(*assembler_->failure());
+    co_return co_await AnswerError(*answer.failure());
   }
-  response_.usage_field = UsageField::kPresent;
-  response_.usage = assembler_->usage();
   HttpResponse response;
-  response.body = ToJson(response_);
+  response.body = answer.WholeBody();
   const ExchangeOutcome sent = co_await SendResponse(connection_, request_, response,
                                                      request_.keep_alive && !context_.draining);
   co_return Outcome(sent.status, sent.keep_alive);
 }
 
-asio::awaitable<ExchangeOutcome> CompletionHandler::AnswerError(ApiError error) {
+asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerError(ApiError error) {
   const ExchangeOutcome sent = co_await SendResponse(connection_, request_, ErrorResponse(error),
                                                      request_.keep_alive && !context_.draining);
   co_return Outcome(sent.status, sent.keep_alive);
 }
 
-ExchangeOutcome CompletionHandler::Outcome(int status, bool keep_alive) const {
+ExchangeOutcome GenerationHandler::Outcome(int status, bool keep_alive) const {
   ExchangeOutcome outcome;
   outcome.status = status;
   outcome.keep_alive = keep_alive;
-  if (assembler_) {
-    outcome.prompt_tokens = assembler_->usage().prompt_tokens;
-    outcome.completion_tokens = assembler_->usage().completion_tokens;
+  if (job_.answer) {
+    outcome.prompt_tokens = job_.answer->usage().prompt_tokens;
+    outcome.completion_tokens = job_.answer->usage().completion_tokens;
   }
   return outcome;
 }

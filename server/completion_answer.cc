@@ -1,0 +1,146 @@
+#include "server/completion_answer.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "proto/sse.h"
+#include "server/token_label.h"
+
+namespace weft {
+namespace {
+
+// Characters that begin in these bytes: all that are not continuation bytes.
+int64_t CountCharacterStarts(std::string_view bytes) {
+  return std::ranges::count_if(
+      bytes, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; });
+}
+
+template <typename T>
+void AppendAll(std::vector<T>& from, std::vector<T>& to) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+// Adds a piece to the end of a whole choice.
+void AppendPiece(CompletionChoice piece, CompletionChoice& whole) {
+  whole.index = piece.index;
+  whole.text += piece.text;
+  if (!piece.finish_reason.empty()) whole.finish_reason = std::move(piece.finish_reason);
+  if (!piece.logprobs) return;
+  if (!whole.logprobs) whole.logprobs.emplace();
+  AppendAll(piece.logprobs->tokens, whole.logprobs->tokens);
+  AppendAll(piece.logprobs->token_logprobs, whole.logprobs->token_logprobs);
+  AppendAll(piece.logprobs->top_logprobs, whole.logprobs->top_logprobs);
+  AppendAll(piece.logprobs->text_offset, whole.logprobs->text_offset);
+}
+
+}  // namespace
+
+CompletionAnswer::CompletionAnswer(CompletionAnswerOptions options)
+    : GenerationAnswer(static_cast<int32_t>(options.echoes.size()) * options.choice_count),
+      options_(std::move(options)),
+      choices_(options_.echoes.size() * static_cast<size_t>(options_.choice_count)) {}
+
+void CompletionAnswer::Begin(std::string_view request_id, int64_t created) {
+  response_.id = fmt::format("cmpl-{}", request_id);
+  response_.created = created;
+  response_.model = options_.model->id;
+  if (!options_.stream) response_.choices.resize(choices_.size());
+}
+
+std::string CompletionAnswer::TakeStreamText() {
+  std::string events;
+  CompletionResponse chunk = response_;
+  chunk.usage_field = options_.include_usage ? UsageField::kNull : UsageField::kAbsent;
+  for (CompletionChoice& piece : std::exchange(pieces_, {})) {
+    chunk.choices.clear();
+    chunk.choices.push_back(std::move(piece));
+    events += SseEvent(ToJson(chunk));
+  }
+  if (!finished()) return events;
+  if (options_.include_usage) {
+    chunk.choices.clear();
+    chunk.usage_field = UsageField::kPresent;
+    chunk.usage = usage();
+    events += SseEvent(ToJson(chunk));
+  }
+  events += kSseDone;
+  return events;
+}
+
+void CompletionAnswer::Emit(CompletionChoice piece) {
+  if (options_.stream) {
+    pieces_.push_back(std::move(piece));
+  } else {
+    const auto index = static_cast<size_t>(piece.index);
+    AppendPiece(std::move(piece), response_.choices[index]);
+  }
+}
+
+std::string CompletionAnswer::WholeBody() {
+  response_.usage_field = UsageField::kPresent;
+  response_.usage = usage();
+  return ToJson(response_);
+}
+
+int32_t CompletionAnswer::IndexOf(int32_t prompt_index, int32_t choice) const {
+  return prompt_index * options_.choice_count + choice;
+}
+
+// A piece of this choice; the first one begins with the echoed prompt.
+CompletionChoice CompletionAnswer::BeginPiece(int32_t prompt_index, int32_t choice) {
+  CompletionChoice piece;
+  piece.index = IndexOf(prompt_index, choice);
+  if (options_.logprobs) piece.logprobs.emplace();
+  ChoiceState& state = choices_[static_cast<size_t>(piece.index)];
+  if (!state.begun) {
+    state.begun = true;
+    piece.text = options_.echoes[static_cast<size_t>(prompt_index)];
+  }
+  return piece;
+}
+
+void CompletionAnswer::AddLogprobs(const std::vector<TokenLogprob>& entries, bool of_prompt,
+                                   ChoiceState& state, CompletionLogprobs& logprobs) const {
+  const Tokenizer& tokenizer = *options_.model->tokenizer;
+  for (const TokenLogprob& entry : entries) {
+    const bool is_first_of_prompt = of_prompt && &entry == &entries.front();
+    logprobs.tokens.push_back(LabelOf(tokenizer, entry.token));
+    logprobs.token_logprobs.push_back(is_first_of_prompt ? std::nullopt
+                                                         : std::optional(entry.logprob));
+    auto& candidates = logprobs.top_logprobs.emplace_back();
+    for (const auto& [token, logprob] : entry.top) {
+      candidates.emplace_back(LabelOf(tokenizer, token), logprob);
+    }
+    logprobs.text_offset.push_back(state.text_offset);
+    state.text_offset += CountCharacterStarts(tokenizer.TokenBytes(entry.token));
+  }
+}
+
+void CompletionAnswer::OnPromptLogprobs(int32_t prompt_index, const PromptLogprobs& entries) {
+  if (!options_.logprobs) return;  // asked of the engine only so that it takes 0 tokens
+  for (int32_t choice = 0; choice < options_.choice_count; ++choice) {
+    CompletionChoice piece = BeginPiece(prompt_index, choice);
+    AddLogprobs(entries, true, choices_[static_cast<size_t>(piece.index)], *piece.logprobs);
+    Emit(std::move(piece));
+  }
+}
+
+void CompletionAnswer::OnTokens(int32_t prompt_index, const TokensEvent& event) {
+  CompletionChoice piece = BeginPiece(prompt_index, event.choice);
+  ChoiceState& state = choices_[static_cast<size_t>(piece.index)];
+  piece.text += state.decoder.Append(event.text);
+  if (piece.logprobs) AddLogprobs(event.logprobs, false, state, *piece.logprobs);
+  if (!piece.text.empty() || !event.logprobs.empty()) Emit(std::move(piece));
+}
+
+void CompletionAnswer::OnFinish(int32_t prompt_index, const FinishEvent& event) {
+  CompletionChoice piece = BeginPiece(prompt_index, event.choice);
+  piece.text += choices_[static_cast<size_t>(piece.index)].decoder.Finish();
+  piece.finish_reason = event.reason == FinishReason::kStop ? "stop" : "length";
+  Emit(std::move(piece));
+}
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+// The answer of /v1/completions, put together from the engine's events.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/completion_response.h"
+#include "server/generation_answer.h"
+#include "server/served_model.h"
+
+namespace weft {
+
+struct CompletionAnswerOptions {
+  const ServedModel* model = nullptr;
+  int32_t choice_count = 1;         // a prompt
+  std::vector<std::string> echoes;  // a prompt: what the text begins with
+  bool logprobs = false;
+  bool stream = false;
+  bool include_usage = false;
+};
+
+class CompletionAnswer : public GenerationAnswer {
+ public:
+  explicit CompletionAnswer(CompletionAnswerOptions options);
+
+  void Begin(std::string_view request_id, int64_t created) override;
+  std::string TakeStreamText() override;
+  std::string WholeBody() override;
+
+ private:
+  struct ChoiceState {
+    IncrementalDecoder decoder;
+    int64_t text_offset = 0;  // characters that began so far, echo included
+    bool begun = false;       // echo is out
+  };
+
+  int32_t IndexOf(int32_t prompt_index, int32_t choice) const;
+  void Emit(CompletionChoice piece);
+  CompletionChoice BeginPiece(int32_t prompt_index, int32_t choice);
+  void AddLogprobs(const std::vector<TokenLogprob>& entries, bool of_prompt, ChoiceState& state,
+                   CompletionLogprobs& logprobs) const;
+  void OnPromptLogprobs(int32_t prompt_index, const PromptLogprobs& entries) override;
+  void OnTokens(int32_t prompt_index, const TokensEvent& event) override;
+  void OnFinish(int32_t prompt_index, const FinishEvent& event) override;
+
+  const CompletionAnswerOptions options_;
+  std::vector<ChoiceState> choices_;
+  // Of a stream: text that is whole characters, the logprobs of its tokens, a finish reason at the
+  // end.
+  std::vector<CompletionChoice> pieces_;
+  CompletionResponse response_;  // what every chunk, or the whole answer, has in common
+};
+
+}  // namespace weft

@@ -1,0 +1,91 @@
+#include "server/generation_job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "engine/engine.h"
+
+namespace weft {
+namespace {
+
+// In one answer: each is some 100 bytes while it is put together.
+constexpr int64_t kMaxLogprobEntries = 2 << 20;
+
+ApiError TooLong(std::string param, std::string message) {
+  ApiError error = InvalidField(std::move(param), std::move(message));
+  error.code = "context_length_exceeded";
+  return error;
+}
+
+}  // namespace
+
+ApiError ModelNotFound(std::string_view id, const std::vector<ServedModel>& models) {
+  std::string served;
+  for (const ServedModel& model : models) {
+    served += fmt::format("{}'{}'", served.empty() ? "" : ", ", model.id);
+  }
+  ApiError error;
+  error.status = 404;
+  error.code = "model_not_found";
+  error.param = "model";
+  error.message =
+      fmt::format("the model '{}' does not exist; this server has {}", id.substr(0, 200), served);
+  return error;
+}
+
+ApiResult<const ServedModel*> FindModel(const std::optional<std::string>& id,
+                                        const std::vector<ServedModel>& models) {
+  if (!id) return &models.front();
+  const auto found = std::ranges::find(models, *id, &ServedModel::id);
+  if (found == models.end()) return tl::unexpected(ModelNotFound(*id, models));
+  return &*found;
+}
+
+ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& request) {
+  const int64_t context = model.engine->options().max_context;
+  const int64_t room = context - request.prompt_tokens;
+  if (room < 0 || (room == 0 && request.asked != 0)) {
+    return tl::unexpected(
+        TooLong(request.prompt_path,
+                fmt::format("'{}' has {} tokens, but prompt and completion share a context of {}; "
+                            "shorten the prompt",
+                            request.prompt_path, request.prompt_tokens, context)));
+  }
+  if (request.asked > room) {
+    return tl::unexpected(
+        TooLong(request.max_tokens_path,
+                fmt::format("'{}' is {}, but a prompt of {} tokens leaves {} of the context of {}; "
+                            "ask for at most {}",
+                            request.max_tokens_path, *request.asked, request.prompt_tokens, room,
+                            context, room)));
+  }
+  const int64_t default_tokens = std::max<int64_t>(request.default_tokens, request.min_tokens);
+  const int64_t tokens = request.asked.value_or(std::min(default_tokens, room));
+  if (request.min_tokens > tokens) {
+    return tl::unexpected(TooLong(
+        "min_tokens", fmt::format("'min_tokens' is {}, but the prompt leaves room for {} tokens",
+                                  request.min_tokens, tokens)));
+  }
+  return static_cast<int32_t>(tokens);
+}
+
+ApiResult<void> CheckChoiceCount(const ServedModel& model, int32_t choice_count) {
+  const int32_t limit = model.engine->options().max_sequences;
+  if (choice_count <= limit) return {};
+  return tl::unexpected(InvalidField(
+      "n", fmt::format("'n' is {}, but this server computes at most {} sequences at once",
+                       choice_count, limit)));
+}
+
+ApiResult<void> CheckLogprobCount(int64_t position_count, int32_t top_count) {
+  const int64_t entry_count = position_count * (1 + top_count);
+  if (entry_count <= kMaxLogprobEntries) return {};
+  return tl::unexpected(InvalidField(
+      "logprobs", fmt::format("the answer could have {} log probabilities, but at most {} are "
+                              "given at once; lower 'logprobs', 'n' or 'max_tokens'",
+                              entry_count, kMaxLogprobEntries)));
+}
+
+}  // namespace weft

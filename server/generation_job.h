@@ -1,0 +1,59 @@
+// A request of any endpoint that generates, made ready for the engine: model found, prompts
+// tokenised, everything checked against the model. No sockets, no engine thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/request.h"
+#include "proto/api_error.h"
+#include "server/generation_answer.h"
+#include "server/served_model.h"
+
+namespace weft {
+
+struct GenerationJob {
+  const ServedModel* model = nullptr;
+  std::vector<std::vector<TokenId>> prompts;  // none is empty; an engine request each
+  int32_t choice_count = 1;                   // a prompt
+  SamplingParams sampling;
+  bool has_seed = false;  // otherwise the server draws one
+  bool stream = false;
+  int32_t unknown_field_count = 0;
+  std::unique_ptr<GenerationAnswer> answer;
+};
+
+// Everything between the body and Engine::Submit; one function an endpoint. May take long for a
+// long body (law 5). The models are not empty and outlive the job.
+using PrepareFunction = ApiResult<GenerationJob> (*)(std::string_view body,
+                                                     const std::vector<ServedModel>& models);
+
+// The model that a request means: without an id, the first. Errors: 404 "model_not_found".
+ApiResult<const ServedModel*> FindModel(const std::optional<std::string>& id,
+                                        const std::vector<ServedModel>& models);
+ApiError ModelNotFound(std::string_view id, const std::vector<ServedModel>& models);
+
+// How many tokens may be generated after a prompt of this length; `default_tokens` without
+// `asked`, as far as the context has room. Errors (400 "context_length_exceeded") name
+// `prompt_path` or `max_tokens_path`.
+struct LengthRequest {
+  int64_t prompt_tokens = 0;  // the longest prompt's
+  std::string prompt_path;
+  std::optional<int32_t> asked;
+  std::string max_tokens_path = "max_tokens";
+  int32_t min_tokens = 0;
+  int64_t default_tokens = 0;
+};
+ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& request);
+
+// More choices than the engine runs at once cannot share their prompt.
+ApiResult<void> CheckChoiceCount(const ServedModel& model, int32_t choice_count);
+
+// Log probabilities are what can make an answer large out of all proportion.
+ApiResult<void> CheckLogprobCount(int64_t position_count, int32_t top_count);
+
+}  // namespace weft
