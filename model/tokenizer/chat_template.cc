@@ -1,10 +1,13 @@
 #include "model/tokenizer/chat_template.h"
 
-#include <string_view>
+#include <chrono>
 
 #include <nlohmann/json.hpp>
 
 #include "base/mapped_file.h"
+#include "model/tokenizer/jinja/interpreter.h"
+#include "model/tokenizer/jinja/json_values.h"
+#include "model/tokenizer/jinja/parser.h"
 
 namespace weft {
 namespace {
@@ -13,29 +16,79 @@ std::string_view TextOf(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
+std::tm LocalTime() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm result{};
+  localtime_r(&now, &result);
+  return result;
+}
+
 }  // namespace
 
-Result<std::string> ReadHfChatTemplate(const std::string& directory) {
+ChatTemplate::ChatTemplate(std::shared_ptr<const jinja::Template> parsed)
+    : template_(std::move(parsed)) {}
+
+Result<ChatTemplate> ChatTemplate::Parse(std::string_view source) {
+  auto parsed = jinja::ParseTemplate(source);
+  if (!parsed) {
+    return Fail(parsed.error().code, "chat template, {}", parsed.error().message);
+  }
+  return ChatTemplate(std::make_shared<const jinja::Template>(*std::move(parsed)));
+}
+
+Result<std::string> ChatTemplate::Render(const nlohmann::ordered_json& variables,
+                                         const Options& options) const {
+  jinja::Runtime runtime(options.limits, options.now ? *options.now : LocalTime());
+  WEFT_ASSIGN_OR_RETURN(const jinja::Value values, jinja::FromJson(runtime, variables));
+  if (!values.is(jinja::Kind::kDict)) {
+    return Fail(ErrorCode::kInternal, "chat template: the variables are not a JSON object");
+  }
+  jinja::Interpreter interpreter(*template_, values, &runtime);
+  auto text = interpreter.Run();
+  if (text || text.error().code == ErrorCode::kInvalidArgument) return text;
+  return Fail(text.error().code, "chat template, line {}: {}", interpreter.line(),
+              text.error().message);
+}
+
+Result<ChatTemplateSources> ReadHfChatTemplates(const std::string& directory) {
+  ChatTemplateSources sources;
   if (const auto file = MappedFile::Open(directory + "/chat_template.jinja")) {
-    return std::string(TextOf(*file));
+    sources.standard = TextOf(*file);
+    if (const auto tools =
+            MappedFile::Open(directory + "/additional_chat_templates/tool_use.jinja")) {
+      sources.tool_use = TextOf(*tools);
+    }
+    return sources;
   }
   const std::string path = directory + "/tokenizer_config.json";
   const auto file = MappedFile::Open(path);
-  if (!file) return std::string();
+  if (!file) return sources;
   const auto json = nlohmann::json::parse(TextOf(*file), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return Fail(ErrorCode::kCorrupt, "{}: not a JSON object", path);
   const auto found = json.find("chat_template");
-  if (found == json.end() || found->is_null()) return std::string();
-  if (found->is_string()) return found->get<std::string>();
+  if (found == json.end() || found->is_null()) return sources;
+  if (found->is_string()) {
+    sources.standard = found->get<std::string>();
+    return sources;
+  }
   if (found->is_array()) {
     for (const auto& named : *found) {
-      if (!named.is_object() || named.value("name", nlohmann::json()) != "default") continue;
+      if (!named.is_object()) continue;
+      const auto name = named.value("name", nlohmann::json());
       const auto text = named.value("template", nlohmann::json());
-      if (text.is_string()) return text.get<std::string>();
+      if (!text.is_string()) continue;
+      if (name == "default") sources.standard = text.get<std::string>();
+      if (name == "tool_use") sources.tool_use = text.get<std::string>();
     }
+    if (!sources.standard.empty()) return sources;
   }
   return Fail(ErrorCode::kInvalidArgument,
               "{}: chat_template is neither a string nor a list with one named \"default\"", path);
+}
+
+Result<std::string> ReadHfChatTemplate(const std::string& directory) {
+  WEFT_ASSIGN_OR_RETURN(ChatTemplateSources sources, ReadHfChatTemplates(directory));
+  return std::move(sources.standard);
 }
 
 }  // namespace weft
