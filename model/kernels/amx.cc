@@ -1,10 +1,11 @@
-// Matrix products for AMX (and AVX-512 with VNNI and BF16, which every processor with AMX has); the
-// rest of its tables is avx512.cc's.
+// Matrix products and attention over bf16 for AMX (and AVX-512 with VNNI and BF16, which every
+// processor with AMX has); the rest of its tables is avx512.cc's.
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
 
 #include "model/kernels/isa_functions.h"
+#include "model/kernels/kv_page.h"
 #include "model/kernels/panel_layout.h"
 #include "model/kernels/peak_loops.h"
 
@@ -15,6 +16,8 @@ namespace {
 // clang-format off
 #include "model/kernels/vector_avx512.inc"
 #include "model/kernels/generic_lanes.inc"
+#include "model/kernels/generic_exp.inc"
+#include "model/kernels/generic_spans.inc"
 #include "model/kernels/generic_prefetch.inc"
 #include "model/kernels/tile_bf16.inc"
 #include "model/kernels/generic_bf16_unpack.inc"
@@ -23,12 +26,15 @@ namespace {
 #include "model/kernels/amx_walk.inc"
 #include "model/kernels/amx_bf16.inc"
 #include "model/kernels/amx_int8.inc"
+#include "model/kernels/amx_attention.inc"
 #include "model/kernels/amx_hardware_tiles.inc"
 // clang-format on
 
 // For few rows unpacking is most of the work, and vectors eat what is unpacked without the detour
 // through tiles.
 constexpr int64_t kRowsForTiles = 8;
+// One row costs tiles as much as sixteen; attention of few is as fast as memory anyway.
+constexpr int64_t kQueryRowsForTiles = 8;
 
 // Products of whole tiles of zeros. Four sums at a time hide the latency of an instruction.
 constexpr int64_t kProductsPerRound = 32;
@@ -84,6 +90,25 @@ void MatmulBF16(const MatmulTask& task, const std::byte* panel) {
 void MatmulInt8(const MatmulTask& task, const std::byte* panel) {
   if (task.row_count < kRowsForTiles) return avx512_vnni::MatmulInt8(task, panel);
   MultiplyTilesInt8<HardwareTiles>(task, panel);
+}
+
+int64_t AttentionScratchBytes(const KvLayout& layout, int64_t query_rows) {
+  return TileAttentionScratchBytes(layout, query_rows);
+}
+
+void AttentionBF16(const AttentionTask& task) {
+  if (task.row_count * task.heads < kQueryRowsForTiles) {
+    return avx512::kFunctions.kv_bf16.attention(task);
+  }
+  AttendOnTiles<HardwareTiles>(task);
+}
+
+void AttendSpansBF16(const AttentionTask& task, int64_t first_span, int64_t span_count,
+                     float* partials) {
+  if (task.row_count * task.heads < kQueryRowsForTiles) {
+    return avx512::kFunctions.kv_bf16.attend_spans(task, first_span, span_count, partials);
+  }
+  AttendSpansOnTiles<HardwareTiles>(task, first_span, span_count, partials);
 }
 
 }  // namespace weft::amx

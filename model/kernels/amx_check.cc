@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "base/float_env.h"
@@ -91,6 +92,37 @@ bool SameForLayout(const KernelTable& a, const KernelTable& b, DataType layout, 
   return SameProduct(a, b, task);
 }
 
+// Blocks that cut groups of 32 slots, and rows on both sides of a span's end.
+constexpr int64_t kBlockSize = 48;
+constexpr int64_t kHeadDim = 96;
+constexpr int64_t kHeads = 3;
+constexpr int64_t kQueries = 14;
+constexpr int64_t kPositions = kAttentionSpan + kQueries / 2;
+constexpr int64_t kBlocks = (kPositions + kBlockSize - 1) / kBlockSize;
+
+AlignedBuffer RandomPages(const KernelTable& kernels, const KvLayout& layout, Numbers& numbers) {
+  AlignedBuffer pages(static_cast<size_t>(kBlocks * layout.page_bytes));
+  std::array<float, kHeadDim> key;
+  std::array<float, kHeadDim> value;
+  for (int64_t position = 0; position < kPositions; ++position) {
+    for (float& x : key) x = numbers.Uniform();
+    for (float& x : value) x = numbers.Uniform();
+    kernels.kv_write(layout, pages.data() + position / kBlockSize * layout.page_bytes,
+                     position % kBlockSize, key.data(), value.data());
+  }
+  return pages;
+}
+
+std::vector<float> Attend(const KernelTable& kernels, AttentionTask task) {
+  std::vector<float> out(static_cast<size_t>(task.row_count * task.out_stride));
+  AlignedBuffer scratch(static_cast<size_t>(
+      kernels.attention_scratch_bytes(task.layout, task.row_count * task.heads)));
+  task.out = out.data();
+  task.scratch = scratch.data();
+  kernels.attention(task);
+  return out;
+}
+
 }  // namespace
 
 bool SameProducts(const KernelTable& a, const KernelTable& b) {
@@ -100,6 +132,35 @@ bool SameProducts(const KernelTable& a, const KernelTable& b) {
        {DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0, DataType::kQ4_1, DataType::kQ5_0,
         DataType::kQ5_1, DataType::kQ4_K, DataType::kQ5_K, DataType::kQ6_K}) {
     if (!SameForLayout(a, b, layout, numbers)) return false;
+  }
+  return true;
+}
+
+bool SameAttention(const KernelTable& a, const KernelTable& b) {
+  const ScopedFlushDenormals flush;
+  Numbers numbers;
+  AttentionTask task;
+  task.layout = {kBlockSize, kHeadDim, b.kv_page_bytes(kBlockSize, kHeadDim)};
+  const AlignedBuffer pages = RandomPages(b, task.layout, numbers);
+  std::array<int32_t, kBlocks> table;
+  std::iota(table.begin(), table.end(), 0);
+  std::vector<float> query(static_cast<size_t>(kQueries * kHeads * kHeadDim));
+  for (float& x : query) x = numbers.Uniform();
+  task.pages = pages.data();
+  task.page_stride_bytes = task.layout.page_bytes;
+  task.block_table = table.data();
+  task.row_count = kQueries;
+  task.first_position = kPositions - kQueries;
+  task.heads = kHeads;
+  task.scale = 1;
+  task.query = query.data();
+  task.query_stride = kHeads * kHeadDim;
+  task.out_stride = task.query_stride;
+  for (const int64_t window : {int64_t{0}, kPositions / 2}) {
+    task.sliding_window = window;
+    const std::vector<float> out_a = Attend(a, task);
+    const std::vector<float> out_b = Attend(b, task);
+    if (std::memcmp(out_a.data(), out_b.data(), out_a.size() * sizeof(float)) != 0) return false;
   }
   return true;
 }

@@ -15,6 +15,7 @@ namespace {
 // clang-format off
 #include "model/kernels/vector_avx2.inc"
 #include "model/kernels/generic_lanes.inc"
+#include "model/kernels/generic_exp.inc"
 #include "model/kernels/generic_rows.inc"
 #include "model/kernels/generic_prefetch.inc"
 #include "model/kernels/generic_walk.inc"
@@ -24,6 +25,7 @@ namespace {
 #include "model/kernels/dot_avx2.inc"
 #include "model/kernels/generic_int8_unpack.inc"
 #include "model/kernels/generic_int8.inc"
+#include "model/kernels/generic_spans.inc"
 #include "model/kernels/generic_kv_common.inc"
 #include "model/kernels/generic_kv_bf16.inc"
 #include "model/kernels/generic_kv_q8.inc"

@@ -15,12 +15,14 @@ namespace {
 // clang-format off
 #include "model/kernels/vector_avx512.inc"
 #include "model/kernels/generic_lanes.inc"
+#include "model/kernels/generic_exp.inc"
 #include "model/kernels/generic_rows.inc"
 #include "model/kernels/generic_prefetch.inc"
 #include "model/kernels/generic_walk.inc"
 #include "model/kernels/tile_f32.inc"
 #include "model/kernels/generic_bf16_unpack.inc"
 #include "model/kernels/generic_bf16.inc"
+#include "model/kernels/generic_spans.inc"
 #include "model/kernels/generic_kv_common.inc"
 #include "model/kernels/generic_kv_bf16.inc"
 #include "model/kernels/generic_kv_q8.inc"
@@ -29,16 +31,18 @@ namespace {
 #include "model/kernels/generic_peak.inc"
 // clang-format on
 
-constexpr IsaFunctions WithMatmul(IsaFunctions functions,
-                                  void (*matmul)(const MatmulTask&, const std::byte*)) {
-  functions.matmul = matmul;
+constexpr IsaFunctions WithAmx(IsaFunctions functions) {
+  functions.matmul = amx::MatmulBF16;
+  functions.kv_bf16.attention = amx::AttentionBF16;
+  functions.kv_bf16.attend_spans = amx::AttendSpansBF16;
+  functions.attention_scratch_bytes = amx::AttentionScratchBytes;
   return functions;
 }
 
 }  // namespace
 
 constexpr IsaFunctions kFunctions = kGenericFunctions;
-constexpr IsaFunctions kFunctionsWithAmx = WithMatmul(kGenericFunctions, amx::MatmulBF16);
+constexpr IsaFunctions kFunctionsWithAmx = WithAmx(kGenericFunctions);
 
 constexpr PeakLoop kFloatPeak = {"AVX-512 FMA", kFloatPeakOperations<16>, RunFloatPeak<16>};
 

@@ -49,7 +49,7 @@ void MatmulInt8(const MatmulTask& task, const std::byte* panel);
 }  // namespace avx2
 namespace avx512 {
 extern const IsaFunctions kFunctions;
-extern const IsaFunctions kFunctionsWithAmx;  // the same but for amx::MatmulBF16
+extern const IsaFunctions kFunctionsWithAmx;  // the same but for what namespace amx has
 }  // namespace avx512
 namespace avx512_vnni {
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);
@@ -57,6 +57,10 @@ void MatmulInt8(const MatmulTask& task, const std::byte* panel);
 namespace amx {
 void MatmulBF16(const MatmulTask& task, const std::byte* panel);
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);
+int64_t AttentionScratchBytes(const KvLayout& layout, int64_t query_rows);
+void AttentionBF16(const AttentionTask& task);
+void AttendSpansBF16(const AttentionTask& task, int64_t first_span, int64_t span_count,
+                     float* partials);
 }  // namespace amx
 
 }  // namespace weft

@@ -142,6 +142,18 @@ TEST_F(SoftwareTilesTest, TheCheckAtStartKnowsGoodProductsFromBad) {
   }
 }
 
+TEST_F(SoftwareTilesTest, TheCheckAtStartKnowsGoodAttentionFromBad) {
+  const KernelTable& avx512 = KernelsFor(Arithmetic::kBF16, Isa::kAvx512);
+  KernelTable software = software_amx::SoftwareAmxTable(Arithmetic::kBF16);
+  EXPECT_TRUE(SameAttention(software, avx512));
+  // The lowest bit of one value, of the last row and where there is a window.
+  software.attention = [](const AttentionTask& task) {
+    KernelsFor(Arithmetic::kBF16, Isa::kAvx512).attention(task);
+    if (task.sliding_window > 0) task.out[task.row_count * task.out_stride - 1] *= 1 + 0x1p-22F;
+  };
+  EXPECT_FALSE(SameAttention(software, avx512));
+}
+
 // amx.cc itself, instruction by instruction.
 TEST_F(SoftwareTilesTest, AmxInstructionsEqualAvx512) {
   if (DetectCpu().amx_bf16) GTEST_SKIP() << "this processor's own tiles run in the other tests";
@@ -157,6 +169,9 @@ TEST_F(SoftwareTilesTest, AmxInstructionsEqualAvx512) {
     matmul(task, task.weights->panel(task.first_panel));
   };
   EXPECT_TRUE(SameProducts(int8, KernelsFor(Arithmetic::kInt8, Isa::kAvx512)));
+  bf16.attention_scratch_bytes = amx::AttentionScratchBytes;
+  bf16.attention = amx::AttentionBF16;
+  EXPECT_TRUE(SameAttention(bf16, KernelsFor(Arithmetic::kBF16, Isa::kAvx512)));
   EXPECT_EQ(amx::kBF16Peak.run(1), 0);
   EXPECT_EQ(amx::kInt8Peak.run(1), 0);
 }

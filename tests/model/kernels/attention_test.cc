@@ -2,6 +2,7 @@
 // right, a row depends on its own visible positions alone, and what no row may see is never read.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include "base/float_env.h"
 #include "model/kernels/kv_page.h"
 #include "tests/model/kernels/kernel_fixtures.h"
+#include "tests/model/kernels/software_amx.h"
 
 namespace weft {
 namespace {
@@ -233,13 +235,25 @@ std::string Describe(const Shape& shape) {
 
 class AttentionTest : public testing::TestWithParam<KvType> {
  protected:
-  static std::vector<const KernelTable*> Tables() {
-    return AvailableTables(Arithmetic::kBF16, GetParam());
+  std::vector<const KernelTable*> Tables() const {
+    std::vector<const KernelTable*> tables = AvailableTables(Arithmetic::kBF16, GetParam());
+    if (software_amx_) tables.push_back(&*software_amx_);
+    return tables;
   }
 
   const KernelTable& scalar_ = KernelsFor(Arithmetic::kBF16, Isa::kScalar, GetParam());
   Random random_{21};
   ScopedFlushDenormals flush_;
+
+ private:
+  std::optional<KernelTable> software_amx_ = SoftwareAmx();
+
+  static std::optional<KernelTable> SoftwareAmx() {
+    if (GetParam() == KvType::kBF16 && software_amx::HasSoftwareAmx()) {
+      return software_amx::SoftwareAmxTable(Arithmetic::kBF16);
+    }
+    return std::nullopt;
+  }
 };
 
 TEST_P(AttentionTest, EveryInstructionSetEqualsScalar) {

@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "model/kernels/isa_functions.h"
+#include "model/kernels/kv_page.h"
 #include "model/kernels/panel_layout.h"
 
 namespace weft::software_amx {
@@ -16,6 +17,8 @@ namespace {
 // clang-format off
 #include "model/kernels/vector_avx512.inc"
 #include "model/kernels/generic_lanes.inc"
+#include "model/kernels/generic_exp.inc"
+#include "model/kernels/generic_spans.inc"
 #include "model/kernels/generic_prefetch.inc"
 #include "model/kernels/tile_bf16.inc"
 #include "model/kernels/generic_bf16_unpack.inc"
@@ -24,6 +27,7 @@ namespace {
 #include "model/kernels/amx_walk.inc"
 #include "model/kernels/amx_bf16.inc"
 #include "model/kernels/amx_int8.inc"
+#include "model/kernels/amx_attention.inc"
 #include "tests/model/kernels/software_tiles.inc"
 // clang-format on
 
@@ -43,6 +47,17 @@ void MatmulBF16(const MatmulTask& task, const std::byte* panel) {
 
 void MatmulInt8(const MatmulTask& task, const std::byte* panel) {
   MultiplyTilesInt8<SoftwareTiles>(task, panel);
+}
+
+int64_t AttentionScratchBytes(const KvLayout& layout, int64_t query_rows) {
+  return TileAttentionScratchBytes(layout, query_rows);
+}
+
+void AttentionBF16(const AttentionTask& task) { AttendOnTiles<SoftwareTiles>(task); }
+
+void AttendSpansBF16(const AttentionTask& task, int64_t first_span, int64_t span_count,
+                     float* partials) {
+  AttendSpansOnTiles<SoftwareTiles>(task, first_span, span_count, partials);
 }
 
 void MultiplyBF16(int64_t m, int64_t n, int64_t k, const void* rows, const void* weights,

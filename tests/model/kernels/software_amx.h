@@ -1,14 +1,18 @@
-// The matrix products of AMX over tiles in software, for tests on processors without it. They need
-// what amx.cc needs but the tiles: HasSoftwareAmx().
+// The matrix products and the attention of AMX over tiles in software, for tests on processors
+// without it. They need what amx.cc needs but the tiles: HasSoftwareAmx().
 #pragma once
 
 #include "model/kernels/kernels.h"
 
 namespace weft::software_amx {
 
-// As amx::MatmulBF16 and amx::MatmulInt8, but on tiles however few rows there are.
+// As namespace amx has them, but on tiles however few rows there are.
 void MatmulBF16(const MatmulTask& task, const std::byte* panel);
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);
+int64_t AttentionScratchBytes(const KvLayout& layout, int64_t query_rows);
+void AttentionBF16(const AttentionTask& task);
+void AttendSpansBF16(const AttentionTask& task, int64_t first_span, int64_t span_count,
+                     float* partials);
 
 // sums[m][n] += products of `m` rows of `k` words and `k` rows of `n` words, 32 bits each, that
 // hold pairs of bf16 or quads of int8: one instruction.
@@ -22,11 +26,14 @@ inline bool HasSoftwareAmx() {
   return cpu.avx512_vnni && cpu.avx512_bf16;
 }
 
-// AVX-512's table with these products.
+// AVX-512's table with these products and, over bf16, this attention.
 inline KernelTable SoftwareAmxTable(Arithmetic arithmetic) {
   KernelTable table = KernelsFor(arithmetic, Isa::kAvx512);
   table.isa = Isa::kAmx;
   table.name = "software amx";
+  table.attention_scratch_bytes = AttentionScratchBytes;
+  table.attention = AttentionBF16;
+  table.attend_spans = AttendSpansBF16;
   table.matmul = [](const MatmulTask& task) {
     MatmulBF16(task, task.weights->panel(task.first_panel));
   };
