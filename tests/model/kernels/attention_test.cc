@@ -44,6 +44,12 @@ class Scene {
     elements[static_cast<size_t>(position * shape_.head_dim + kSpoilt)] = NAN;
   }
 
+  void SetKeys(float x) { std::fill(keys_.begin(), keys_.end(), x); }
+  void SetValues(float x) { std::fill(values_.begin(), values_.end(), x); }
+  void SetValue(int64_t position, float x) {
+    std::fill_n(values_.begin() + position * shape_.head_dim, shape_.head_dim, x);
+  }
+
   // Row by row, head by head: the outputs as floats, with `chunk` rows a task, all spans at once or
   // in pieces of random length.
   std::vector<float> Attend(const KernelTable& kernels, int64_t block_size, int64_t chunk,
@@ -311,6 +317,24 @@ TEST_P(AttentionTest, ARowDependsOnItsVisiblePositionsAlone) {
         ASSERT_EQ(FirstDifference(out, expected), -1) << kernels->name << " chunk " << chunk;
       }
     }
+  }
+}
+
+// What cancels below the smallest float is +0, whichever its sign was before it was flushed.
+TEST_P(AttentionTest, NoNegativeZeroIsLeft) {
+  if (GetParam() == KvType::kQ8) GTEST_SKIP() << "an 8-bit cache adds integers";
+  const Shape shape = {32, 1, 32, 0, 64};
+  Scene scene(shape, false, random_);
+  // Equal scores, so that every probability is 1; the last row sees both.
+  scene.SetKeys(0);
+  scene.SetValues(0);
+  constexpr float kSmallest = std::numeric_limits<float>::min();
+  scene.SetValue(0, 1.5F * kSmallest);
+  scene.SetValue(63, -1.75F * kSmallest);
+  for (const KernelTable* kernels : Tables()) {
+    const std::vector<float> out =
+        scene.Attend(*kernels, shape.block_size, shape.row_count, random_);
+    EXPECT_EQ(std::bit_cast<uint32_t>(out.back()), 0U) << kernels->name;
   }
 }
 
