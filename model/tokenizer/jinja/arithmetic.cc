@@ -92,6 +92,7 @@ Result<Value> OperateIntegers(BinaryOperator op, int64_t a, int64_t b) {
     return Value::Float(
         static_cast<double>(static_cast<long double>(a) / static_cast<long double>(b)));
   }
+  if (op == BinaryOperator::kModulo && b == -1) return Value::Int(0);
   const auto division = Divide(a, b);
   if (!division) return TooBig();
   return Value::Int(op == BinaryOperator::kModulo ? division->remainder : division->quotient);

@@ -19,6 +19,18 @@ Result<Value> CountItem(Runtime& runtime, const Value& self, const BoundArgument
   return Value::Int(count);
 }
 
+// range.count() and range.index()
+template <bool kIndex>
+Result<Value> RangeFind(Runtime& runtime, const Value& self, const BoundArguments& arguments) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<Value> items, Collect(runtime, self));
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!Equals(runtime, items[i], arguments[0])) continue;
+    return Value::Int(kIndex ? static_cast<int64_t>(i) : 1);
+  }
+  if (kIndex) return Fault("index: the value is not in the range");
+  return Value::Int(0);
+}
+
 Result<Value> IndexOfItem(Runtime& runtime, const Value& self, const BoundArguments& arguments) {
   const auto count = static_cast<int64_t>(self.items().size());
   int64_t bounds[2] = {0, count};
@@ -74,6 +86,10 @@ constexpr Builtin kDictMethods[] = {
     {"keys", DictView<DictViewObject::Part::kKeys>},
     {"values", DictView<DictViewObject::Part::kValues>},
 };
+constexpr Builtin kRangeMethods[] = {
+    {"count", RangeFind<false>, "value", 1, false},
+    {"index", RangeFind<true>, "value", 1, false},
+};
 constexpr Builtin kFloatMethods[] = {{"is_integer", IsInteger}};
 constexpr Builtin kIntMethods[] = {{"bit_length", BitLength}};
 
@@ -102,6 +118,8 @@ const Builtin* FindMethod(Kind kind, std::string_view name) {
       return FindIn(kTupleMethods, name);
     case Kind::kDict:
       return FindIn(kDictMethods, name);
+    case Kind::kRange:
+      return FindIn(kRangeMethods, name);
     case Kind::kFloat:
       return FindIn(kFloatMethods, name);
     case Kind::kInt:

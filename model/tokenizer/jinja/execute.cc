@@ -140,12 +140,18 @@ Result<Interpreter::Flow> Interpreter::ExecuteCaptured(const Statement& statemen
     result = *std::move(filtered);
   }
   if (statement.kind == StatementKind::kFilterBlock) {
-    WEFT_RETURN_IF_ERROR(AppendStr(runtime_, result, out_));
+    WEFT_RETURN_IF_ERROR(AppendText(result));
   } else {
     WEFT_RETURN_IF_ERROR(Assign(*statement.target, result, activation));
   }
   LeaveScope(statement.scope, activation);
   return Flow::kNext;
+}
+
+// What a block writes must be text already: Jinja joins it as it is.
+Result<void> Interpreter::AppendText(const Value& value) {
+  if (!value.is_string()) return Fault("expected a block's text, found '{}'", TypeName(value));
+  return AppendStr(runtime_, value, out_);
 }
 
 Result<Interpreter::Flow> Interpreter::ExecuteWith(const Statement& statement,

@@ -7,8 +7,9 @@
 namespace weft::jinja {
 namespace {
 
-// Brackets and signs within each other: each costs the parser a dozen calls.
-constexpr int kMaxParseNesting = 100;
+// Of expressions within brackets, which count three times, and of signs: each costs the parser some
+// calls.
+constexpr int kMaxParseNesting = 300;
 
 class NestingGuard {
  public:
@@ -80,27 +81,25 @@ Result<ExpressionPtr> ExpressionParser::Parse(bool with_conditional) {
   const NestingGuard guard(nesting_);
   if (!guard.ok()) {
     return tokens_.Wrong(tokens_.line(), "the expression is nested deeper than {} brackets",
-                         kMaxParseNesting);
+                         kMaxParseNesting / 3);
   }
   return with_conditional ? ParseConditional() : ParseOr();
 }
 
-Result<ExpressionPtr> ExpressionParser::ParseTuple(bool with_conditional,
-                                                   std::string_view end_name) {
-  return ParseTupleOf(TupleMode::kPlain, with_conditional, end_name);
+Result<ExpressionPtr> ExpressionParser::ParseTuple(bool with_conditional) {
+  return ParseTupleOf(TupleMode::kPlain, with_conditional);
 }
 
-bool ExpressionParser::AtTupleEnd(std::string_view end_name) const {
+bool ExpressionParser::AtTupleEnd() const {
   return tokens_.Is(TokenKind::kVariableEnd) || tokens_.Is(TokenKind::kBlockEnd) ||
-         tokens_.IsOperator(")") || (!end_name.empty() && tokens_.IsName(end_name));
+         tokens_.IsOperator(")");
 }
 
-Result<ExpressionPtr> ExpressionParser::ParseTupleOf(TupleMode mode, bool with_conditional,
-                                                     std::string_view end_name) {
+Result<ExpressionPtr> ExpressionParser::ParseTupleOf(TupleMode mode, bool with_conditional) {
   const NestingGuard guard(nesting_);
   if (!guard.ok()) {
     return tokens_.Wrong(tokens_.line(), "the expression is nested deeper than {} brackets",
-                         kMaxParseNesting);
+                         kMaxParseNesting / 3);
   }
   ExpressionPtr tuple = Make(ExpressionKind::kTuple, tokens_.line());
   bool is_tuple = false;
@@ -108,7 +107,7 @@ Result<ExpressionPtr> ExpressionParser::ParseTupleOf(TupleMode mode, bool with_c
     if (!tuple->operands.empty()) {
       WEFT_RETURN_IF_ERROR(tokens_.ExpectOperator(","));
     }
-    if (AtTupleEnd(end_name)) break;
+    if (AtTupleEnd()) break;
     const bool is_target = mode == TupleMode::kTarget || mode == TupleMode::kNamespaceTarget;
     WEFT_ASSIGN_OR_RETURN(
         ExpressionPtr item,
@@ -123,12 +122,10 @@ Result<ExpressionPtr> ExpressionParser::ParseTupleOf(TupleMode mode, bool with_c
   return tuple;
 }
 
-Result<ExpressionPtr> ExpressionParser::ParseTarget(bool with_namespace,
-                                                    std::string_view end_name) {
+Result<ExpressionPtr> ExpressionParser::ParseTarget(bool with_namespace) {
   WEFT_ASSIGN_OR_RETURN(
       ExpressionPtr target,
-      ParseTupleOf(with_namespace ? TupleMode::kNamespaceTarget : TupleMode::kTarget, true,
-                   end_name));
+      ParseTupleOf(with_namespace ? TupleMode::kNamespaceTarget : TupleMode::kTarget, true));
   if (!CanAssign(*target)) {
     return tokens_.Wrong(target->line,
                          "found an expression where something is assigned, expected a name");
@@ -330,7 +327,7 @@ Result<ExpressionPtr> ExpressionParser::ParsePrimary(bool with_namespace) {
       break;
   }
   if (tokens_.TakeOperator("(")) {
-    WEFT_ASSIGN_OR_RETURN(ExpressionPtr inner, ParseTupleOf(TupleMode::kParenthesised, true, ""));
+    WEFT_ASSIGN_OR_RETURN(ExpressionPtr inner, ParseTupleOf(TupleMode::kParenthesised, true));
     WEFT_RETURN_IF_ERROR(tokens_.ExpectOperator(")"));
     return inner;
   }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
+#include <string>
 
 #include "base/result.h"
 #include "model/tokenizer/jinja/ast.h"
@@ -15,10 +15,10 @@ class ExpressionParser {
   explicit ExpressionParser(TokenStream* tokens) : tokens_(*tokens) {}
 
   Result<ExpressionPtr> Parse(bool with_conditional = true);
-  // An expression, or several parted by commas: a tuple. `end_name` is a keyword that ends it.
-  Result<ExpressionPtr> ParseTuple(bool with_conditional = true, std::string_view end_name = "");
+  // An expression, or several parted by commas: a tuple.
+  Result<ExpressionPtr> ParseTuple(bool with_conditional = true);
   // What can stand left of =: names, tuples of names and, if allowed, attributes of namespaces.
-  Result<ExpressionPtr> ParseTarget(bool with_namespace, std::string_view end_name = "");
+  Result<ExpressionPtr> ParseTarget(bool with_namespace);
   Result<ExpressionPtr> ParseTargetName();
   // The filters that follow; `inner` is what they apply to, or null. With `inline_first` the first
   // one comes without its |.
@@ -27,9 +27,8 @@ class ExpressionParser {
  private:
   enum class TupleMode : uint8_t { kPlain, kParenthesised, kTarget, kNamespaceTarget };
 
-  Result<ExpressionPtr> ParseTupleOf(TupleMode mode, bool with_conditional,
-                                     std::string_view end_name);
-  bool AtTupleEnd(std::string_view end_name) const;
+  Result<ExpressionPtr> ParseTupleOf(TupleMode mode, bool with_conditional);
+  bool AtTupleEnd() const;
   Result<ExpressionPtr> ParseConditional();
   Result<ExpressionPtr> ParseOr();
   Result<ExpressionPtr> ParseAnd();

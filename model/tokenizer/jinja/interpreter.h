@@ -70,6 +70,7 @@ class Interpreter {
                        Activation* outer, int depth);
 
   Value NewMacro(const Statement& macro, Activation& activation);
+  Result<void> AppendText(const Value& value);
   // Runs a function's body in `activation` and returns what it wrote.
   Result<Value> Capture(const Body& body, Activation& activation);
   Result<void> BindParameters(const Statement& macro, CallArguments arguments,

@@ -12,6 +12,10 @@ LoopObject::LoopObject(Budget* budget, Cursor items, Origin origin, int depth0)
   if (origin_.statement->filter == nullptr) count_ = items_->Count();
 }
 
+std::string LoopObject::Describe() const {
+  return fmt::format("<LoopContext {}/{}>", index0_ + 1, count_ ? fmt::format("{}", *count_) : "?");
+}
+
 void LoopObject::Detach() {
   items_.reset();
   pulled_.clear();

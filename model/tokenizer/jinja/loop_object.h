@@ -36,7 +36,7 @@ class LoopObject final : public CallableObject,
   Result<Value> Call(Runtime& runtime, CallArguments arguments) override;
   Result<Value> Attribute(Runtime& runtime, std::string_view name) override;
   bool is_callable() const override { return true; }
-  std::string Describe() const override { return "<LoopContext>"; }
+  std::string Describe() const override;
   std::string_view TypeName() const override { return "LoopContext"; }
   void Empty() override;
 

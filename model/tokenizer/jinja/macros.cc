@@ -76,7 +76,7 @@ Result<void> Interpreter::ExecuteCallBlock(const Statement& statement, Activatio
     return AppendStr(runtime_, text, out_);
   }
   WEFT_ASSIGN_OR_RETURN(const Value text, EvaluateCall(*statement.call, activation, &caller));
-  return AppendStr(runtime_, text, out_);
+  return AppendText(text);
 }
 
 Result<Value> Interpreter::CallMacro(const Statement& macro, Activation* outer,

@@ -135,9 +135,9 @@ Result<StatementPtr> Parser::ParseStatement() {
 
 Result<StatementPtr> Parser::ParseFor(int line) {
   StatementPtr loop = Make(StatementKind::kFor, line);
-  WEFT_ASSIGN_OR_RETURN(loop->target, expressions_.ParseTarget(false, "in"));
+  WEFT_ASSIGN_OR_RETURN(loop->target, expressions_.ParseTarget(false));
   WEFT_RETURN_IF_ERROR(tokens_.ExpectName("in"));
-  WEFT_ASSIGN_OR_RETURN(loop->iterable, expressions_.ParseTuple(false, "recursive"));
+  WEFT_ASSIGN_OR_RETURN(loop->iterable, expressions_.ParseTuple(false));
   if (tokens_.TakeName("if")) {
     WEFT_ASSIGN_OR_RETURN(loop->filter, expressions_.Parse());
   }

@@ -217,7 +217,7 @@ Result<Value> ReplaceMethod(Runtime& runtime, const Value& self, const BoundArgu
   if (limit >= 0) matches = std::min(matches, limit);
   const uint64_t size_bytes =
       text.size() + static_cast<uint64_t>(matches) * uint64_t{replacement.size()};
-  if (!runtime.SpendBytes(text.size() + size_bytes) || !runtime.budget().FitsString(size_bytes)) {
+  if (!runtime.budget().FitsString(size_bytes) || !runtime.SpendBytes(text.size() + size_bytes)) {
     return runtime.Exceeded();
   }
   if (matches == 0) return self;

@@ -235,7 +235,7 @@ std::vector<std::string_view> SplitSpace(std::string_view text, int64_t max_spli
   text = Strip(text, Side::kLeft);
   while (!text.empty()) {
     if (max_splits >= 0 && static_cast<int64_t>(words.size()) == max_splits) {
-      words.push_back(Strip(text, Side::kRight));
+      words.push_back(text);  // with the space at its end
       break;
     }
     size_t end = 0;
@@ -255,7 +255,7 @@ std::vector<std::string_view> SplitSpaceRight(std::string_view text, int64_t max
   text = Strip(text, Side::kRight);
   while (!text.empty()) {
     if (max_splits >= 0 && static_cast<int64_t>(words.size()) == max_splits) {
-      words.push_back(Strip(text, Side::kLeft));
+      words.push_back(text);  // with the space at its beginning
       break;
     }
     size_t begin = text.size();
