@@ -53,8 +53,8 @@ void Candidates::ReplaceLogits(std::span<const float> logits) {
   }
   logits_ = logits;
   inverse_temperature_ = 1;
-  ranked_ = false;
   for (Candidate& candidate : list_) candidate.logit = logits[static_cast<size_t>(candidate.token)];
+  RestoreOrder();
   weighed_ = false;
   Changed();
 }
@@ -111,33 +111,22 @@ void Candidates::KeepTopK(int64_t k) {
   if (all_) {
     if (kept < logits_.size()) GatherTopK(kept);
   } else if (kept < list_.size()) {
-    Rank();
+    ranked_ = true;
+    RestoreOrder();
     list_.resize(kept);
   }
 }
 
 void Candidates::KeepTopP(double p) {
   Weigh();
-  const double limit = p * total_;
-  if (all_) GatherSmallest([](float scaled) { return -scaled; }, limit);
-  Rank();
-  CutBehind(limit);
+  KeepSmallest([](float scaled) { return -scaled; }, p * total_);
 }
 
 void Candidates::KeepTypical(double p) {
   Weigh();
-  const double limit = p * total_;
   // A token's surprise and the entropy differ as its scaled logit and the expected one do.
   const auto expected = static_cast<float>(ExpectedScaledLogit());
-  const auto oddity = [&](float scaled) { return std::fabs(scaled - expected); };
-  if (all_) GatherSmallest(oddity, limit);
-  Rank();
-  std::stable_sort(list_.begin(), list_.end(), [&](const Candidate& a, const Candidate& b) {
-    return oddity(ScaledLogit(a.logit)) < oddity(ScaledLogit(b.logit));
-  });
-  CutBehind(limit);
-  ranked_ = false;
-  Rank();
+  KeepSmallest([=](float scaled) { return std::fabs(scaled - expected); }, p * total_);
   Changed();
 }
 
@@ -300,27 +289,63 @@ void Candidates::GatherTopK(size_t k) {
   const bool all_fit = exceeded == kNone && list_.size() <= k;
   keep_top_k();
   all_ = false;
-  ranked_ = false;
+  ranked_ = !all_fit;
   weighed_ = false;
-  if (!all_fit) Rank();
+  if (ranked_) RestoreOrder();
 }
 
 template <typename Key>
-void Candidates::GatherSmallest(const Key& key, double limit) {
-  // A histogram of the keys finds how far to look without sorting the vocabulary.
-  constexpr size_t kBucketsPerUnit = 16;
-  constexpr size_t kBuckets = 88 * kBucketsPerUnit;
+void Candidates::KeepSmallest(const Key& key, double limit) {
+  const auto comes_before = [&](const Candidate& a, const Candidate& b) {
+    const float key_a = key(ScaledLogit(a.logit));
+    const float key_b = key(ScaledLogit(b.logit));
+    return key_a != key_b ? key_a < key_b : RanksBefore(a, b);
+  };
+  if (all_) {
+    GatherSmallest(key, comes_before, limit);
+    return;
+  }
+  std::sort(list_.begin(), list_.end(), comes_before);
+  CutBehind(limit);
+  RestoreOrder();
+}
+
+template <typename Key, typename ComesBefore>
+void Candidates::GatherSmallest(const Key& key, const ComesBefore& comes_before, double limit) {
+  // A histogram of the keys finds where the cut lies, so that only the tokens there are sorted.
+  constexpr int32_t kBucketsPerUnit = 16;
+  constexpr int32_t kBuckets = 88 * kBucketsPerUnit;
   std::array<double, kBuckets> sums{};
+  // Tokens without a weight have a bucket behind all others.
   const auto bucket_of = [&](float scaled) {
-    return std::min(static_cast<size_t>(key(scaled) * float{kBucketsPerUnit}), kBuckets - 1);
+    const float place = key(scaled) * static_cast<float>(kBucketsPerUnit);
+    return scaled < kLeastScaledLogit ? kBuckets
+                                      : std::min(static_cast<int32_t>(place), kBuckets - 1);
   };
   for (size_t i = 0; i < logits_.size(); ++i) {
-    if (weights_[i] != 0) sums[bucket_of(ScaledLogit(logits_[i]))] += double{weights_[i]};
+    const int32_t bucket = bucket_of(ScaledLogit(logits_[i]));
+    if (bucket < kBuckets) sums[static_cast<size_t>(bucket)] += double{weights_[i]};
   }
-  size_t last_bucket = 0;
-  for (double sum = sums[0]; last_bucket + 1 < kBuckets && sum < limit;) sum += sums[++last_bucket];
-  Gather(
-      [&](size_t i, float scaled) { return weights_[i] != 0 && bucket_of(scaled) <= last_bucket; });
+  int32_t cut_bucket = 0;
+  double before = 0;
+  const auto sum_of = [&](int32_t bucket) { return sums[static_cast<size_t>(bucket)]; };
+  while (cut_bucket + 1 < kBuckets &&
+         (sum_of(cut_bucket) == 0 || before + sum_of(cut_bucket) < limit))
+    before += sum_of(cut_bucket++);
+  Gather([&](size_t, float scaled) { return bucket_of(scaled) == cut_bucket; });
+  if (list_.empty()) {  // rounding: all of them together weigh less than the limit
+    Gather([&](size_t, float scaled) { return bucket_of(scaled) < kBuckets; });
+    return;
+  }
+  std::sort(list_.begin(), list_.end(), comes_before);
+  CutBehind(limit - before);
+  const Candidate last = list_.back();
+  Gather([&](size_t i, float scaled) {
+    const int32_t bucket = bucket_of(scaled);
+    if (bucket != cut_bucket) return bucket < cut_bucket;
+    return !comes_before(last,
+                         {.token = static_cast<TokenId>(i), .logit = logits_[i], .weight = 0});
+  });
 }
 
 template <typename Keeps>
@@ -337,9 +362,12 @@ void Candidates::CutBehind(double limit) {
   list_.resize(kept);
 }
 
-void Candidates::Rank() {
-  if (!ranked_) std::sort(list_.begin(), list_.end(), RanksBefore);
-  ranked_ = true;
+void Candidates::RestoreOrder() {
+  if (ranked_) {
+    std::sort(list_.begin(), list_.end(), RanksBefore);
+  } else {
+    std::ranges::sort(list_, {}, &Candidate::token);
+  }
 }
 
 void Candidates::Changed() {

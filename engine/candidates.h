@@ -11,8 +11,8 @@ namespace weft {
 
 // One row at a time; used by one thread. A token's weight is exp((logit - the largest) /
 // temperature), its probability the weight's share of all that are left. Tokens are ranked by
-// falling logit, equal ones by rising id. A draw walks them by id, or by rank once KeepTopP,
-// KeepTypical or a KeepTopK that removed something has ranked them. No libm.
+// falling logit, equal ones by rising id. A draw walks them by id, or by rank after a KeepTopK
+// that removed something. No libm.
 class Candidates {
  public:
   explicit Candidates(int64_t vocab_size);
@@ -73,16 +73,18 @@ class Candidates {
   template <typename Keeps>
   void Gather(const Keeps& keeps);
   void GatherTopK(size_t k);
-  // From "all" to a list that holds those of the smallest keys, in the order of ids, enough of them
-  // to weigh `limit`. Keys are from 0 to 87.
+  // Keeps the first that weigh `limit` together, at least one, by rising key(scaled logit); of
+  // equal keys the higher rank comes first. Keys are from 0 to 87 where the weight is not 0.
   template <typename Key>
-  void GatherSmallest(const Key& key, double limit);
+  void KeepSmallest(const Key& key, double limit);
+  template <typename Key, typename ComesBefore>
+  void GatherSmallest(const Key& key, const ComesBefore& comes_before, double limit);
   // Removes those in the list that `keeps(candidate)` does not want.
   template <typename Keeps>
   void Filter(const Keeps& keeps);
   // Cuts the list behind the first that weigh `limit` together.
   void CutBehind(double limit);
-  void Rank();
+  void RestoreOrder();
   // The list has changed: its largest logit and weights are to be found again.
   void Changed();
   int64_t CountLeft() const;
@@ -92,7 +94,7 @@ class Candidates {
 
   std::span<const float> logits_;
   bool all_ = true;      // nothing has been cut: the list is not in use
-  bool ranked_ = false;  // the list is
+  bool ranked_ = false;  // the list is in the order of ranks, otherwise in that of ids
   bool weighed_ = false;
   float max_logit_ = 0;
   float inverse_temperature_ = 1;

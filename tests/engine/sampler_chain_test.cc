@@ -117,8 +117,12 @@ void TopNSigma(Random& random, SamplingParams& params) {
   params.top_n_sigma = 3 * Fraction(random);
 }
 void TopK(Random& random, SamplingParams& params) { params.top_k = Between(random, 1, 310); }
-void TypicalP(Random& random, SamplingParams& params) { params.typical_p = Fraction(random); }
-void TopP(Random& random, SamplingParams& params) { params.top_p = Fraction(random); }
+void TypicalP(Random& random, SamplingParams& params) {
+  params.typical_p = OneIn(random, 20) ? 0 : Fraction(random);
+}
+void TopP(Random& random, SamplingParams& params) {
+  params.top_p = OneIn(random, 20) ? 0 : Fraction(random);
+}
 void MinP(Random& random, SamplingParams& params) { params.min_p = Fraction(random); }
 void Xtc(Random& random, SamplingParams& params) {
   params.xtc_probability = OneIn(random, 3) ? 1 : Fraction(random);

@@ -74,6 +74,7 @@ class Row {
       token.logit -= params.frequency_penalty * in_output;
       token.logit -= in_output > 0 ? params.presence_penalty : 0;
     }
+    Rank();
   }
 
   // text-generation-webui pull request 5677; breakers as in llama.cpp: on text.
@@ -96,6 +97,7 @@ class Row {
         continue;
       token.logit -= params.multiplier * std::pow(params.base, longest - params.allowed_length);
     }
+    Rank();
   }
 
   void Temper(double temperature) {
@@ -133,34 +135,24 @@ class Row {
   // Fan et al., "Hierarchical Neural Story Generation" (2018).
   void KeepTopK(size_t k) {
     if (k >= left_.size()) return;
+    ranked_ = true;
     Rank();
     left_.resize(k);
   }
   // Holtzman et al., "The Curious Case of Neural Text Degeneration" (2020), 3.1.
   void KeepTopP(double top_p) {
-    Rank();
-    CutBehind(Probabilities(), top_p);
+    KeepFirst(top_p, [](double logit) { return -logit; });
   }
   // Meister et al., "Locally Typical Sampling" (2023), equation 12.
   void KeepTypical(double mass) {
-    Rank();
     const std::vector<double> p = Probabilities();
     double entropy = 0;
-    for (const double each : p) entropy -= each > 0 ? each * std::log(each) : 0;
-    std::vector<size_t> order(left_.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return std::fabs(-std::log(p[a]) - entropy) < std::fabs(-std::log(p[b]) - entropy);
-    });
-    std::vector<Token> sorted;
-    std::vector<double> sorted_p;
-    for (const size_t i : order) {
-      sorted.push_back(left_[i]);
-      sorted_p.push_back(p[i]);
+    double log_total = 0;
+    for (size_t i = 0; i < p.size(); ++i) {
+      entropy -= p[i] > 0 ? p[i] * std::log(p[i]) : 0;
+      if (p[i] > 0.5 / static_cast<double>(p.size())) log_total = left_[i].logit - std::log(p[i]);
     }
-    left_ = sorted;
-    CutBehind(sorted_p, mass);
-    Rank();
+    KeepFirst(mass, [&](double logit) { return std::fabs(log_total - logit - entropy); });
   }
   // Nguyen et al., "Turning Up the Heat: Min-p Sampling" (2024), 3.
   void KeepMinP(double min_p) {
@@ -230,15 +222,31 @@ class Row {
     }
     left_ = kept;
   }
-  void CutBehind(const std::vector<double>& p, double mass) {
-    size_t kept = 0;
+  // Those of the smallest keys that have `mass` together, at least one.
+  template <typename Key>
+  void KeepFirst(double mass, const Key& key) {
+    const std::vector<double> p = Probabilities();
+    std::vector<size_t> order(left_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      const double key_a = key(left_[a].logit);
+      const double key_b = key(left_[b].logit);
+      return key_a != key_b ? key_a < key_b : RanksBefore(left_[a], left_[b]);
+    });
+    std::vector<bool> kept(left_.size());
     double sum = 0;
-    while (kept < left_.size() && (kept == 0 || sum < mass)) sum += p[kept++];
-    left_.resize(kept);
+    for (size_t i = 0; i < order.size() && (i == 0 || sum < mass); ++i) {
+      kept[order[i]] = true;
+      sum += p[order[i]];
+    }
+    Keep([&](size_t i) { return kept[i]; });
   }
-  void Rank() { std::sort(left_.begin(), left_.end(), RanksBefore); }
+  void Rank() {
+    if (ranked_) std::sort(left_.begin(), left_.end(), RanksBefore);
+  }
 
-  std::vector<Token> left_;  // by id until something ranks them
+  bool ranked_ = false;
+  std::vector<Token> left_;  // by id, or by rank once KeepTopK has removed something
 };
 
 inline void ApplyStage(SamplerStage stage, const SamplingParams& params,
