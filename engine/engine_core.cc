@@ -178,7 +178,8 @@ Result<void> EngineCore::MeasurePromptToken(const LogitTarget& target,
                                             RowOutcome& outcome) const {
   const Sequence& sequence = *target.sequence;
   const TokenId token = sequence.tokens[static_cast<size_t>(target.position) + 1];
-  const int32_t top_count = std::max(sequence.request->sampling().logprobs, 0);
+  const SamplingParams& params = sequence.request->sampling();
+  const int32_t top_count = std::max(params.logprobs, params.prompt_logprob_count);
   WEFT_ASSIGN_OR_RETURN(outcome.prompt_logprob, sampler.Logprob(logits, token, top_count));
   return {};
 }
@@ -266,6 +267,7 @@ void EngineCore::CommitToken(SampledToken& sampled) {
   if (sequence.state == SequenceState::kFinished) return;  // its request has failed
   const TokenId token = sampled.sampled.token;
   sequence.mirostat_mu = sampled.sampled.mirostat_mu;
+  if (sampled.logprob) sequence.logprob_sum += double{sampled.logprob->logprob};
   if (request.IsEnd(token, options_.end_tokens)) {
     Finish(sequence,
            {.reason = FinishReason::kStop, .stop_string = {}, .stop_token = token, .error = {}});

@@ -100,6 +100,7 @@ void LiveRequest::Finish(Sequence& sequence, Ending ending) {
       .prompt_tokens = static_cast<int32_t>(request_.prompt.size()),
       .completion_tokens = sequence.output_count() + (ending.stop_token ? 1 : 0),
       .cached_tokens = 0,
+      .logprob_sum = sequence.logprob_sum,
       .last = unfinished_count_ == 0,
   });
 }

@@ -19,6 +19,7 @@ using RequestId = uint64_t;
 struct TokenLogprob {
   TokenId token = 0;
   float logprob = 0;  // natural logarithm, of the distribution before temperature and filters
+  int32_t rank = 1;   // of the token in the vocabulary, from 1; equal ones: lower id first
   std::vector<std::pair<TokenId, float>>
       top;  // the k likeliest, in falling order; equal ones: lower id first
 };
@@ -47,6 +48,7 @@ struct FinishEvent {
   int32_t prompt_tokens = 0;
   int32_t completion_tokens = 0;  // of this choice, the end token included
   int32_t cached_tokens = 0;      // of the prompt, found in the prefix cache
+  double logprob_sum = 0;         // of the completion's tokens, where logprobs were asked for
   bool last = false;
 };
 

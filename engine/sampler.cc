@@ -174,7 +174,12 @@ Result<TokenLogprob> Sampler::Logprob(std::span<const float> logits, TokenId tok
   const auto logprob = [&](TokenId id) {
     return static_cast<float>(static_cast<double>(logits[static_cast<size_t>(id)]) - log_sum);
   };
-  TokenLogprob result{.token = token, .logprob = logprob(token), .top = {}};
+  const auto index = static_cast<size_t>(token);
+  const float own = logits[index];
+  int32_t before = 0;
+  for (size_t i = 0; i < logits.size(); ++i)
+    before += logits[i] > own || (logits[i] == own && i < index) ? 1 : 0;
+  TokenLogprob result{.token = token, .logprob = logprob(token), .rank = before + 1, .top = {}};
   const size_t count = std::min(static_cast<size_t>(top_count), logits.size());
   top_tokens_.resize(count);
   TopK(logits.data(), std::ssize(logits), static_cast<int64_t>(count), top_tokens_.data());

@@ -67,6 +67,7 @@ Result<void> CheckCounts(const SamplingParams& params) {
       CountRange{"max_tokens", params.max_tokens, 0, kAnyInt32},
       CountRange{"min_tokens", params.min_tokens, 0, params.max_tokens},
       CountRange{"logprobs", params.logprobs, -1, sampling_limits::kLogprobs},
+      CountRange{"prompt_logprobs", params.prompt_logprob_count, 0, sampling_limits::kLogprobs},
       CountRange{"the number of stop strings", std::ssize(params.stop), 0,
                  sampling_limits::kStopStrings},
       CountRange{"the number of stop_token_ids", std::ssize(params.stop_token_ids), 0,

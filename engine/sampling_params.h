@@ -77,9 +77,10 @@ struct SamplingParams {
   // first, of several ending there the longest.
   std::vector<std::string> stop;
   std::vector<TokenId> stop_token_ids;
-  bool include_stop = false;     // keep the matched stop string in the text
-  int32_t logprobs = -1;         // -1: none; k >= 0: the sampled token's and the k likeliest
-  bool prompt_logprobs = false;  // the same for every prompt token but the first
+  bool include_stop = false;         // keep the matched stop string in the text
+  int32_t logprobs = -1;             // -1: none; k >= 0: the sampled token's and the k likeliest
+  bool prompt_logprobs = false;      // the same for every prompt token but the first
+  int32_t prompt_logprob_count = 0;  // the likeliest for those, if more than `logprobs`
 };
 
 // What a request may ask for, so that its cost is bounded.

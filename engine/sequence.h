@@ -53,6 +53,7 @@ struct Sequence {
   int32_t next_prompt_logprob = 0;
   bool samples = true;  // false: the prompt is computed and nothing generated (max_tokens 0)
 
+  double logprob_sum = 0;  // FinishEvent's
   double mirostat_mu = 0;  // SamplingHistory's; the penalties' state are the tokens
 
   BlockTable blocks;

@@ -108,19 +108,34 @@ ApiResult<void> ReadLengths(const json& body, CompletionRequest& request) {
 
 ApiResult<void> ReadChoices(const json& body, CompletionRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "n", 1, kMaxChoices, request.n));
-  const auto total = static_cast<int64_t>(request.prompts.size()) * request.n;
-  if (total > kMaxTotalChoices) {
-    return tl::unexpected(
-        InvalidField("n", fmt::format("{} prompts with n {} make {} choices; at most {} a request",
-                                      request.prompts.size(), request.n, total, kMaxTotalChoices)));
+  request.best_of = request.n;
+  WEFT_RETURN_IF_ERROR(ReadInteger(body, "best_of", 1, kMaxChoices, request.best_of));
+  if (request.best_of < request.n) {
+    return tl::unexpected(InvalidField(
+        "best_of", fmt::format("'best_of' is {}, less than 'n' ({})", request.best_of, request.n)));
   }
-  int32_t best_of = request.n;
-  WEFT_RETURN_IF_ERROR(ReadInteger(body, "best_of", 1, kMaxChoices, best_of));
-  if (best_of != request.n) {
-    ApiError error = InvalidField(
-        "best_of", "'best_of' other than 'n' is not supported yet; leave it out or make it equal");
-    error.code = "unsupported_parameter";
-    return tl::unexpected(std::move(error));
+  const auto total = static_cast<int64_t>(request.prompts.size()) * request.best_of;
+  if (total > kMaxTotalChoices) {
+    const char* name = request.best_of > request.n ? "best_of" : "n";
+    return tl::unexpected(InvalidField(
+        name, fmt::format("{} prompts with {} {} make {} choices; at most {} a request",
+                          request.prompts.size(), name, request.best_of, total, kMaxTotalChoices)));
+  }
+  return {};
+}
+
+// What is known only when everything has been generated has no place in a stream.
+ApiResult<void> CheckStreamable(const CompletionRequest& request) {
+  if (!request.stream) return {};
+  if (request.best_of > request.n) {
+    return tl::unexpected(
+        InvalidField("best_of",
+                     "'best_of' above 'n' cannot be streamed: which choices are the best is known "
+                     "at the end only"));
+  }
+  if (request.prompt_logprobs) {
+    return tl::unexpected(InvalidField("prompt_logprobs",
+                                       "'prompt_logprobs' cannot be streamed; leave out 'stream'"));
   }
   return {};
 }
@@ -128,7 +143,10 @@ ApiResult<void> ReadChoices(const json& body, CompletionRequest& request) {
 ApiResult<void> ReadOutput(const json& body, CompletionRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadBool(body, "echo", request.echo));
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "logprobs", 0, kMaxLogprobs, request.logprobs));
+  WEFT_RETURN_IF_ERROR(
+      ReadInteger(body, "prompt_logprobs", 0, kMaxLogprobs, request.prompt_logprobs));
   WEFT_RETURN_IF_ERROR(ReadBool(body, "stream", request.stream));
+  WEFT_RETURN_IF_ERROR(CheckStreamable(request));
   if (request.max_tokens == 0 && !request.echo) {
     return tl::unexpected(InvalidField(
         "max_tokens", "'max_tokens' 0 generates nothing; ask for at least 1, or set 'echo'"));
@@ -148,15 +166,14 @@ ApiResult<void> ReadOutput(const json& body, CompletionRequest& request) {
 }
 
 constexpr std::array kUnsupported = {
-    UnsupportedField{"suffix", "\"\""},
     UnsupportedField{"add_special_tokens", "true"},
     UnsupportedField{"truncate_prompt_tokens", "null"},
-    UnsupportedField{"prompt_logprobs", "null"},
 };
 
-constexpr std::array<std::string_view, 11> kSupported = {
-    "model",  "prompt",         "n",    "best_of", "max_tokens", "echo", "logprobs",
-    "stream", "stream_options", "user", "metadata"};
+constexpr std::array<std::string_view, 13> kSupported = {
+    "prompt_logprobs", "suffix",     "model",   "prompt",   "n",
+    "best_of",         "max_tokens", "echo",    "logprobs", "stream",
+    "stream_options",  "user",       "metadata"};
 
 int32_t CountUnknown(const json& body) {
   int32_t count = 0;
@@ -183,6 +200,9 @@ ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view text) {
   std::optional<std::string> user;
   WEFT_RETURN_IF_ERROR(ReadString(body, "model", request.model));
   WEFT_RETURN_IF_ERROR(ReadPrompts(body, request));
+  std::optional<std::string> suffix;
+  WEFT_RETURN_IF_ERROR(ReadString(body, "suffix", suffix));
+  request.suffix = suffix.value_or("");
   WEFT_RETURN_IF_ERROR(ReadChoices(body, request));
   WEFT_RETURN_IF_ERROR(ReadSamplingFields(body, request.sampling));
   WEFT_RETURN_IF_ERROR(ReadLengths(body, request));

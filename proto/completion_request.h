@@ -27,10 +27,13 @@ struct CompletionRequest {
   std::vector<Prompt> prompts;  // not empty
   bool prompt_is_list = false;  // errors then name prompt[i]
   int32_t n = 1;
+  int32_t best_of = 1;                // >= n: so many are generated, the n likeliest returned
   std::optional<int32_t> max_tokens;  // absent: 16, or what the context leaves if that is less
   SamplingFields sampling;
   bool echo = false;
   std::optional<int32_t> logprobs;
+  std::optional<int32_t> prompt_logprobs;
+  std::string suffix;  // what follows the text to come; empty: nothing
   bool stream = false;
   bool include_usage = false;       // a last chunk with the usage of the whole stream
   int32_t unknown_field_count = 0;  // ignored

@@ -27,6 +27,20 @@ ordered_json LogprobsJson(const CompletionLogprobs& logprobs) {
   return value;
 }
 
+ordered_json PromptLogprobsJson(const std::vector<std::vector<PromptLogprob>>& entries) {
+  ordered_json list = ordered_json::array();
+  for (const std::vector<PromptLogprob>& candidates : entries) {
+    ordered_json entry;  // null
+    for (const PromptLogprob& candidate : candidates) {
+      entry[std::to_string(candidate.token)] = {{"logprob", candidate.logprob},
+                                                {"rank", candidate.rank},
+                                                {"decoded_token", candidate.decoded_token}};
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 ordered_json ChoiceJson(const CompletionChoice& choice) {
   ordered_json value;
   value["index"] = choice.index;
@@ -34,6 +48,8 @@ ordered_json ChoiceJson(const CompletionChoice& choice) {
   value["logprobs"] = choice.logprobs ? LogprobsJson(*choice.logprobs) : ordered_json();
   value["finish_reason"] =
       choice.finish_reason.empty() ? ordered_json() : ordered_json(choice.finish_reason);
+  if (choice.prompt_logprobs)
+    value["prompt_logprobs"] = PromptLogprobsJson(*choice.prompt_logprobs);
   return value;
 }
 

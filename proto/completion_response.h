@@ -19,11 +19,21 @@ struct CompletionLogprobs {
   std::vector<int64_t> text_offset;  // in Unicode characters, from the start of the choice's text
 };
 
+// One of the tokens that could have stood at a place of the prompt, as vLLM tells it.
+struct PromptLogprob {
+  int32_t token = 0;
+  float logprob = 0;
+  int32_t rank = 1;  // in the vocabulary, from 1
+  std::string decoded_token;
+};
+
 struct CompletionChoice {
   int32_t index = 0;
   std::string text;
   std::optional<CompletionLogprobs> logprobs;
   std::string finish_reason;  // "stop", "length"; empty: null, not finished
+  // A prompt token each: itself and the likeliest ones. The first entry is empty: null.
+  std::optional<std::vector<std::vector<PromptLogprob>>> prompt_logprobs;
 };
 
 // How the "usage" member appears.

@@ -1,7 +1,9 @@
 #include "server/completion_answer.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include <fmt/core.h>
@@ -27,6 +29,7 @@ void AppendAll(std::vector<T>& from, std::vector<T>& to) {
 void AppendPiece(CompletionChoice piece, CompletionChoice& whole) {
   whole.index = piece.index;
   whole.text += piece.text;
+  if (piece.prompt_logprobs) whole.prompt_logprobs = std::move(piece.prompt_logprobs);
   if (!piece.finish_reason.empty()) whole.finish_reason = std::move(piece.finish_reason);
   if (!piece.logprobs) return;
   if (!whole.logprobs) whole.logprobs.emplace();
@@ -79,7 +82,24 @@ void CompletionAnswer::Emit(CompletionChoice piece) {
   }
 }
 
+void CompletionAnswer::KeepBest() {
+  std::vector<CompletionChoice> kept;
+  for (size_t prompt = 0; prompt < options_.echoes.size(); ++prompt) {
+    std::vector<size_t> order(static_cast<size_t>(options_.choice_count));
+    std::iota(order.begin(), order.end(), prompt * order.size());
+    std::ranges::stable_sort(order, std::ranges::greater{},
+                             [&](size_t i) { return choices_[i].mean_logprob; });
+    order.resize(static_cast<size_t>(options_.returned_count));
+    for (const size_t i : order) {
+      kept.push_back(std::move(response_.choices[i]));
+      kept.back().index = static_cast<int32_t>(kept.size()) - 1;
+    }
+  }
+  response_.choices = std::move(kept);
+}
+
 std::string CompletionAnswer::WholeBody() {
+  if (options_.returned_count < options_.choice_count) KeepBest();
   response_.usage_field = UsageField::kPresent;
   response_.usage = usage();
   return ToJson(response_);
@@ -112,6 +132,7 @@ void CompletionAnswer::AddLogprobs(const std::vector<TokenLogprob>& entries, boo
                                                          : std::optional(entry.logprob));
     auto& candidates = logprobs.top_logprobs.emplace_back();
     for (const auto& [token, logprob] : entry.top) {
+      if (std::ssize(candidates) == *options_.logprobs) break;
       candidates.emplace_back(LabelOf(tokenizer, token), logprob);
     }
     logprobs.text_offset.push_back(state.text_offset);
@@ -120,12 +141,36 @@ void CompletionAnswer::AddLogprobs(const std::vector<TokenLogprob>& entries, boo
 }
 
 void CompletionAnswer::OnPromptLogprobs(int32_t prompt_index, const PromptLogprobs& entries) {
-  if (!options_.logprobs) return;  // asked of the engine only so that it takes 0 tokens
   for (int32_t choice = 0; choice < options_.choice_count; ++choice) {
     CompletionChoice piece = BeginPiece(prompt_index, choice);
-    AddLogprobs(entries, true, choices_[static_cast<size_t>(piece.index)], *piece.logprobs);
+    if (piece.logprobs && options_.echo)
+      AddLogprobs(entries, true, choices_[static_cast<size_t>(piece.index)], *piece.logprobs);
+    if (options_.prompt_logprobs) piece.prompt_logprobs = PromptLogprobsOf(entries);
     Emit(std::move(piece));
   }
+}
+
+std::vector<std::vector<PromptLogprob>> CompletionAnswer::PromptLogprobsOf(
+    const PromptLogprobs& entries) const {
+  const Tokenizer& tokenizer = *options_.model->tokenizer;
+  std::vector<std::vector<PromptLogprob>> result(entries.size());
+  for (size_t i = 1; i < entries.size(); ++i) {
+    const TokenLogprob& entry = entries[i];
+    const auto add = [&](TokenId token, float logprob, int32_t rank) {
+      result[i].push_back({.token = token,
+                           .logprob = logprob,
+                           .rank = rank,
+                           .decoded_token = LabelOf(tokenizer, token)});
+    };
+    add(entry.token, entry.logprob, entry.rank);
+    for (int32_t rank = 1;
+         rank <= std::min(*options_.prompt_logprobs, static_cast<int32_t>(entry.top.size()));
+         ++rank) {
+      const auto& [token, logprob] = entry.top[static_cast<size_t>(rank) - 1];
+      if (token != entry.token) add(token, logprob, rank);
+    }
+  }
+  return result;
 }
 
 void CompletionAnswer::OnTokens(int32_t prompt_index, const TokensEvent& event) {
@@ -139,6 +184,8 @@ void CompletionAnswer::OnTokens(int32_t prompt_index, const TokensEvent& event) 
 void CompletionAnswer::OnFinish(int32_t prompt_index, const FinishEvent& event) {
   CompletionChoice piece = BeginPiece(prompt_index, event.choice);
   piece.text += choices_[static_cast<size_t>(piece.index)].decoder.Finish();
+  choices_[static_cast<size_t>(piece.index)].mean_logprob =
+      event.logprob_sum / std::max(event.completion_tokens, 1);
   piece.finish_reason = event.reason == FinishReason::kStop ? "stop" : "length";
   Emit(std::move(piece));
 }

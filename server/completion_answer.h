@@ -15,9 +15,12 @@ namespace weft {
 
 struct CompletionAnswerOptions {
   const ServedModel* model = nullptr;
-  int32_t choice_count = 1;         // a prompt
-  std::vector<std::string> echoes;  // a prompt: what the text begins with
-  bool logprobs = false;
+  int32_t choice_count = 1;                // generated a prompt
+  int32_t returned_count = 1;              // of those: the likeliest; if fewer, not in a stream
+  std::vector<std::string> echoes;         // a prompt: what the text begins with
+  bool echo = false;                       // the log probabilities begin with the prompt's too
+  std::optional<int32_t> logprobs;         // so many of the likeliest besides
+  std::optional<int32_t> prompt_logprobs;  // not in a stream
   bool stream = false;
   bool include_usage = false;
 };
@@ -35,6 +38,7 @@ class CompletionAnswer : public GenerationAnswer {
     IncrementalDecoder decoder;
     int64_t text_offset = 0;  // characters that began so far, echo included
     bool begun = false;       // echo is out
+    double mean_logprob = 0;  // once finished
   };
 
   int32_t IndexOf(int32_t prompt_index, int32_t choice) const;
@@ -42,6 +46,9 @@ class CompletionAnswer : public GenerationAnswer {
   CompletionChoice BeginPiece(int32_t prompt_index, int32_t choice);
   void AddLogprobs(const std::vector<TokenLogprob>& entries, bool of_prompt, ChoiceState& state,
                    CompletionLogprobs& logprobs) const;
+  std::vector<std::vector<PromptLogprob>> PromptLogprobsOf(const PromptLogprobs& entries) const;
+  // Leaves the likeliest choices of each prompt, best first.
+  void KeepBest();
   void OnPromptLogprobs(int32_t prompt_index, const PromptLogprobs& entries) override;
   void OnTokens(int32_t prompt_index, const TokensEvent& event) override;
   void OnFinish(int32_t prompt_index, const FinishEvent& event) override;

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "proto/completion_request.h"
 #include "server/completion_answer.h"
+#include "server/infill.h"
 #include "server/sampling_mapping.h"
 
 namespace weft {
@@ -18,11 +19,20 @@ struct TokenizedPrompt {
   std::string text;  // what echo gives back; empty without echo
 };
 
-ApiResult<TokenizedPrompt> Tokenize(Prompt& prompt, const std::string& path, bool echo,
-                                    const Tokenizer& tokenizer) {
+ApiError NoInfill() {
+  ApiError error = InvalidField(
+      "suffix", "'suffix' needs a model with tokens for filling in, and this one has none");
+  error.code = "unsupported_parameter";
+  return error;
+}
+
+ApiResult<TokenizedPrompt> Tokenize(Prompt& prompt, const std::string& path,
+                                    const CompletionRequest& request, const Tokenizer& tokenizer) {
   TokenizedPrompt result;
+  const bool echo = request.echo;
+  const bool fills_in = !request.suffix.empty();
   if (auto* text = std::get_if<std::string>(&prompt)) {
-    result.tokens = tokenizer.Encode(*text, EncodeOptions{});
+    result.tokens = tokenizer.Encode(*text, {.add_special_tokens = !fills_in});
     if (echo) result.text = std::move(*text);
   } else {
     auto& ids = std::get<std::vector<int32_t>>(prompt);
@@ -30,6 +40,11 @@ ApiResult<TokenizedPrompt> Tokenize(Prompt& prompt, const std::string& path, boo
     if (!checked) return tl::unexpected(checked.error());
     result.tokens = std::move(ids);
     if (echo) result.text = tokenizer.Decode(result.tokens);
+  }
+  if (fills_in) {
+    const std::optional<InfillTokens> infill = FindInfillTokens(tokenizer);
+    if (!infill) return tl::unexpected(NoInfill());
+    result.tokens = InfillPrompt(tokenizer, *infill, result.tokens, request.suffix);
   }
   if (result.tokens.empty()) {
     return tl::unexpected(InvalidField(
@@ -47,7 +62,7 @@ ApiResult<void> TokenizePrompts(CompletionRequest& request, const Tokenizer& tok
                                 LengthRequest& length) {
   for (size_t i = 0; i < request.prompts.size(); ++i) {
     const std::string path = request.prompt_is_list ? fmt::format("prompt[{}]", i) : "prompt";
-    ApiResult<TokenizedPrompt> prompt = Tokenize(request.prompts[i], path, request.echo, tokenizer);
+    ApiResult<TokenizedPrompt> prompt = Tokenize(request.prompts[i], path, request, tokenizer);
     if (!prompt) return tl::unexpected(std::move(prompt).error());
     if (const auto count = static_cast<int64_t>(prompt->tokens.size());
         count > length.prompt_tokens) {
@@ -60,13 +75,19 @@ ApiResult<void> TokenizePrompts(CompletionRequest& request, const Tokenizer& tok
   return {};
 }
 
-int64_t LogprobPositions(const CompletionRequest& request, const GenerationJob& job) {
-  int64_t position_count = 0;
-  for (const std::vector<TokenId>& prompt : job.prompts) {
-    position_count += job.sampling.max_tokens;
-    if (request.echo) position_count += static_cast<int64_t>(prompt.size());
+// What the answer would hold.
+ApiResult<void> CheckAnswerSize(const CompletionRequest& request, const GenerationJob& job) {
+  int64_t prompt_positions = 0;
+  for (const std::vector<TokenId>& prompt : job.prompts)
+    prompt_positions += static_cast<int64_t>(prompt.size());
+  if (request.prompt_logprobs) {
+    WEFT_RETURN_IF_ERROR(CheckLogprobCount(prompt_positions * request.best_of,
+                                           *request.prompt_logprobs, "prompt_logprobs"));
   }
-  return position_count * request.n;
+  if (!request.logprobs) return {};
+  const int64_t positions =
+      std::ssize(job.prompts) * job.sampling.max_tokens + (request.echo ? prompt_positions : 0);
+  return CheckLogprobCount(positions * request.best_of, *request.logprobs);
 }
 
 }  // namespace
@@ -79,21 +100,25 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body,
   const ApiResult<const ServedModel*> model = FindModel(request.model, models);
   if (!model) return tl::unexpected(model.error());
   const Tokenizer& tokenizer = *(*model)->tokenizer;
-  WEFT_RETURN_IF_ERROR(CheckChoiceCount(**model, request.n));
+  WEFT_RETURN_IF_ERROR(
+      CheckChoiceCount(**model, request.best_of, request.best_of > request.n ? "best_of" : "n"));
   ApiResult<SamplingParams> sampling = SamplingOf(request.sampling, tokenizer);
   if (!sampling) return tl::unexpected(std::move(sampling).error());
 
   GenerationJob job;
   job.model = *model;
-  job.choice_count = request.n;
+  job.choice_count = request.best_of;
   job.stream = request.stream;
   job.has_seed = request.sampling.seed.has_value();
   job.unknown_field_count = request.unknown_field_count;
   job.sampling = *std::move(sampling);
   CompletionAnswerOptions answer{.model = job.model,
-                                 .choice_count = request.n,
+                                 .choice_count = request.best_of,
+                                 .returned_count = request.n,
                                  .echoes = {},
-                                 .logprobs = request.logprobs.has_value(),
+                                 .echo = request.echo,
+                                 .logprobs = request.logprobs,
+                                 .prompt_logprobs = request.prompt_logprobs,
                                  .stream = request.stream,
                                  .include_usage = request.include_usage};
   LengthRequest length;
@@ -104,12 +129,13 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body,
   const ApiResult<int32_t> max_tokens = FitMaxTokens(*job.model, length);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
   job.sampling.max_tokens = *max_tokens;
-  job.sampling.logprobs = request.logprobs.value_or(-1);
+  // The best choices are found by their log probabilities.
+  job.sampling.logprobs = request.logprobs.value_or(request.best_of > request.n ? 0 : -1);
   // The engine accepts 0 tokens only where the prompt itself is looked at.
-  job.sampling.prompt_logprobs = request.echo && (request.logprobs || *max_tokens == 0);
-  if (request.logprobs) {
-    WEFT_RETURN_IF_ERROR(CheckLogprobCount(LogprobPositions(request, job), *request.logprobs));
-  }
+  job.sampling.prompt_logprobs =
+      request.prompt_logprobs || (request.echo && (request.logprobs || *max_tokens == 0));
+  job.sampling.prompt_logprob_count = request.prompt_logprobs.value_or(0);
+  WEFT_RETURN_IF_ERROR(CheckAnswerSize(request, job));
   job.answer = std::make_unique<CompletionAnswer>(std::move(answer));
   return job;
 }

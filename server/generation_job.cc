@@ -71,21 +71,23 @@ ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& r
   return static_cast<int32_t>(tokens);
 }
 
-ApiResult<void> CheckChoiceCount(const ServedModel& model, int32_t choice_count) {
+ApiResult<void> CheckChoiceCount(const ServedModel& model, int32_t choice_count,
+                                 const std::string& path) {
   const int32_t limit = model.engine->options().max_sequences;
   if (choice_count <= limit) return {};
   return tl::unexpected(InvalidField(
-      "n", fmt::format("'n' is {}, but this server computes at most {} sequences at once",
-                       choice_count, limit)));
+      path, fmt::format("'{}' is {}, but this server computes at most {} sequences at once", path,
+                        choice_count, limit)));
 }
 
-ApiResult<void> CheckLogprobCount(int64_t position_count, int32_t top_count) {
+ApiResult<void> CheckLogprobCount(int64_t position_count, int32_t top_count,
+                                  const std::string& path) {
   const int64_t entry_count = position_count * (1 + top_count);
   if (entry_count <= kMaxLogprobEntries) return {};
   return tl::unexpected(InvalidField(
-      "logprobs", fmt::format("the answer could have {} log probabilities, but at most {} are "
-                              "given at once; lower 'logprobs', 'n' or 'max_tokens'",
-                              entry_count, kMaxLogprobEntries)));
+      path, fmt::format("the answer could have {} log probabilities, but at most {} are given at "
+                        "once; lower '{}', 'n' or 'max_tokens'",
+                        entry_count, kMaxLogprobEntries, path)));
 }
 
 }  // namespace weft

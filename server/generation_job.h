@@ -51,9 +51,11 @@ struct LengthRequest {
 ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& request);
 
 // More choices than the engine runs at once cannot share their prompt.
-ApiResult<void> CheckChoiceCount(const ServedModel& model, int32_t choice_count);
+ApiResult<void> CheckChoiceCount(const ServedModel& model, int32_t choice_count,
+                                 const std::string& path = "n");
 
 // Log probabilities are what can make an answer large out of all proportion.
-ApiResult<void> CheckLogprobCount(int64_t position_count, int32_t top_count);
+ApiResult<void> CheckLogprobCount(int64_t position_count, int32_t top_count,
+                                  const std::string& path = "logprobs");
 
 }  // namespace weft

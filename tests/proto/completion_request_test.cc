@@ -71,6 +71,19 @@ TEST(CompletionRequestTest, ReadsEveryField) {
   EXPECT_EQ(request.unknown_field_count, 0);
 }
 
+TEST(CompletionRequestTest, ReadsWhatOnlyWholeAnswersHave) {
+  const CompletionRequest request =
+      Parsed(R"({"prompt":"","n":2,"best_of":5,"prompt_logprobs":3,"suffix":"end"})");
+  EXPECT_EQ(request.n, 2);
+  EXPECT_EQ(request.best_of, 5);
+  EXPECT_EQ(request.prompt_logprobs, 3);
+  EXPECT_EQ(request.suffix, "end");
+  EXPECT_EQ(Parsed(R"({"prompt":"","n":2})").best_of, 2);
+  std::string prompts = "\"\"";
+  for (int i = 1; i < 200; ++i) prompts += ",\"\"";
+  EXPECT_EQ(Refused("{\"prompt\":[" + prompts + "],\"best_of\":6}").param, "best_of");
+}
+
 TEST(CompletionRequestTest, ReadsEveryKindOfPrompt) {
   const CompletionRequest texts = Parsed(R"({"prompt":["a","b"]})");
   EXPECT_TRUE(texts.prompt_is_list);
@@ -145,7 +158,12 @@ const Refusal kRefusals[] = {
     {R"({"prompt":"","n":129})", "n", "from 1 to 128"},
     {R"({"prompt":"","n":true})", "n", "not true"},
     {R"({"prompt":"","n":"2"})", "n", R"(not the string "2")"},
-    {R"({"prompt":"","best_of":2})", "best_of", "not supported", "unsupported_parameter"},
+    {R"({"prompt":"","best_of":0})", "best_of", "from 1 to 128"},
+    {R"({"prompt":"","n":3,"best_of":2})", "best_of", "less than 'n' (3)"},
+    {R"({"prompt":"","best_of":2,"stream":true})", "best_of", "cannot be streamed"},
+    {R"({"prompt":"","prompt_logprobs":21})", "prompt_logprobs", "from 0 to 20"},
+    {R"({"prompt":"","prompt_logprobs":-1})", "prompt_logprobs", "from 0 to 20"},
+    {R"({"prompt":"","prompt_logprobs":1,"stream":true})", "prompt_logprobs", "cannot be streamed"},
     {R"({"prompt":"","max_tokens":-1})", "max_tokens", "0 to 2147483647"},
     {R"({"prompt":"","max_tokens":16.0})", "max_tokens", "must be an integer"},
     {R"({"prompt":"","max_tokens":18446744073709551615})", "max_tokens", "must be an integer"},
@@ -177,7 +195,7 @@ const Refusal kRefusals[] = {
     {R"({"prompt":"","stream":true,"stream_options":{"include_usage":1}})",
      "stream_options.include_usage", "true or false"},
     {R"({"prompt":"","user":5})", "user", "must be a string"},
-    {R"({"prompt":"","suffix":"x"})", "suffix", "not supported", "unsupported_parameter"},
+    {R"({"prompt":"","suffix":5})", "suffix", "must be a string"},
     {R"({"prompt":"","guided_regex":"a"})", "guided_regex", "leave it out",
      "unsupported_parameter"},
     {R"({"prompt":"","prompt":""})", "prompt", "appears twice", "duplicate_key"},

@@ -1,9 +1,11 @@
 // The wire's sampling fields: what of them reaches the engine, and what they do to the text.
 #include <algorithm>
+#include <functional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/infill.h"
 #include "server/sampling_mapping.h"
 #include "tests/server/test_server.h"
 
@@ -192,6 +194,102 @@ TEST(SamplingTest, MirostatIsDeterministicToo) {
   const std::string request =
       R"({"prompt":"abc","max_tokens":40,"mirostat":2,"mirostat_tau":2,"seed":1})";
   EXPECT_EQ(TextOf(server.Post(request)), TextOf(server.Post(request)));
+}
+
+TEST(BestOfTest, ReturnsTheLikeliest) {
+  const TestServer server;
+  const std::string common = R"({"prompt":"abc","max_tokens":10,"seed":3,"logprobs":0,)";
+  const json all = json::parse(server.Post(common + R"("n":6})").body);
+  const json best = json::parse(server.Post(common + R"("n":2,"best_of":6})").body);
+  std::vector<std::pair<double, std::string>> ranked;
+  for (const json& choice : all["choices"]) {
+    double sum = 0;
+    for (const json& logprob : choice["logprobs"]["token_logprobs"]) sum += logprob.get<double>();
+    ranked.emplace_back(sum, choice["text"]);
+  }
+  std::ranges::sort(ranked, std::ranges::greater{});
+  ASSERT_EQ(best["choices"].size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(best["choices"][i]["index"], i);
+    EXPECT_EQ(best["choices"][i]["text"], ranked[i].second);
+  }
+  EXPECT_EQ(best["usage"]["completion_tokens"], 60);  // all that was generated
+  // Without logprobs it is the same choice.
+  const json one = json::parse(
+      server.Post(R"({"prompt":["x","abc"],"max_tokens":10,"seed":3,"best_of":6})").body);
+  ASSERT_EQ(one["choices"].size(), 2U);
+  EXPECT_EQ(one["choices"][1]["text"], ranked[0].second);
+  EXPECT_EQ(one["choices"][1]["logprobs"], nullptr);
+}
+
+TEST(BestOfTest, IsBoundedByTheServer) {
+  TestModelOptions options;
+  options.max_sequences = 4;
+  const TestServer server(options);
+  EXPECT_EQ(ErrorOf(Post(server, R"("best_of":5)"))["param"], "best_of");
+}
+
+TEST(PromptLogprobsTest, TellTokensRanksAndLogprobs) {
+  const TestServer server;
+  const json choice = json::parse(Post(server, R"("prompt_logprobs":2)").body)["choices"][0];
+  const json& entries = choice["prompt_logprobs"];
+  ASSERT_EQ(entries.size(), 4U);  // <s>abc
+  EXPECT_EQ(entries[0], nullptr);
+  const json& own = entries[1]["97"];
+  EXPECT_EQ(own["decoded_token"], "a");
+  EXPECT_GE(own["rank"], 1);
+  EXPECT_LE(own["rank"], 26);
+  EXPECT_LT(own["logprob"], 0);
+  EXPECT_EQ(entries[1].size(), own["rank"] <= 2 ? 2U : 3U);
+  EXPECT_EQ(choice["logprobs"], nullptr);
+  EXPECT_FALSE(choice["text"].get<std::string>().starts_with("abc"));
+  // The likeliest token's rank is 1, and what greedy decoding takes.
+  const json last = json::parse(
+      server.Post(R"({"prompt":"abca","max_tokens":1,"temperature":0,"prompt_logprobs":1})").body);
+  const std::string next = TextOf(Post(server, R"("seed":1)")).substr(0, 1);
+  bool found = false;
+  for (const auto& [id, entry] : last["choices"][0]["prompt_logprobs"][4].items())
+    found = found || (entry["rank"] == 1 && entry["decoded_token"] == next);
+  EXPECT_TRUE(found);
+}
+
+TEST(PromptLogprobsTest, StandBesideEchoedOnes) {
+  const TestServer server;
+  const json choice = json::parse(
+      Post(server, R"("prompt_logprobs":3,"logprobs":1,"echo":true)").body)["choices"][0];
+  EXPECT_EQ(choice["logprobs"]["top_logprobs"][1].size(), 1U);
+  EXPECT_GE(choice["prompt_logprobs"][1].size(), 3U);
+  EXPECT_TRUE(choice["text"].get<std::string>().starts_with("abc"));
+  const json without =
+      json::parse(Post(server, R"("prompt_logprobs":3,"logprobs":1)").body)["choices"][0];
+  EXPECT_EQ(without["logprobs"]["tokens"].size(), 12U);  // those of the completion alone
+}
+
+TEST(SuffixTest, IsRefusedWhereTheModelCannotFillIn) {
+  const TestServer server;
+  const json error = ErrorOf(Post(server, R"("suffix":"end")"));
+  EXPECT_EQ(error["param"], "suffix");
+  EXPECT_EQ(error["code"], "unsupported_parameter");
+  EXPECT_EQ(Post(server, R"("suffix":"")").status, 200);
+}
+
+class InfillTokenizer : public ByteTokenizer {
+ public:
+  std::optional<TokenId> TokenOf(std::string_view text) const override {
+    if (text == "<fim_prefix>") return 250;
+    if (text == "<fim_suffix>") return 251;
+    if (text == "<fim_middle>") return 252;
+    return std::nullopt;
+  }
+};
+
+TEST(SuffixTest, StandsBetweenTheTokensThatModelsWereTrainedWith) {
+  const InfillTokenizer tokenizer;
+  const std::optional<InfillTokens> tokens = FindInfillTokens(tokenizer);
+  ASSERT_TRUE(tokens);
+  EXPECT_THAT(InfillPrompt(tokenizer, *tokens, {'a', 'b'}, "c"),
+              ElementsAre(ByteTokenizer::kBos, 250, 'a', 'b', 251, 'c', 252));
+  EXPECT_FALSE(FindInfillTokens(ByteTokenizer()));
 }
 
 }  // namespace
