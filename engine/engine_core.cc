@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/checked_math.h"
 
 namespace weft {
 namespace {
@@ -67,6 +68,32 @@ Result<void> EngineCore::Validate(const Request& request) const {
         ErrorCode::kInvalidArgument,
         "the prompt's {} tokens and max_tokens {} make {}, but the KV cache has room for {}",
         prompt_count, request.sampling.max_tokens, total_count, capacity);
+  if (request.sampling.beam_width > 0) return ValidateBeams(request, total_count);
+  return {};
+}
+
+Result<void> EngineCore::ValidateBeams(const Request& request, int64_t total_count) const {
+  const SamplingParams& params = request.sampling;
+  const int64_t width = params.beam_width;
+  const int64_t most = std::min(options_.max_sequences, options_.max_batch_tokens);
+  if (width < request.choice_count || width > most)
+    return Fail(ErrorCode::kInvalidArgument,
+                "the number of beams is {}, but must be from the number of choices ({}) to {}",
+                width, request.choice_count, most);
+  // After preemption beams share nothing any more.
+  const int64_t block_count = width * CeilDivide(total_count, runner_.block_size());
+  if (block_count > runner_.block_count())
+    return Fail(ErrorCode::kInvalidArgument,
+                "{} beams of {} tokens take {} KV blocks, but there are {}", width, total_count,
+                block_count, runner_.block_count());
+  const int64_t end_count = std::ssize(options_.end_tokens) + std::ssize(params.stop_token_ids);
+  if (2 * width + end_count > runner_.vocab_size())
+    return Fail(ErrorCode::kInvalidArgument,
+                "{} beams need {} tokens to choose from, but the vocabulary has {}", width,
+                2 * width + end_count, runner_.vocab_size());
+  if (!params.stop.empty() || params.logprobs >= 0)
+    return Fail(ErrorCode::kInvalidArgument,
+                "stop strings and logprobs cannot be had with beam search");
   return {};
 }
 
@@ -77,7 +104,8 @@ void EngineCore::Add(Request request) {
   std::string error = "the request's id is in use";
   if (!live_.contains(id)) {
     try {
-      auto live = std::make_unique<LiveRequest>(std::move(request), next_arrival_++, pool_);
+      auto live = std::make_unique<LiveRequest>(std::move(request), next_arrival_++, pool_,
+                                                options_.end_tokens);
       Sequence& first_choice = live->first_choice();
       live_.emplace(id, std::move(live));
       scheduler_.Add(first_choice);
@@ -186,6 +214,7 @@ Result<void> EngineCore::MeasurePromptToken(const LogitTarget& target,
 
 Result<void> EngineCore::SampleChoices(Sequence& sequence, std::span<const float> logits,
                                        Sampler& sampler, RowOutcome& outcome) const {
+  if (sequence.beams != nullptr) return RankBeam(sequence, logits, sampler, outcome);
   WEFT_RETURN_IF_ERROR(SampleToken(sequence, sequence, logits, sampler, outcome));
   for (const auto& choice : sequence.request->choices()) {
     if (choice->state == SequenceState::kAwaitingPrompt)
@@ -218,6 +247,15 @@ Result<void> EngineCore::SampleToken(Sequence& choice, const Sequence& computed,
   return {};
 }
 
+Result<void> EngineCore::RankBeam(Sequence& sequence, std::span<const float> logits,
+                                  Sampler& sampler, RowOutcome& outcome) {
+  TokenLogprob ranked;
+  const int32_t count = sequence.request->beam_search()->candidate_count();
+  WEFT_ASSIGN_OR_RETURN(ranked, sampler.Logprob(logits, 0, count));
+  outcome.beam = BeamRow{.sequence = &sequence, .tokens = std::move(ranked.top)};
+  return {};
+}
+
 void EngineCore::Commit(const StepPlan& plan) {
   scheduler_.Commit(plan);
   const std::vector<LogitTarget>& targets = batch_builder_.logit_targets();
@@ -232,6 +270,65 @@ void EngineCore::Commit(const StepPlan& plan) {
   for (const PlannedSequence& planned : plan.sequences) CommitPrompt(*planned.sequence);
   for (RowOutcome& outcome : outcomes_) {
     for (SampledToken& sampled : outcome.sampled) CommitToken(sampled);
+  }
+  CommitBeams();
+}
+
+void EngineCore::CommitBeams() {
+  std::map<RequestId, std::vector<BeamRow*>> rows;
+  for (RowOutcome& outcome : outcomes_) {
+    if (outcome.beam) rows[outcome.beam->sequence->request->id()].push_back(&*outcome.beam);
+  }
+  for (const auto& [id, beams] : rows) {
+    LiveRequest& request = *beams.front()->sequence->request;
+    if (!request.finished()) AdvanceBeams(request, beams);  // otherwise it has failed
+  }
+}
+
+void EngineCore::AdvanceBeams(LiveRequest& request, const std::vector<BeamRow*>& rows) {
+  const std::vector<Sequence*>& beams = request.beams();
+  const int32_t output_count = rows.front()->sequence->output_count();
+  std::vector<BeamCandidates> candidates;
+  for (const BeamRow* row : rows) {
+    WEFT_CHECK(row->sequence->output_count() == output_count);
+    candidates.push_back({.beam = row->sequence->choice(),
+                          .logprob_sum = row->sequence->logprob_sum,
+                          .tokens = row->tokens});
+  }
+  const auto output_of = [&](int32_t beam) {
+    const Sequence& sequence = *beams[static_cast<size_t>(beam)];
+    return std::vector<TokenId>(sequence.tokens.begin() + sequence.prompt_count,
+                                sequence.tokens.end());
+  };
+  const std::vector<BeamStep> steps =
+      request.beam_search()->Advance(candidates, output_count, output_of);
+  if (steps.empty()) {
+    for (Sequence* beam : beams) scheduler_.Remove(*beam);
+    request.FinishBeams(options_.token_bytes);
+    return;
+  }
+  WEFT_CHECK(steps.size() == beams.size());
+  // The first that goes on from a beam stays in its sequence; the others take those of beams that
+  // end here.
+  std::vector<const BeamStep*> step_of(beams.size());
+  std::vector<const BeamStep*> others;
+  for (const BeamStep& step : steps) {
+    const BeamStep*& place = step_of[static_cast<size_t>(step.parent)];
+    if (place == nullptr) {
+      place = &step;
+    } else {
+      others.push_back(&step);
+    }
+  }
+  for (size_t i = 0; i < beams.size(); ++i) {
+    if (step_of[i] != nullptr) continue;
+    step_of[i] = others.back();
+    others.pop_back();
+    scheduler_.Fork(*beams[static_cast<size_t>(step_of[i]->parent)], *beams[i]);
+  }
+  for (size_t i = 0; i < beams.size(); ++i) {
+    beams[i]->tokens.push_back(step_of[i]->token);
+    beams[i]->logprob_sum = step_of[i]->logprob_sum;
   }
 }
 
@@ -256,6 +353,7 @@ void EngineCore::CommitPrompt(Sequence& sequence) {
         {.reason = FinishReason::kLength, .stop_string = {}, .stop_token = {}, .error = {}});
     return;
   }
+  if (request.beam_search() != nullptr) return;  // beams are forked with their tokens
   for (const auto& choice : request.choices()) {
     if (choice->state == SequenceState::kAwaitingPrompt) scheduler_.Fork(sequence, *choice);
   }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/batch_builder.h"
@@ -55,21 +56,29 @@ class EngineCore {
   const BlockPool& pool() const { return pool_; }
 
  private:
+  Result<void> ValidateBeams(const Request& request, int64_t total_count) const;
+
   struct SampledToken {
     Sequence* sequence = nullptr;
     Sampled sampled;
     std::optional<TokenLogprob> logprob;
+  };
+  // What a beam may go on with.
+  struct BeamRow {
+    Sequence* sequence = nullptr;
+    std::vector<std::pair<TokenId, float>> tokens;
   };
   // What became of one row of logits.
   struct RowOutcome {
     bool visited = false;
     std::vector<SampledToken> sampled;  // a token a choice that continues from this row
     std::optional<TokenLogprob> prompt_logprob;
+    std::optional<BeamRow> beam;
     std::string error;  // fails the request, if there is one
   };
 
   Result<void> RunPlan(const StepPlan& plan);
-  // These four run on the threads that compute, each with a sampler of its own, and change nothing
+  // These five run on the threads that compute, each with a sampler of its own, and change nothing
   // but `outcome`.
   void VisitLogits(const LogitTarget& target, std::span<const float> logits, Sampler& sampler,
                    RowOutcome& outcome) const;
@@ -82,10 +91,16 @@ class EngineCore {
                            std::span<const float> logits, Sampler& sampler,
                            RowOutcome& outcome) const;
 
+  static Result<void> RankBeam(Sequence& sequence, std::span<const float> logits, Sampler& sampler,
+                               RowOutcome& outcome);
+
   void Commit(const StepPlan& plan);
   void CommitPromptLogprob(const LogitTarget& target, TokenLogprob logprob);
   void CommitPrompt(Sequence& sequence);
   void CommitToken(SampledToken& sampled);
+  // The beams of this step, a request's together.
+  void CommitBeams();
+  void AdvanceBeams(LiveRequest& request, const std::vector<BeamRow*>& rows);
   void Finish(Sequence& sequence, Ending ending);
   // Ends every choice that has not ended; the request is erased by EraseFinished.
   void FinishAllChoices(LiveRequest& request, const Ending& ending);

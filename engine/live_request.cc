@@ -14,25 +14,37 @@ bool Contains(const std::vector<TokenId>& tokens, TokenId token) {
 
 }  // namespace
 
-LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool)
+LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool,
+                         const std::vector<TokenId>& end_tokens)
     : request_(std::move(request)), unfinished_count_(request_.choice_count) {
-  const auto stop_strings = std::make_shared<const StopStrings>(request_.sampling.stop);
-  for (int32_t choice = 0; choice < request_.choice_count; ++choice) {
+  const SamplingParams& sampling = request_.sampling;
+  const auto stop_strings = std::make_shared<const StopStrings>(sampling.stop);
+  const int32_t sequence_count = std::max(request_.choice_count, sampling.beam_width);
+  for (int32_t choice = 0; choice < sequence_count; ++choice) {
     choices_.push_back(std::make_unique<Sequence>(
         *this, SequenceAge{.priority = request_.priority, .arrival = arrival, .choice = choice},
-        pool, StopMatcher(stop_strings, request_.sampling.include_stop)));
+        pool, StopMatcher(stop_strings, sampling.include_stop)));
     choices_.back()->state = SequenceState::kAwaitingPrompt;
-    choices_.back()->mirostat_mu = 2 * request_.sampling.mirostat_tau;
+    choices_.back()->mirostat_mu = 2 * sampling.mirostat_tau;
+  }
+  if (sampling.beam_width > 0) {
+    std::vector<TokenId> ends = sampling.stop_token_ids;
+    if (!sampling.ignore_eos) ends.insert(ends.end(), end_tokens.begin(), end_tokens.end());
+    beam_search_.emplace(sampling, request_.choice_count, std::move(ends));
+    for (const auto& choice : choices_) {
+      beams_.push_back(choice.get());
+      choice->beams = &beams_;
+    }
   }
   Sequence& first = first_choice();
   first.state = SequenceState::kWaiting;
-  first.slot_count = request_.choice_count;
+  first.slot_count = sequence_count;
   first.tokens = request_.prompt;
   first.prompt_count = first.token_count();
-  first.next_prompt_logprob = request_.sampling.prompt_logprobs ? 0 : first.prompt_count;
-  first.samples = request_.sampling.max_tokens > 0;
+  first.next_prompt_logprob = sampling.prompt_logprobs ? 0 : first.prompt_count;
+  first.samples = sampling.max_tokens > 0;
   // OpenAI's echo counts the first prompt token as certain.
-  if (request_.sampling.prompt_logprobs)
+  if (sampling.prompt_logprobs)
     prompt_logprobs_.push_back({.token = request_.prompt.front(), .logprob = 0, .top = {}});
 }
 
@@ -86,7 +98,9 @@ std::optional<Ending> LiveRequest::AppendToken(Sequence& sequence, TokenId token
 }
 
 void LiveRequest::Finish(Sequence& sequence, Ending ending) {
-  WEFT_CHECK(sequence.state == SequenceState::kFinished && unfinished_count_ > 0);
+  WEFT_CHECK(sequence.state == SequenceState::kFinished);
+  if (sequence.choice() >= request_.choice_count) return;  // a beam of nobody's choice
+  WEFT_CHECK(unfinished_count_ > 0);
   TokensEvent rest{.choice = sequence.choice(), .text = {}, .tokens = {}, .logprobs = {}};
   sequence.stop_matcher.Flush(rest.text);
   if (!rest.text.empty()) request_.sink->OnTokens(std::move(rest));
@@ -98,11 +112,39 @@ void LiveRequest::Finish(Sequence& sequence, Ending ending) {
       .stop_token = ending.stop_token,
       .error = std::move(ending.error),
       .prompt_tokens = static_cast<int32_t>(request_.prompt.size()),
-      .completion_tokens = sequence.output_count() + (ending.stop_token ? 1 : 0),
+      // Of beams that did not come to their end nothing has been emitted.
+      .completion_tokens = beam_search_ ? 0 : sequence.output_count() + (ending.stop_token ? 1 : 0),
       .cached_tokens = 0,
       .logprob_sum = sequence.logprob_sum,
       .last = unfinished_count_ == 0,
   });
+}
+
+void LiveRequest::FinishBeams(const std::function<std::string_view(TokenId)>& token_bytes) {
+  const auto prompt_count = static_cast<int32_t>(request_.prompt.size());
+  for (const auto& choice : choices_) WEFT_CHECK(choice->state == SequenceState::kFinished);
+  for (int32_t choice = 0; choice < request_.choice_count; ++choice) {
+    const BeamText& text = beam_search_->texts()[static_cast<size_t>(choice)];
+    TokensEvent event{.choice = choice, .text = {}, .tokens = text.tokens, .logprobs = {}};
+    if (token_bytes) {
+      for (const TokenId token : text.tokens) event.text += token_bytes(token);
+    }
+    const auto token_count = static_cast<int32_t>(text.tokens.size());
+    if (token_count > 0) request_.sink->OnTokens(std::move(event));
+    --unfinished_count_;
+    request_.sink->OnFinish({
+        .choice = choice,
+        .reason = text.end_token ? FinishReason::kStop : FinishReason::kLength,
+        .stop_string = {},
+        .stop_token = text.end_token,
+        .error = {},
+        .prompt_tokens = prompt_count,
+        .completion_tokens = token_count + (text.end_token ? 1 : 0),
+        .cached_tokens = 0,
+        .logprob_sum = text.logprob_sum,
+        .last = unfinished_count_ == 0,
+    });
+  }
 }
 
 }  // namespace weft

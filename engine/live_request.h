@@ -4,12 +4,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/beam_search.h"
 #include "engine/request.h"
 #include "engine/sequence.h"
 
@@ -26,7 +28,9 @@ struct Ending {
 class LiveRequest {
  public:
   // Makes a sequence for each choice; the first has the prompt, the others await it.
-  LiveRequest(Request request, uint64_t arrival, BlockPool& pool);
+  // `end_tokens` are the model's.
+  LiveRequest(Request request, uint64_t arrival, BlockPool& pool,
+              const std::vector<TokenId>& end_tokens);
 
   RequestId id() const { return request_.id; }
   const SamplingParams& sampling() const { return request_.sampling; }
@@ -57,11 +61,20 @@ class LiveRequest {
   // scheduler.
   void Finish(Sequence& sequence, Ending ending);
 
+  // nullptr: no beam search.
+  BeamSearch* beam_search() { return beam_search_ ? &*beam_search_ : nullptr; }
+  const BeamSearch* beam_search() const { return beam_search_ ? &*beam_search_ : nullptr; }
+  const std::vector<Sequence*>& beams() const { return beams_; }
+  // Emits the best texts and their terminal events. All sequences are out of the scheduler.
+  void FinishBeams(const std::function<std::string_view(TokenId)>& token_bytes);
+
   bool queued = true;  // has not been in a step yet
 
  private:
   Request request_;
-  std::vector<std::unique_ptr<Sequence>> choices_;
+  std::vector<std::unique_ptr<Sequence>> choices_;  // beams, where beams are searched
+  std::optional<BeamSearch> beam_search_;
+  std::vector<Sequence*> beams_;
   int32_t unfinished_count_ = 0;
   std::vector<TokenLogprob> prompt_logprobs_;
   bool prompt_logprobs_emitted_ = false;

@@ -50,6 +50,7 @@ Result<void> CheckNumbers(const SamplingParams& params) {
       NumberRange{"presence_penalty", params.presence_penalty, -100, 100},
       NumberRange{"dry_multiplier", params.dry.multiplier, 0, 100},
       NumberRange{"dry_base", params.dry.base, 1, 100},
+      NumberRange{"length_penalty", params.length_penalty, -10, 10},
   };
   for (const NumberRange& range : ranges) WEFT_RETURN_IF_ERROR(CheckRange(range));
   for (const auto& [token, bias] : params.logit_bias) {
@@ -64,7 +65,8 @@ Result<void> CheckCounts(const SamplingParams& params) {
       CountRange{"repeat_last_n", params.repeat_last_n, -1, kAnyInt32},
       CountRange{"dry_allowed_length", params.dry.allowed_length, 0, kAnyInt32},
       CountRange{"dry_penalty_last_n", params.dry.last_n, -1, kAnyInt32},
-      CountRange{"max_tokens", params.max_tokens, 0, kAnyInt32},
+      CountRange{"beam_width", params.beam_width, 0, sampling_limits::kBeams},
+      CountRange{"max_tokens", params.max_tokens, params.beam_width > 0 ? 1 : 0, kAnyInt32},
       CountRange{"min_tokens", params.min_tokens, 0, params.max_tokens},
       CountRange{"logprobs", params.logprobs, -1, sampling_limits::kLogprobs},
       CountRange{"prompt_logprobs", params.prompt_logprob_count, 0, sampling_limits::kLogprobs},

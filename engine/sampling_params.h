@@ -67,6 +67,12 @@ struct SamplingParams {
   // sampled. None is empty.
   std::vector<std::vector<TokenId>> bad_words;
 
+  // Beam search (beam_search.h) instead of sampling: what concerns sampling is at its default, and
+  // neither stop strings nor logprobs are asked for.
+  int32_t beam_width = 0;  // 0: none; otherwise at least the number of choices
+  double length_penalty = 1;
+  bool early_stopping = false;  // over as soon as beam_width texts are complete
+
   uint64_t seed = 0;        // with the choice and the output position it keys every draw
   int32_t max_tokens = 16;  // >= 0; 0 only with prompt logprobs (echo)
   // Before this many tokens nothing but max_tokens ends the text: end and stop tokens are not
@@ -86,6 +92,7 @@ struct SamplingParams {
 // What a request may ask for, so that its cost is bounded.
 namespace sampling_limits {
 inline constexpr int32_t kLogprobs = 100;
+inline constexpr int32_t kBeams = 128;
 inline constexpr size_t kStopStrings = 32;
 inline constexpr size_t kStopStringBytes = 1024;
 inline constexpr size_t kStopTokens = 128;

@@ -49,10 +49,21 @@ void Scheduler::Remove(Sequence& sequence) {
 
 StepPlan Scheduler::Plan() {
   StepPlan plan;
+  PlanRows(plan);
+  // Beams may wait for others that have no room, nobody else computing anything.
+  while (plan.sequences.empty() && !running_.empty()) {
+    Preempt(**running_.rbegin(), plan);
+    AdmitWaiting(plan, LimitFor(plan));
+    if (plan.sequences.empty()) PlanDecodes(plan);
+  }
+  return plan;
+}
+
+void Scheduler::PlanRows(StepPlan& plan) {
   PlanDecodes(plan);
   const bool admits = plan.preemptions == 0 && !waiting_.empty() && CanAdmit(**waiting_.begin());
   const bool prompts_run = std::any_of(running_.begin(), running_.end(), IsPrompt);
-  if (plan.row_count == options_.max_batch_tokens || (!admits && !prompts_run)) return plan;
+  if (plan.row_count == options_.max_batch_tokens || (!admits && !prompts_run)) return;
   const Budget limit = LimitFor(plan);
   PlanPrompts(plan, limit);
   if (plan.preemptions == 0) AdmitWaiting(plan, limit);
@@ -61,7 +72,6 @@ StepPlan Scheduler::Plan() {
     Probe(plan, limit);
     plan.predicted_seconds = cost_.PredictSeconds(plan.shape);
   }
-  return plan;
 }
 
 void Scheduler::PlanDecodes(StepPlan& plan) {
@@ -70,11 +80,36 @@ void Scheduler::PlanDecodes(StepPlan& plan) {
        it != running_.end() && plan.row_count < options_.max_batch_tokens; ++it) {
     Sequence& sequence = **it;
     if (IsPrompt(&sequence)) continue;
-    if (!SecureNextPosition(sequence, plan)) break;
-    plan.shape.AddDecode(sequence.computed_count);
-    if (sequence.output_count() > 0) ++plan.stream_count;
-    Take(sequence, 1, plan);
+    if (sequence.has_siblings()) {
+      const bool leads = sequence.beams->front() == &sequence;
+      if (!leads || !AreReady(*sequence.beams, plan)) continue;
+      if (!SecureBeams(*sequence.beams, plan)) break;
+      for (Sequence* beam : *sequence.beams) TakeDecode(*beam, plan);
+    } else {
+      if (!SecureNextPosition(sequence, plan)) break;
+      TakeDecode(sequence, plan);
+    }
   }
+}
+
+void Scheduler::TakeDecode(Sequence& sequence, StepPlan& plan) {
+  plan.shape.AddDecode(sequence.computed_count);
+  if (sequence.output_count() > 0) ++plan.stream_count;
+  Take(sequence, 1, plan);
+}
+
+bool Scheduler::AreReady(const std::vector<Sequence*>& beams, const StepPlan& plan) const {
+  if (plan.row_count + std::ssize(beams) > options_.max_batch_tokens) return false;
+  return std::ranges::all_of(beams, [](const Sequence* beam) {
+    return beam->state == SequenceState::kRunning && beam->pending_count() == 1;
+  });
+}
+
+bool Scheduler::SecureBeams(const std::vector<Sequence*>& beams, StepPlan& plan) {
+  // In the order of their age: who has its position keeps it.
+  return std::ranges::all_of(beams, [&](Sequence* beam) {
+    return beam->state == SequenceState::kRunning && SecureNextPosition(*beam, plan);
+  });
 }
 
 Scheduler::Budget Scheduler::LimitFor(const StepPlan& plan) {
@@ -103,7 +138,10 @@ void Scheduler::PlanPrompts(StepPlan& plan, const Budget& limit) {
 bool Scheduler::CanAdmit(const Sequence& sequence) const {
   if (running_slots_ + sequence.slot_count > options_.max_sequences) return false;
   const int64_t block_count = CeilDivide(sequence.token_count(), options_.block_size);
-  const int64_t spare_count = static_cast<int64_t>(running_.size());
+  // Beams of one search fit together from the start.
+  const int64_t spare_count = std::ranges::count_if(running_, [&](const Sequence* running) {
+    return running->beams == nullptr || running->beams != sequence.beams;
+  });
   const bool fits = pool_.free_count() >= block_count + spare_count;
   WEFT_CHECK(fits || !running_.empty());  // alone, everybody fits
   return fits;
@@ -126,8 +164,8 @@ void Scheduler::AdmitWaiting(StepPlan& plan, const Budget& limit) {
 void Scheduler::ExtendChunks(StepPlan& plan, const Budget& limit) {
   for (PlannedSequence& planned : plan.sequences) {
     const int32_t position = planned.first_position + planned.row_count;
-    const int32_t pending_count = planned.sequence->token_count() - position;
-    if (pending_count == 0) continue;
+    const int32_t pending_count = planned.sequence->chunk_end() - position;
+    if (pending_count <= 0) continue;
     const int32_t row_count = RowsWithin(plan, limit, position, pending_count);
     Extend(planned, row_count, plan);
   }
@@ -141,8 +179,9 @@ void Scheduler::Probe(StepPlan& plan, const Budget& limit) const {
     return;
   }
   for (PlannedSequence& planned : plan.sequences) {
-    const int32_t pending_count = planned.sequence->pending_count() - planned.row_count;
-    if (pending_count == 0) continue;
+    const int32_t position = planned.first_position + planned.row_count;
+    const int32_t pending_count = planned.sequence->chunk_end() - position;
+    if (pending_count <= 0) continue;
     Extend(planned, std::min({kTileRows, pending_count, limit.rows - plan.row_count}), plan);
     return;
   }
@@ -160,7 +199,7 @@ int32_t Scheduler::RowsInTurn(const Sequence& sequence, const StepPlan& plan,
   const int32_t rows_left = limit.rows - plan.row_count;
   const Budget half = {.rows = plan.row_count + rows_left / 2,
                        .seconds = seconds + (limit.seconds - seconds) / 2};
-  const int32_t pending_count = sequence.pending_count();
+  const int32_t pending_count = sequence.chunk_end() - sequence.computed_count;
   const int32_t row_count = RowsWithin(plan, half, sequence.computed_count, pending_count);
   if (row_count >= kMinChunkRows) return row_count;
   const int32_t least = std::min({LeastChunk(plan.row_count), pending_count, rows_left});
@@ -243,12 +282,14 @@ void Scheduler::Learn(const StepPlan& plan, std::chrono::nanoseconds duration) {
 
 void Scheduler::Fork(Sequence& from, Sequence& to) {
   WEFT_CHECK(from.state == SequenceState::kRunning && from.pending_count() == 0);
-  WEFT_CHECK(to.state == SequenceState::kAwaitingPrompt && from.slot_count > 1);
+  const bool begins = to.state == SequenceState::kAwaitingPrompt;
+  WEFT_CHECK(begins ? from.slot_count > 1 : to.state == SequenceState::kRunning);
   to.tokens = from.tokens;
   to.prompt_count = from.prompt_count;
   to.next_prompt_logprob = to.prompt_count;
   to.computed_count = from.computed_count;
   to.blocks = from.blocks.Share();
+  if (!begins) return;
   to.state = SequenceState::kRunning;
   --from.slot_count;
   running_.insert(&to);

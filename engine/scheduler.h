@@ -10,18 +10,22 @@
 //     a short prompt does not wait until a long one before it is done, and the oldest is never held
 //     up by more than half.
 //   * A sequence is admitted when a slot is free and the pool holds blocks for all its tokens and,
-//     if others run, one more for each of them, so that admission does not cause preemption at
-//     once. The oldest waiting sequence is never overtaken. Nobody is admitted without a row to
-//     compute.
+//     if others than its own beams run, one more for each of them, so that admission does not cause
+//     preemption at once. The oldest waiting sequence is never overtaken. Nobody is admitted
+//     without a row to compute.
 //   * Where a running sequence needs a block and none is free, the newest running sequence gives up
 //     all of its own, goes back to the queue and is computed again later. So the oldest always
 //     finishes, and everybody becomes the oldest.
+//   * The beams of a search decode in one step or not at all. One whose others are not ready (they
+//     were preempted) waits with its last position; where everybody waits, the newest give way
+//     until the oldest waiting sequence has room.
 // Age is (priority, arrival, choice).
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <set>
+#include <vector>
 
 #include "engine/block_pool.h"
 #include "engine/sequence.h"
@@ -60,7 +64,7 @@ class Scheduler {
   // What a step that succeeded took as a whole, for later plans.
   void Learn(const StepPlan& plan, std::chrono::nanoseconds duration);
   // A choice that awaited the prompt of `from`, which has just been computed, starts to run with
-  // the same tokens and blocks.
+  // the same tokens and blocks; or a running beam gives up its own for them.
   void Fork(Sequence& from, Sequence& to);
 
   const SequenceQueue& running() const { return running_; }
@@ -73,7 +77,13 @@ class Scheduler {
     double seconds = 0;
   };
 
+  void PlanRows(StepPlan& plan);
   void PlanDecodes(StepPlan& plan);
+  static void TakeDecode(Sequence& sequence, StepPlan& plan);
+  // Whether all have one position left and the step has room for it.
+  bool AreReady(const std::vector<Sequence*>& beams, const StepPlan& plan) const;
+  // SecureNextPosition for all; false if one of them, the newest, has been preempted.
+  bool SecureBeams(const std::vector<Sequence*>& beams, StepPlan& plan);
   // What the whole step may hold, its decode rows included.
   Budget LimitFor(const StepPlan& plan);
   void PlanPrompts(StepPlan& plan, const Budget& limit);

@@ -56,13 +56,26 @@ struct Sequence {
   double logprob_sum = 0;  // FinishEvent's
   double mirostat_mu = 0;  // SamplingHistory's; the penalties' state are the tokens
 
+  // Beam search: it and the others, all of whose last positions are computed in one step. Otherwise
+  // null.
+  const std::vector<Sequence*>* beams = nullptr;
+
   BlockTable blocks;
   StopMatcher stop_matcher;
 
   int32_t token_count() const { return static_cast<int32_t>(tokens.size()); }
   int32_t pending_count() const { return token_count() - computed_count; }
+  // The position up to which it may be computed alone: the last one of a beam waits for the others.
+  int32_t chunk_end() const { return token_count() - (has_siblings() ? 1 : 0); }
+  bool has_siblings() const;
   int32_t output_count() const { return token_count() - prompt_count; }
   int32_t choice() const { return age.choice; }
 };
+
+inline bool Sequence::has_siblings() const {
+  // The second beam starts with the first one's first token.
+  return beams != nullptr && beams->size() > 1 &&
+         beams->back()->state != SequenceState::kAwaitingPrompt;
+}
 
 }  // namespace weft

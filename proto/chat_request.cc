@@ -42,6 +42,9 @@ constexpr std::array kUnsupported = {
     UnsupportedField{"chat_template", "null"},  // code from a client
     UnsupportedField{"echo", "false"},
     UnsupportedField{"best_of", "1"},
+    UnsupportedField{"use_beam_search", "false"},
+    UnsupportedField{"length_penalty", "1"},
+    UnsupportedField{"early_stopping", "false"},
     UnsupportedField{"include_reasoning", "true"},
     UnsupportedField{"add_special_tokens", "false"},
 };

@@ -124,6 +124,17 @@ ApiResult<void> ReadChoices(const json& body, CompletionRequest& request) {
   return {};
 }
 
+ApiResult<void> ReadBeamSearch(const json& body, CompletionRequest& request) {
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "use_beam_search", request.use_beam_search));
+  WEFT_RETURN_IF_ERROR(ReadNumber(body, "length_penalty", -10, 10, request.length_penalty));
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "early_stopping", request.early_stopping));
+  if (request.use_beam_search) return CheckBeamSearch(request.sampling);
+  if (request.length_penalty == 1 && !request.early_stopping) return {};
+  const char* name = request.early_stopping ? "early_stopping" : "length_penalty";
+  return tl::unexpected(InvalidField(
+      name, fmt::format("'{}' has a meaning only together with 'use_beam_search': true", name)));
+}
+
 // What is known only when everything has been generated has no place in a stream.
 ApiResult<void> CheckStreamable(const CompletionRequest& request) {
   if (!request.stream) return {};
@@ -132,6 +143,12 @@ ApiResult<void> CheckStreamable(const CompletionRequest& request) {
         InvalidField("best_of",
                      "'best_of' above 'n' cannot be streamed: which choices are the best is known "
                      "at the end only"));
+  }
+  if (request.use_beam_search) {
+    return tl::unexpected(
+        InvalidField("use_beam_search",
+                     "'use_beam_search' cannot be streamed: which texts are the best is "
+                     "known at the end only"));
   }
   if (request.prompt_logprobs) {
     return tl::unexpected(InvalidField("prompt_logprobs",
@@ -147,7 +164,11 @@ ApiResult<void> ReadOutput(const json& body, CompletionRequest& request) {
       ReadInteger(body, "prompt_logprobs", 0, kMaxLogprobs, request.prompt_logprobs));
   WEFT_RETURN_IF_ERROR(ReadBool(body, "stream", request.stream));
   WEFT_RETURN_IF_ERROR(CheckStreamable(request));
-  if (request.max_tokens == 0 && !request.echo) {
+  if (request.use_beam_search && request.logprobs) {
+    return tl::unexpected(InvalidField(
+        "logprobs", "'logprobs' cannot be combined with 'use_beam_search'; leave it out"));
+  }
+  if (request.max_tokens == 0 && (request.use_beam_search || !request.echo)) {
     return tl::unexpected(InvalidField(
         "max_tokens", "'max_tokens' 0 generates nothing; ask for at least 1, or set 'echo'"));
   }
@@ -170,10 +191,11 @@ constexpr std::array kUnsupported = {
     UnsupportedField{"truncate_prompt_tokens", "null"},
 };
 
-constexpr std::array<std::string_view, 13> kSupported = {
-    "prompt_logprobs", "suffix",     "model",   "prompt",   "n",
-    "best_of",         "max_tokens", "echo",    "logprobs", "stream",
-    "stream_options",  "user",       "metadata"};
+constexpr std::array<std::string_view, 16> kSupported = {
+    "use_beam_search", "length_penalty", "early_stopping", "prompt_logprobs",
+    "suffix",          "model",          "prompt",         "n",
+    "best_of",         "max_tokens",     "echo",           "logprobs",
+    "stream",          "stream_options", "user",           "metadata"};
 
 int32_t CountUnknown(const json& body) {
   int32_t count = 0;
@@ -205,6 +227,7 @@ ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view text) {
   request.suffix = suffix.value_or("");
   WEFT_RETURN_IF_ERROR(ReadChoices(body, request));
   WEFT_RETURN_IF_ERROR(ReadSamplingFields(body, request.sampling));
+  WEFT_RETURN_IF_ERROR(ReadBeamSearch(body, request));
   WEFT_RETURN_IF_ERROR(ReadLengths(body, request));
   WEFT_RETURN_IF_ERROR(ReadOutput(body, request));
   WEFT_RETURN_IF_ERROR(ReadString(body, "user", user));

@@ -29,6 +29,9 @@ struct CompletionRequest {
   int32_t n = 1;
   int32_t best_of = 1;                // >= n: so many are generated, the n likeliest returned
   std::optional<int32_t> max_tokens;  // absent: 16, or what the context leaves if that is less
+  bool use_beam_search = false;       // best_of beams instead of sampling
+  double length_penalty = 1.0;
+  bool early_stopping = false;
   SamplingFields sampling;
   bool echo = false;
   std::optional<int32_t> logprobs;

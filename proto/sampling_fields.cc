@@ -253,8 +253,6 @@ constexpr std::array<std::string_view, 11> kOthers = {"stop",
                                                       "min_tokens"};
 
 constexpr std::array kUnsupported = {
-    UnsupportedField{"length_penalty", "1"},
-    UnsupportedField{"use_beam_search", "false"},
     UnsupportedField{"skip_special_tokens", "true"},
     UnsupportedField{"response_format", "{\"type\":\"text\"}"},
     UnsupportedField{"structured_outputs", "null"},
@@ -283,6 +281,29 @@ ApiResult<void> ReadSamplingFields(const json& body, SamplingFields& fields) {
   WEFT_RETURN_IF_ERROR(ReadAllowedTokens(body, fields));
   WEFT_RETURN_IF_ERROR(ReadSamplers(body, fields));
   return RefuseUnsupported(body, kUnsupported);
+}
+
+ApiResult<void> CheckBeamSearch(const SamplingFields& fields) {
+  const auto refuse = [](std::string_view name) {
+    return tl::unexpected(InvalidField(
+        std::string(name),
+        fmt::format("'{}' cannot be combined with 'use_beam_search'; leave it out", name)));
+  };
+  const SamplingFields neutral;
+  for (const NumberField& field : kNumbers) {
+    const bool greedy = field.name == "temperature" && fields.temperature == 0;
+    if (fields.*field.member != neutral.*field.member && !greedy) return refuse(field.name);
+  }
+  for (const IntegerField& field : kIntegers) {
+    if (field.name != "min_tokens" && fields.*field.member != neutral.*field.member)
+      return refuse(field.name);
+  }
+  if (fields.samplers) return refuse("samplers");
+  if (!fields.logit_bias.empty()) return refuse("logit_bias");
+  if (!fields.allowed_token_ids.empty()) return refuse("allowed_token_ids");
+  if (!fields.bad_words.empty()) return refuse("bad_words");
+  if (!fields.stop.empty()) return refuse("stop");
+  return {};
 }
 
 bool IsSamplingField(std::string_view name) {

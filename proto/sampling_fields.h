@@ -71,6 +71,10 @@ std::span<const std::string_view> SamplerNames();
 // nothing.
 ApiResult<void> ReadSamplingFields(const nlohmann::json& body, SamplingFields& fields);
 
+// Refuses by name the fields that choose among tokens by chance or by rules of their own, and what
+// else beam search cannot have: it takes the likeliest.
+ApiResult<void> CheckBeamSearch(const SamplingFields& fields);
+
 // Whether ReadSamplingFields knows the name, so that it is no unknown field.
 bool IsSamplingField(std::string_view name);
 

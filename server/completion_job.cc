@@ -107,13 +107,13 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body,
 
   GenerationJob job;
   job.model = *model;
-  job.choice_count = request.best_of;
+  job.choice_count = request.use_beam_search ? request.n : request.best_of;
   job.stream = request.stream;
   job.has_seed = request.sampling.seed.has_value();
   job.unknown_field_count = request.unknown_field_count;
   job.sampling = *std::move(sampling);
   CompletionAnswerOptions answer{.model = job.model,
-                                 .choice_count = request.best_of,
+                                 .choice_count = job.choice_count,
                                  .returned_count = request.n,
                                  .echoes = {},
                                  .echo = request.echo,
@@ -129,8 +129,13 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body,
   const ApiResult<int32_t> max_tokens = FitMaxTokens(*job.model, length);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
   job.sampling.max_tokens = *max_tokens;
+  if (request.use_beam_search) {
+    job.sampling.beam_width = request.best_of;
+    job.sampling.length_penalty = request.length_penalty;
+    job.sampling.early_stopping = request.early_stopping;
+  }
   // The best choices are found by their log probabilities.
-  job.sampling.logprobs = request.logprobs.value_or(request.best_of > request.n ? 0 : -1);
+  job.sampling.logprobs = request.logprobs.value_or(job.choice_count > request.n ? 0 : -1);
   // The engine accepts 0 tokens only where the prompt itself is looked at.
   job.sampling.prompt_logprobs =
       request.prompt_logprobs || (request.echo && (request.logprobs || *max_tokens == 0));

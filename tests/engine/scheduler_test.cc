@@ -29,7 +29,7 @@ class SchedulerTest : public ::testing::Test {
     request.prompt.assign(static_cast<size_t>(prompt_count), 7);
     request.choice_count = choice_count;
     request.priority = priority;
-    requests_.emplace_back(std::move(request), requests_.size(), *pool_);
+    requests_.emplace_back(std::move(request), requests_.size(), *pool_, std::vector<TokenId>{});
     scheduler_->Add(requests_.back().first_choice());
     return requests_.back().first_choice();
   }

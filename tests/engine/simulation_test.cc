@@ -93,6 +93,22 @@ SamplingParams RandomSampling(Random& random, int32_t max_tokens) {
   return params;
 }
 
+// Turns a request into a beam search, if the engine can hold so many beams.
+void SearchBeams(Random& random, const Schedule& schedule, Request& request) {
+  const auto total = static_cast<int64_t>(request.prompt.size()) + request.sampling.max_tokens;
+  const int64_t blocks = (total + schedule.model.block_size - 1) / schedule.model.block_size;
+  const int64_t most =
+      std::min({int64_t{schedule.engine.max_sequences}, int64_t{schedule.engine.max_batch_tokens},
+                schedule.model.block_count / blocks});
+  if (most < request.choice_count || request.sampling.max_tokens == 0) return;
+  SamplingParams& params = request.sampling;
+  params.beam_width = Between(random, request.choice_count, static_cast<int32_t>(most));
+  params.length_penalty = Between(random, -5, 20) / 10.0;
+  params.early_stopping = OneIn(random, 3);
+  params.logprobs = -1;
+  params.stop.clear();
+}
+
 Schedule RandomSchedule(Random& random) {
   Schedule schedule;
   schedule.model.block_size = Between(random, 1, 6);
@@ -124,6 +140,7 @@ Schedule RandomSchedule(Random& random) {
     request.choice_count =
         OneIn(random, 3) ? Between(random, 1, std::min(4, schedule.engine.max_sequences)) : 1;
     request.priority = OneIn(random, 6) ? Between(random, -1, 1) : 0;
+    if (OneIn(random, 4)) SearchBeams(random, schedule, request);
     schedule.arrivals.push_back(std::move(arrival));
   }
   std::stable_sort(schedule.arrivals.begin(), schedule.arrivals.end(),

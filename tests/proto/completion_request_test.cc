@@ -79,6 +79,12 @@ TEST(CompletionRequestTest, ReadsWhatOnlyWholeAnswersHave) {
   EXPECT_EQ(request.prompt_logprobs, 3);
   EXPECT_EQ(request.suffix, "end");
   EXPECT_EQ(Parsed(R"({"prompt":"","n":2})").best_of, 2);
+  const CompletionRequest beams = Parsed(
+      R"({"prompt":"","use_beam_search":true,"length_penalty":-0.5,"early_stopping":true,"best_of":4,
+          "temperature":0,"stop_token_ids":[1],"min_tokens":1,"ignore_eos":true})");
+  EXPECT_TRUE(beams.use_beam_search && beams.early_stopping);
+  EXPECT_EQ(beams.length_penalty, -0.5);
+  EXPECT_EQ(beams.unknown_field_count, 0);
   std::string prompts = "\"\"";
   for (int i = 1; i < 200; ++i) prompts += ",\"\"";
   EXPECT_EQ(Refused("{\"prompt\":[" + prompts + "],\"best_of\":6}").param, "best_of");
@@ -160,6 +166,18 @@ const Refusal kRefusals[] = {
     {R"({"prompt":"","n":"2"})", "n", R"(not the string "2")"},
     {R"({"prompt":"","best_of":0})", "best_of", "from 1 to 128"},
     {R"({"prompt":"","n":3,"best_of":2})", "best_of", "less than 'n' (3)"},
+    {R"({"prompt":"","use_beam_search":1})", "use_beam_search", "true or false"},
+    {R"({"prompt":"","use_beam_search":true,"stream":true})", "use_beam_search", "streamed"},
+    {R"({"prompt":"","use_beam_search":true,"temperature":0.5})", "temperature", "combined with"},
+    {R"({"prompt":"","use_beam_search":true,"top_k":5})", "top_k", "combined with"},
+    {R"({"prompt":"","use_beam_search":true,"stop":"x"})", "stop", "combined with"},
+    {R"({"prompt":"","use_beam_search":true,"logit_bias":{"1":1}})", "logit_bias", "combined with"},
+    {R"({"prompt":"","use_beam_search":true,"logprobs":1})", "logprobs", "combined with"},
+    {R"({"prompt":"","use_beam_search":true,"max_tokens":0,"echo":true})", "max_tokens",
+     "at least 1"},
+    {R"({"prompt":"","length_penalty":2})", "length_penalty", "'use_beam_search': true"},
+    {R"({"prompt":"","early_stopping":true})", "early_stopping", "'use_beam_search': true"},
+    {R"({"prompt":"","use_beam_search":true,"length_penalty":11})", "length_penalty", "-10 to 10"},
     {R"({"prompt":"","best_of":2,"stream":true})", "best_of", "cannot be streamed"},
     {R"({"prompt":"","prompt_logprobs":21})", "prompt_logprobs", "from 0 to 20"},
     {R"({"prompt":"","prompt_logprobs":-1})", "prompt_logprobs", "from 0 to 20"},

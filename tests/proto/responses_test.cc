@@ -30,7 +30,8 @@ CompletionResponse OneChoice() {
   response.id = "cmpl-1";
   response.created = 5;
   response.model = "m";
-  response.choices.push_back({.index = 0, .text = "Hi", .logprobs = {}, .finish_reason = "stop"});
+  response.choices.push_back(
+      {.index = 0, .text = "Hi", .logprobs = {}, .finish_reason = "stop", .prompt_logprobs = {}});
   return response;
 }
 

@@ -229,6 +229,25 @@ TEST(BestOfTest, IsBoundedByTheServer) {
   EXPECT_EQ(ErrorOf(Post(server, R"("best_of":5)"))["param"], "best_of");
 }
 
+TEST(BeamSearchTest, ReturnsTheBestTexts) {
+  const TestServer server;
+  const std::string common =
+      R"({"prompt":"abc","max_tokens":12,"temperature":0,"ignore_eos":true,)";
+  const std::string request = common + R"("use_beam_search":true,"n":3,"best_of":6})";
+  const json beams = json::parse(server.Post(request).body);
+  ASSERT_EQ(beams["choices"].size(), 3U);
+  EXPECT_EQ(beams["usage"]["completion_tokens"], 36);
+  EXPECT_NE(beams["choices"][0]["text"], beams["choices"][1]["text"]);
+  for (const json& choice : beams["choices"]) {
+    EXPECT_EQ(choice["finish_reason"], "length");
+    EXPECT_EQ(choice["text"].get<std::string>().size(), 12U);
+  }
+  EXPECT_EQ(json::parse(server.Post(request).body)["choices"], beams["choices"]);
+  // One beam is greedy decoding.
+  EXPECT_EQ(TextOf(server.Post(common + R"("use_beam_search":true})")),
+            TextOf(server.Post(common + R"("seed":1})")));
+}
+
 TEST(PromptLogprobsTest, TellTokensRanksAndLogprobs) {
   const TestServer server;
   const json choice = json::parse(Post(server, R"("prompt_logprobs":2)").body)["choices"][0];
