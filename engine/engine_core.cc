@@ -371,8 +371,8 @@ void EngineCore::CommitToken(SampledToken& sampled) {
            {.reason = FinishReason::kStop, .stop_string = {}, .stop_token = token, .error = {}});
     return;
   }
-  const std::string_view bytes =
-      options_.token_bytes ? options_.token_bytes(token) : std::string_view();
+  std::string_view bytes = options_.token_bytes ? options_.token_bytes(token) : std::string_view();
+  if (bytes.empty()) bytes = request.VisibleText(token);
   std::optional<Ending> ending =
       request.AppendToken(sequence, token, bytes, std::move(sampled.logprob));
   if (ending) Finish(sequence, *std::move(ending));

@@ -73,6 +73,12 @@ void LiveRequest::EmitPromptLogprobs() {
   request_.sink->OnPromptLogprobs(std::exchange(prompt_logprobs_, {}));
 }
 
+std::string_view LiveRequest::VisibleText(TokenId token) const {
+  if (request_.visible_tokens == nullptr) return {};
+  const auto found = request_.visible_tokens->find(token);
+  return found == request_.visible_tokens->end() ? std::string_view() : found->second;
+}
+
 std::optional<Ending> LiveRequest::AppendToken(Sequence& sequence, TokenId token,
                                                std::string_view bytes,
                                                std::optional<TokenLogprob> logprob) {

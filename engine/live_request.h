@@ -53,6 +53,9 @@ class LiveRequest {
   // Hands the collected ones over, the first time it is called.
   void EmitPromptLogprobs();
 
+  // The text that this request wants of a token that has none for others; empty if it wants none.
+  std::string_view VisibleText(TokenId token) const;
+
   // Appends a sampled token that does not end the choice and emits it. If it completes a stop
   // string or is the last one allowed, the answer says how the choice ends: call Finish.
   std::optional<Ending> AppendToken(Sequence& sequence, TokenId token, std::string_view bytes,

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,6 +66,10 @@ class TokenSink {
   virtual void OnFinish(FinishEvent event) = 0;
 };
 
+// The text that tokens have which otherwise have none: control tokens whose text a reply cannot be
+// understood without.
+using VisibleTokens = std::map<TokenId, std::string>;
+
 struct Request {
   RequestId id = 0;             // unique among live requests; Engine::NextId makes them
   std::vector<TokenId> prompt;  // not empty
@@ -73,6 +78,7 @@ struct Request {
   int32_t priority = 0;      // lower first; equal: first come, first served
   std::string tenant;
   std::optional<std::chrono::steady_clock::time_point> deadline;  // aborted when it passes
+  std::shared_ptr<const VisibleTokens> visible_tokens;            // optional
   std::shared_ptr<TokenSink> sink;
 };
 

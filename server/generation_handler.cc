@@ -161,6 +161,7 @@ std::optional<ApiError> GenerationHandler::Submit() {
     request.prompt = std::move(job_.prompts[i]);
     request.sampling = job_.sampling;
     request.choice_count = job_.choice_count;
+    request.visible_tokens = job_.visible_tokens;
     request.sink = std::make_shared<QueueSink>(queue_, static_cast<int32_t>(i));
     const RequestId id = request.id;
     const Result<void> submitted = engine.Submit(std::move(request));

@@ -21,7 +21,8 @@ struct GenerationJob {
   std::vector<std::vector<TokenId>> prompts;  // none is empty; an engine request each
   int32_t choice_count = 1;                   // a prompt
   SamplingParams sampling;
-  bool has_seed = false;  // otherwise the server draws one
+  std::shared_ptr<const VisibleTokens> visible_tokens;  // see Request
+  bool has_seed = false;                                // otherwise the server draws one
   bool stream = false;
   int32_t unknown_field_count = 0;
   std::unique_ptr<GenerationAnswer> answer;

@@ -59,7 +59,8 @@ HttpResponse HandlePlainRoute(const RouteMatch& match, ServerContext& context) {
     case RouteId::kModel:
       return Model(context, match.argument);
     case RouteId::kHealth:
-    case RouteId::kCompletions:  // the session's own; never comes here
+    case RouteId::kCompletions:  // the session's own; never come here
+    case RouteId::kChatCompletions:
       break;
   }
   return Json("{\"status\":\"ok\"}");

@@ -12,6 +12,7 @@ constexpr std::array kRoutes = {
     Route{RouteId::kModels, "GET", "/v1/models"},
     Route{RouteId::kModel, "GET", "/v1/models/{id}"},
     Route{RouteId::kCompletions, "POST", "/v1/completions"},
+    Route{RouteId::kChatCompletions, "POST", "/v1/chat/completions"},
 };
 
 // Whether the path fits; `argument` is set to what the trailing {id} covers (it may hold slashes:

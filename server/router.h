@@ -6,7 +6,7 @@
 
 namespace weft {
 
-enum class RouteId { kHealth, kReady, kMetrics, kModels, kModel, kCompletions };
+enum class RouteId { kHealth, kReady, kMetrics, kModels, kModel, kCompletions, kChatCompletions };
 
 struct Route {
   RouteId id;

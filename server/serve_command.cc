@@ -13,7 +13,9 @@
 #include <sys/resource.h>
 
 #include "base/log.h"
+#include "base/mapped_file.h"
 #include "server/bundled_model.h"
+#include "server/chat_format.h"
 #include "server/loaded_model.h"
 #include "server/metrics.h"
 #include "server/serve_options.h"
@@ -59,6 +61,41 @@ void PrintGreeting(const std::string& host, uint16_t port, const std::string& mo
   std::fflush(stdout);
 }
 
+std::string_view TextOf(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+// nullptr, with a word on the log, if the model brings no template that can be used. One that the
+// user names must be usable.
+Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(const ServeOptions& options,
+                                                         const Checkpoint& checkpoint) {
+  const Tokenizer& tokenizer = *checkpoint.tokenizer;
+  ChatTemplateSources sources;
+  if (!options.chat_template_path.empty()) {
+    WEFT_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(options.chat_template_path));
+    sources.standard = TextOf(file);
+    auto format = ChatFormat::Create(sources, tokenizer);
+    if (format) return *std::move(format);
+    return Fail(format.error().code, "--chat-template {}: {}", options.chat_template_path,
+                format.error().message);
+  }
+  if (std::filesystem::is_directory(options.model.path)) {
+    WEFT_ASSIGN_OR_RETURN(sources, ReadHfChatTemplates(options.model.path));
+  } else {
+    sources.standard = checkpoint.chat_template;
+  }
+  std::shared_ptr<const ChatFormat> none;
+  if (sources.standard.empty() && sources.tool_use.empty()) {
+    Log(LogLevel::kInfo, "the model brings no chat template: no /v1/chat/completions");
+    return none;
+  }
+  auto format = ChatFormat::Create(sources, tokenizer);
+  if (format) return *std::move(format);
+  Log(LogLevel::kWarning, "no /v1/chat/completions: the model's chat template: {}",
+      format.error().message);
+  return none;
+}
+
 Result<void> Serve(ServeOptions options) {
   const auto metrics = std::make_shared<Metrics>();
   if (options.model.path.empty()) {
@@ -72,6 +109,7 @@ Result<void> Serve(ServeOptions options) {
   served.created = static_cast<int64_t>(std::time(nullptr));
   served.tokenizer = model->checkpoint().tokenizer;
   served.engine = &model->engine();
+  WEFT_ASSIGN_OR_RETURN(served.chat, LoadChatFormat(options, model->checkpoint()));
   FitConnections(options.server);
   DeferFirstShutdownSignal();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,

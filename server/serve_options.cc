@@ -53,6 +53,8 @@ void AddServedModelFlags(CLI::App& app, ServeOptions& options) {
   AddModelFlags(app, model);
   app.add_option("--served-model-name", options.served_model_name,
                  "What requests call the model (the file's name)");
+  app.add_option("--chat-template", options.chat_template_path,
+                 "Jinja file with the chat template (the model's own)");
   app.add_option("--max-batch-tokens", model.max_batch_tokens, "Tokens that one step computes")
       ->capture_default_str()
       ->check(CLI::Range(1, 65536));
@@ -106,7 +108,7 @@ void AddServerFlags(CLI::App& app, ServeOptions& options) {
 
 Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
   ServeOptions options;
-  CLI::App app("Serves a model over HTTP: OpenAI's completions API.", "weft serve");
+  CLI::App app("Serves a model over HTTP: OpenAI's API.", "weft serve");
   AddServedModelFlags(app, options);
   AddServerFlags(app, options);
   AddLogFlag(app, options.log_level);

@@ -12,8 +12,9 @@
 namespace weft {
 
 struct ServeOptions {
-  ModelOptions model;             // path empty: the bundled model
-  std::string served_model_name;  // empty: the file's or directory's name
+  ModelOptions model;              // path empty: the bundled model
+  std::string served_model_name;   // empty: the file's or directory's name
+  std::string chat_template_path;  // a Jinja file; empty: the model's own template
   ServerOptions server;
   std::chrono::milliseconds shutdown_timeout{30'000};
   LogLevel log_level = LogLevel::kInfo;

@@ -9,13 +9,15 @@
 
 namespace weft {
 
+class ChatFormat;
 class Engine;
 
 struct ServedModel {
   std::string id;       // what requests call it
   int64_t created = 0;  // seconds since 1970
   std::shared_ptr<const Tokenizer> tokenizer;
-  Engine* engine = nullptr;  // outlives the server
+  std::shared_ptr<const ChatFormat> chat;  // nullptr: the model brings no chat template
+  Engine* engine = nullptr;                // outlives the server
 };
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 
 #include "base/log.h"
+#include "server/chat_job.h"
 #include "server/completion_job.h"
 #include "server/plain_handlers.h"
 
@@ -116,6 +117,18 @@ std::optional<HttpResponse> RefuseHead(const HttpRequest& request, const RouteMa
                                    "send the body as it is, without Content-Encoding"));
   }
   return std::nullopt;
+}
+
+// Of the routes that generate; nullptr for the others.
+PrepareFunction PrepareFunctionOf(RouteId route) {
+  switch (route) {
+    case RouteId::kCompletions:
+      return PrepareCompletion;
+    case RouteId::kChatCompletions:
+      return PrepareChat;
+    default:
+      return nullptr;
+  }
 }
 
 class Session {
@@ -226,8 +239,8 @@ asio::awaitable<ReadStatus> Session::ReadBody(RequestParser& parser, const HttpR
 
 asio::awaitable<ExchangeOutcome> Session::Dispatch(const HttpRequest& request,
                                                    const RouteMatch& match) {
-  if (match.route->id == RouteId::kCompletions) {
-    GenerationHandler handler(*connection_, request, context_, PrepareCompletion);
+  if (const PrepareFunction prepare = PrepareFunctionOf(match.route->id)) {
+    GenerationHandler handler(*connection_, request, context_, prepare);
     co_return co_await handler.Run();
   }
   const HttpResponse response = HandlePlainRoute(match, context_);

@@ -49,6 +49,7 @@ class TextTokenizer final : public Tokenizer {
     return parts_.vocabulary->Find(vocabulary_text);
   }
   std::optional<TokenId> bos() const override { return parts_.bos; }
+  std::optional<TokenId> eos() const override { return parts_.eos; }
   const std::vector<TokenId>& end_tokens() const override { return parts_.end_tokens; }
   bool adds_bos() const override {
     return parts_.bos && !parts_.prefix.empty() && parts_.prefix.front() == *parts_.bos;

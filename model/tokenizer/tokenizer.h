@@ -46,6 +46,7 @@ class Tokenizer {
   virtual std::optional<TokenId> TokenOf(std::string_view vocabulary_text) const = 0;
 
   virtual std::optional<TokenId> bos() const = 0;
+  virtual std::optional<TokenId> eos() const = 0;  // the one that templates call eos_token
   // Tokens that end a generation: EOS, end of turn, ... (never empty ids; a file's 0xFFFFFFFF means
   // absent).
   virtual const std::vector<TokenId>& end_tokens() const = 0;

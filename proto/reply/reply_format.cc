@@ -106,8 +106,9 @@ std::vector<std::string_view> CallTagsOf(CallFormat format) {
 
 }  // namespace
 
-std::vector<std::string_view> TagsOf(const ReplyFormat& format) {
-  std::vector<std::string_view> tags = CallTagsOf(format.calls);
+std::vector<std::string_view> TagsOf(const ReplyFormat& format, bool with_calls) {
+  std::vector<std::string_view> tags;
+  if (with_calls || format.calls == CallFormat::kHarmony) tags = CallTagsOf(format.calls);
   for (const std::string& tag :
        {std::cref(format.reasoning_open), std::cref(format.reasoning_close),
         std::cref(format.answer_open), std::cref(format.answer_close)}) {
@@ -117,11 +118,12 @@ std::vector<std::string_view> TagsOf(const ReplyFormat& format) {
 }
 
 std::string CallOpening(const ReplyFormat& format, std::string_view function) {
+  // Without the space after the last colon: vocabularies have it in one token with the brace.
   const auto json = [&](std::string_view before, std::string_view name_key,
                         std::string_view arguments_key) {
     const std::string opening = fmt::format("{}{{\"{}\": \"", before, name_key);
     return function.empty() ? opening
-                            : fmt::format("{}{}\", \"{}\": ", opening, function, arguments_key);
+                            : fmt::format("{}{}\", \"{}\":", opening, function, arguments_key);
   };
   const auto named = [&](std::string_view before, std::string_view after) {
     return function.empty() ? std::string(before) : fmt::format("{}{}{}", before, function, after);

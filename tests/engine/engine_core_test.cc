@@ -151,6 +151,22 @@ TEST_F(EngineCoreTest, StopStringCutsTheTextAndHeldBackTextComesAtTheEnd) {
   EXPECT_EQ(cut->choice().finishes.at(0).reason, FinishReason::kLength);
 }
 
+TEST_F(EngineCoreTest, TokensWithoutTextHaveOneForTheRequestThatWantsIt) {
+  options_.token_bytes = [](TokenId token) {
+    return token == 3 ? std::string_view()
+                      : std::string_view("abcdefgh").substr(static_cast<size_t>(token), 1);
+  };
+  Request request = MakeRequest({0}, 4);
+  const auto without = Add(request);
+  request.id = next_id_++;
+  request.visible_tokens =
+      std::make_shared<const VisibleTokens>(VisibleTokens{{2, "never"}, {3, "<tag>"}});
+  const auto with = Add(request);
+  Finish();
+  EXPECT_EQ(without->choice().text, "bce");
+  EXPECT_EQ(with->choice().text, "bc<tag>e");
+}
+
 TEST_F(EngineCoreTest, AbortHandsOutHeldBackText) {
   Request request = MakeRequest({0}, 10);
   request.sampling.stop = {"cdefg"};

@@ -1,4 +1,4 @@
-"""The official OpenAI Python client against a weft process: `openai_client_test.py --weft BINARY --model MODEL --venv DIRECTORY`.
+"""The official OpenAI Python client against a weft process: `openai_client_test.py --weft BINARY --model MODEL --chat-model MODEL --venv DIRECTORY`.
 
 The client is installed from PyPI, pinned, into the virtual environment DIRECTORY on the first run; without a registry the
 test is skipped (exit status 77) and says so. SIGTERM is tested here too, because it needs a process.
@@ -92,6 +92,89 @@ class OpenAiClient(unittest.TestCase):
         self.assertTrue(self.client.completions.create(model="tested", prompt="a", max_tokens=1).choices)
 
 
+WEATHER = {"type": "function", "function": {
+    "name": "get_weather", "description": "The weather in a city",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}
+
+
+class Chat(unittest.TestCase):
+    """The bundled model: it greets and calls tools."""
+
+    @classmethod
+    def setUpClass(cls):
+        import openai
+
+        cls.openai = openai
+        cls.server = WeftServer(options.weft, ["--model", options.chat_model, "--served-model-name", "demo"])
+        cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.server.__exit__(None)
+
+    def ask(self, text, **fields):
+        return self.client.chat.completions.create(
+            model="demo", messages=[{"role": "user", "content": text}], **{"temperature": 0, **fields})
+
+    def test_whole_and_streamed(self):
+        whole = self.ask("Who are you?")
+        self.assertIn("Weft", whole.choices[0].message.content)
+        self.assertEqual(whole.choices[0].message.role, "assistant")
+        self.assertEqual(whole.choices[0].finish_reason, "stop")
+        self.assertEqual(whole.usage.completion_tokens_details.reasoning_tokens, 0)
+        chunks = list(self.ask("Who are you?", stream=True, stream_options={"include_usage": True}))
+        self.assertEqual(chunks[0].choices[0].delta.role, "assistant")
+        text = "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
+        self.assertEqual(text, whole.choices[0].message.content)
+        self.assertEqual(chunks[-1].usage.completion_tokens, whole.usage.completion_tokens)
+
+    def test_a_tool_is_called_and_its_answer_taken(self):
+        question = "What is the weather in Paris?"
+        whole = self.ask(question, tools=[WEATHER])
+        self.assertEqual(whole.choices[0].finish_reason, "tool_calls")
+        call = whole.choices[0].message.tool_calls[0]
+        self.assertEqual(call.function.name, "get_weather")
+        self.assertEqual(json.loads(call.function.arguments), {"city": "Paris"})
+        with self.client.beta.chat.completions.stream(
+                model="demo", messages=[{"role": "user", "content": question}], tools=[WEATHER], temperature=0) as stream:
+            final = stream.get_final_completion()
+        streamed = final.choices[0].message.tool_calls[0].function
+        self.assertEqual((streamed.name, streamed.arguments), (call.function.name, call.function.arguments))
+        answer = self.client.chat.completions.create(model="demo", temperature=0, tools=[WEATHER], messages=[
+            {"role": "user", "content": question}, whole.choices[0].message,
+            {"role": "tool", "tool_call_id": call.id, "content": '{"weather": "sunny"}'}])
+        self.assertEqual(answer.choices[0].finish_reason, "stop")
+        self.assertTrue(answer.choices[0].message.content)
+
+    def test_a_named_function_is_called(self):
+        choice = {"type": "function", "function": {"name": "get_weather"}}
+        answer = self.ask("What is the weather in Paris?", tools=[WEATHER], tool_choice=choice, max_tokens=60)
+        self.assertEqual(answer.choices[0].message.tool_calls[0].function.name, "get_weather")
+
+    def test_choices_and_logprobs(self):
+        answer = self.ask("Hello!", n=3, temperature=1, seed=1, logprobs=True, top_logprobs=2, max_tokens=8)
+        self.assertEqual([choice.index for choice in answer.choices], [0, 1, 2])
+        for choice in answer.choices:
+            for entry in choice.logprobs.content:
+                self.assertEqual(len(entry.top_logprobs), 2)
+                self.assertLessEqual(entry.logprob, 0)
+
+    def test_errors_are_the_clients_own(self):
+        with self.assertRaises(self.openai.BadRequestError) as image:
+            self.client.chat.completions.create(model="demo", messages=[
+                {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}])
+        self.assertEqual(image.exception.param, "messages[0].content[0].type")
+        with self.assertRaises(self.openai.BadRequestError) as schema:
+            self.ask("Hi", response_format={"type": "json_object"})
+        self.assertEqual(schema.exception.code, "unsupported_parameter")
+        with self.assertRaises(self.openai.BadRequestError) as long:
+            self.ask("a " * 5000)
+        self.assertEqual(long.exception.code, "context_length_exceeded")
+        with self.assertRaises(self.openai.NotFoundError):
+            self.client.chat.completions.create(model="other", messages=[{"role": "user", "content": "a"}])
+
+
 class Signals(unittest.TestCase):
     def start_long_stream(self, server):
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
@@ -130,6 +213,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--weft", required=True, help="the binary")
     parser.add_argument("--model", required=True, help="a small model file")
+    parser.add_argument("--chat-model", required=True, help="a model file with a chat template")
     parser.add_argument("--venv", required=True, help="where the client is installed")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options, rest = parser.parse_known_args()

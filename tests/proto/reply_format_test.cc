@@ -66,9 +66,11 @@ TEST(ReplyFormatTest, KnowsFormatsByTheirTags) {
 }
 
 TEST(ReplyFormatTest, ListsTheTagsOfAReply) {
-  EXPECT_THAT(TagsOf(ReplyFormatOf("<tool_call>")),
+  EXPECT_THAT(TagsOf(ReplyFormatOf("<tool_call>"), true),
               testing::UnorderedElementsAre("<tool_call>", "</tool_call>", "<think>", "</think>"));
-  EXPECT_THAT(TagsOf(ReplyFormatOf("<|channel|>")), testing::Contains("<|message|>"));
+  EXPECT_THAT(TagsOf(ReplyFormatOf("<tool_call>"), false),
+              testing::UnorderedElementsAre("<think>", "</think>"));
+  EXPECT_THAT(TagsOf(ReplyFormatOf("<|channel|>"), false), testing::Contains("<|message|>"));
 }
 
 TEST(ReplyFormatTest, SeesThatThePromptHasOpenedReasoning) {

@@ -141,10 +141,14 @@ RawResponse RawClient::Read(bool head_only) {
 }
 
 std::string CompletionPost(std::string_view json, std::string_view extra_headers) {
+  return Post("/v1/completions", json, extra_headers);
+}
+
+std::string Post(std::string_view path, std::string_view json, std::string_view extra_headers) {
   return fmt::format(
-      "POST /v1/completions HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n"
+      "POST {} HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n"
       "Content-Length: {}\r\n{}\r\n{}",
-      json.size(), extra_headers, json);
+      path, json.size(), extra_headers, json);
 }
 
 std::string Get(std::string_view path, std::string_view extra_headers) {

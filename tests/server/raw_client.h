@@ -55,6 +55,7 @@ class RawClient {
 
 // "POST /v1/completions" with this JSON, and headers as a client sends them.
 std::string CompletionPost(std::string_view json, std::string_view extra_headers = "");
+std::string Post(std::string_view path, std::string_view json, std::string_view extra_headers = "");
 std::string Get(std::string_view path, std::string_view extra_headers = "");
 // The JSON texts of a stream's events, "[DONE]" included.
 std::vector<std::string> SseData(std::string_view body);

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "server/chat_format.h"
 #include "tests/engine/fake_model_runner.h"
 
 namespace weft {
@@ -45,13 +46,25 @@ std::optional<TokenId> ByteTokenizer::TokenOf(std::string_view vocabulary_text) 
 }
 
 TestModel::TestModel(const TestModelOptions& options) {
+  if (!options.chat_template.empty()) {
+    ChatTemplateSources sources;
+    sources.standard = options.chat_template;
+    chat_ = ChatFormat::Create(sources, *tokenizer_).value();
+  }
   FakeModelRunner::Options runner_options;
   runner_options.vocab_size = ByteTokenizer::kVocabSize;
   runner_options.block_count = options.block_count;
   auto runner = std::make_unique<FakeModelRunner>(runner_options);
-  runner->fill_logits = [script = options.script](uint64_t history_hash, TokenId, int32_t position,
-                                                  float* logits) {
+  runner->fill_logits = [script = options.script, reply = options.reply,
+                         reply_position = options.reply_position](uint64_t history_hash, TokenId,
+                                                                  int32_t position, float* logits) {
     std::fill_n(logits, ByteTokenizer::kVocabSize, -100.0F);
+    if (!reply.empty()) {
+      const auto index = static_cast<size_t>(std::max(position + 1 - reply_position, 0));
+      const bool ends = index >= reply.size();
+      logits[ends ? ByteTokenizer::kEos : static_cast<unsigned char>(reply[index])] = 0;
+      return;
+    }
     if (!script.empty()) {
       const auto byte =
           static_cast<unsigned char>(script[static_cast<size_t>(position) % script.size()]);
@@ -92,6 +105,7 @@ ServedModel TestModel::Served() const {
   model.created = 1700000000;
   model.tokenizer = tokenizer_;
   model.engine = engine_.get();
+  model.chat = chat_;
   return model;
 }
 

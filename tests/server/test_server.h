@@ -36,6 +36,12 @@ class TestServer {
     return client.Read();
   }
 
+  RawResponse PostTo(std::string_view path, std::string_view json) const {
+    RawClient client(port());
+    client.Send(weft::Post(path, json));
+    return client.Read();
+  }
+
   TestModel model;
   std::unique_ptr<Server> server;
 };

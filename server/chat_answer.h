@@ -1,0 +1,63 @@
+// The answer of /v1/chat/completions, put together from the engine's events.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/chat_response.h"
+#include "proto/reply/reply_parser.h"
+#include "server/generation_answer.h"
+#include "server/served_model.h"
+
+namespace weft {
+
+struct ChatAnswerOptions {
+  const ServedModel* model = nullptr;
+  int32_t choice_count = 1;
+  bool logprobs = false;
+  bool stream = false;
+  bool include_usage = false;
+  ReplyOptions reply;
+  std::string reply_begin;      // of every reply: the end of the prompt, which the parser must see
+  bool names_function = false;  // the client has chosen the function: finish_reason is "stop" then
+};
+
+class ChatAnswer : public GenerationAnswer {
+ public:
+  explicit ChatAnswer(ChatAnswerOptions options);
+
+  void Begin(std::string_view request_id, int64_t created) override;
+  std::string TakeStreamText() override;
+  std::string WholeBody() override;
+
+ private:
+  struct ChoiceState {
+    explicit ChoiceState(const ReplyOptions& options) : parser(options) {}
+    IncrementalDecoder decoder;
+    ReplyParser parser;
+    bool begun = false;
+    std::vector<ChatLogprob> logprobs;  // of a stream: not sent yet
+  };
+
+  void OnPromptLogprobs(int32_t prompt_index, const PromptLogprobs& entries) override;
+  void OnTokens(int32_t prompt_index, const TokensEvent& event) override;
+  void OnFinish(int32_t prompt_index, const FinishEvent& event) override;
+
+  ChoiceState& BegunChoice(int32_t choice);
+  void AddDeltas(int32_t choice, std::vector<ReplyDelta> deltas);
+  ChatToolCall MakeCall(int32_t choice, ReplyDelta delta) const;
+  void AddToWhole(ChatChoice& whole, ChatMessageDelta delta) const;
+  void Emit(ChatChoice piece);
+  ChatLogprob LogprobOf(const TokenLogprob& entry) const;
+
+  const ChatAnswerOptions options_;
+  std::vector<std::unique_ptr<ChoiceState>> choices_;
+  std::vector<ChatChoice> pieces_;  // of a stream
+  std::string request_id_;
+  ChatResponse response_;  // what every chunk, or the whole answer, has in common
+};
+
+}  // namespace weft

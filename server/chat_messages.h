@@ -1,0 +1,20 @@
+// Conversations in the shape that a model's chat template takes. Include from .cc files only.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+namespace weft {
+
+struct ChatTemplateTraits;
+
+// `messages` are as CheckMessages left them. Parts are joined with line ends, or strings become
+// parts; arguments of calls become objects or text; roles, null content and, for templates that
+// know no tools, calls and their answers become what the template knows.
+void ShapeMessages(const ChatTemplateTraits& traits, nlohmann::ordered_json& messages);
+
+// For templates that do not list tools: says in the first message what there is to call and how
+// (CallFormat::kPlainJson).
+void DescribeTools(const ChatTemplateTraits& traits, const nlohmann::ordered_json& tools,
+                   nlohmann::ordered_json& messages);
+
+}  // namespace weft

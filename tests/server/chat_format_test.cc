@@ -1,0 +1,124 @@
+// What a chat template takes, found out by asking it, and conversations in that shape.
+#include "server/chat_format.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/chat_request.h"
+#include "tests/server/test_model.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+
+std::shared_ptr<const ChatFormat> FormatOf(std::string source) {
+  ChatTemplateSources sources;
+  sources.standard = std::move(source);
+  const auto format = ChatFormat::Create(sources, ByteTokenizer());
+  EXPECT_TRUE(format) << format.error().message;
+  return format.value_or(nullptr);
+}
+
+std::string Prompt(const ChatFormat& format, const std::string& body, bool offers_tools = false) {
+  const ApiResult<ChatRequest> request = ParseChatRequest(body);
+  EXPECT_TRUE(request) << request.error().message;
+  const ApiResult<std::string> prompt = format.RenderPrompt(*request, offers_tools);
+  EXPECT_TRUE(prompt) << prompt.error().message;
+  return prompt.value_or("");
+}
+
+TEST(ChatFormatTest, RefusesWhatIsNoTemplate) {
+  ChatTemplateSources sources;
+  sources.standard = "{% if %}";
+  EXPECT_FALSE(ChatFormat::Create(sources, ByteTokenizer()));
+}
+
+TEST(ChatFormatTest, FindsOutWhatATemplateTakes) {
+  const ChatTemplateTraits plain =
+      FormatOf("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}")->traits();
+  EXPECT_FALSE(plain.lists_tools);
+  EXPECT_TRUE(plain.takes_system);
+  EXPECT_FALSE(plain.takes_developer);
+  EXPECT_FALSE(plain.wants_parts);
+  const ChatTemplateTraits parts =
+      FormatOf(
+          "{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}")
+          ->traits();
+  EXPECT_TRUE(parts.wants_parts);
+}
+
+TEST(ChatFormatTest, PartsBecomeTextAndTextParts) {
+  const std::string body =
+      R"({"messages":[{"role":"developer","content":"d"},
+          {"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]})";
+  const auto plain = FormatOf("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}");
+  EXPECT_EQ(Prompt(*plain, body), "<system>d<user>a\nb");
+  const auto parts = FormatOf(
+      "{% for m in messages %}{% for p in m.content %}[{{ p.text }}]{% endfor %}{% endfor %}");
+  EXPECT_EQ(Prompt(*parts, body), "[d][a][b]");
+}
+
+TEST(ChatFormatTest, DescribesToolsToTemplatesThatKnowNone) {
+  const auto format = FormatOf("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}");
+  const std::string body =
+      R"({"messages":[{"role":"user","content":"u"},
+          {"role":"assistant","content":null,"tool_calls":[
+             {"id":"1","function":{"name":"f","arguments":"{\"a\": 1}"}}]},
+          {"role":"tool","tool_call_id":"1","content":"x"},
+          {"role":"tool","tool_call_id":"2","content":"y"}],
+          "tools":[{"type":"function","function":{"name":"f"}}]})";
+  const std::string prompt = Prompt(*format, body, true);
+  EXPECT_TRUE(prompt.starts_with("<system>You may call functions.")) << prompt;
+  EXPECT_THAT(prompt, HasSubstr(R"({"type":"function","function":{"name":"f"}}<user>u)"));
+  EXPECT_THAT(prompt, HasSubstr(R"(<assistant>{"name": "f", "arguments": {"a":1}}<user>)"));
+  EXPECT_THAT(prompt,
+              HasSubstr("<user><tool_response>\nx\n</tool_response>\n<tool_response>\ny\n"));
+  EXPECT_EQ(format->reply_format().calls, CallFormat::kPlainJson);
+}
+
+TEST(ChatFormatTest, VariablesReachTheTemplate) {
+  const auto format = FormatOf(
+      "{{ bos_token }}{{ eos_token }}{{ enable_thinking }}{{ reasoning_effort }}{{ documents[0].t "
+      "}}"
+      "{{ add_generation_prompt }}{{ tools is none }}");
+  EXPECT_EQ(Prompt(*format,
+                   R"({"messages":[{"role":"user","content":"u"}],"documents":[{"t":"doc"}],
+                       "chat_template_kwargs":{"enable_thinking":false},"reasoning_effort":"low"})"),
+            "<s></s>FalselowdocTrueTrue");
+}
+
+TEST(ChatFormatTest, TheTemplatesOfMany) {
+  const auto directory = std::filesystem::path(WEFT_SHARED_DATA) / "chat_templates";
+  if (!std::filesystem::exists(directory)) GTEST_SKIP() << directory << " is absent";
+  std::map<std::string, ChatTemplateTraits> traits;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().extension() != ".jinja") continue;
+    std::ifstream file(entry.path());
+    traits[entry.path().stem().string()] =
+        FormatOf(std::string(std::istreambuf_iterator<char>(file), {}))->traits();
+  }
+  const auto lists = [&](const std::string& name) { return traits.at(name).lists_tools; };
+  EXPECT_TRUE(lists("Qwen-Qwen3-0.6B"));
+  EXPECT_TRUE(lists("meta-llama-Llama-3.2-3B-Instruct"));
+  EXPECT_TRUE(lists("mistralai-Mistral-Nemo-Instruct-2407"));
+  EXPECT_TRUE(lists("openai-gpt-oss-120b"));
+  EXPECT_TRUE(lists("GLM-4.6"));
+  EXPECT_FALSE(lists("google-gemma-2-2b-it"));
+  EXPECT_FALSE(lists("microsoft-Phi-3.5-mini-instruct"));
+  EXPECT_FALSE(traits.at("google-gemma-2-2b-it").takes_system);
+  EXPECT_TRUE(traits.at("Qwen-Qwen3-0.6B").takes_system);
+  EXPECT_TRUE(traits.at("openai-gpt-oss-120b").takes_developer);
+  EXPECT_FALSE(traits.at("openai-gpt-oss-120b").takes_null_content);
+  EXPECT_FALSE(traits.at("Qwen-Qwen3-0.6B").wants_json_text);
+  EXPECT_TRUE(traits.at("Qwen-Qwen2.5-7B-Instruct").takes_null_content);
+}
+
+}  // namespace
+}  // namespace weft
