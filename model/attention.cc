@@ -20,7 +20,8 @@ void ProjectQkv(const Step& step, const LayerWeights& weights, const Operands& n
       {{weights.query, b.query}, {weights.key, b.key}, {weights.value, b.value}}};
   int64_t panels = 0;
   for (const Product& product : products) panels += product.weights.panel_count();
-  const int64_t each = PanelsPerTask(panels, step.threads.thread_count());
+  const int64_t each = PanelsPerTask(panels, kPanelRows * weights.query.columns, step.row_count,
+                                     step.threads.thread_count());
   std::array<int64_t, 4> first_task = {};
   for (size_t i = 0; i < products.size(); ++i) {
     first_task[i + 1] = first_task[i] + CeilDivide(products[i].weights.panel_count(), each);

@@ -105,11 +105,13 @@ void DenseMlp(const Step& step, const LayerWeights& weights) {
     WriteOperands(kernels, {&weights.gate, &weights.up}, b.normed_row[thread], hidden, normed, row);
   });
   timer.Next(Operator::kGateUp);
-  ParallelPanels(step.threads, weights.gate.panel_count(), [&](Panels panels) {
-    Multiply(kernels, weights.gate, panels, normed, nullptr, step.row_count, b.gate);
-    Multiply(kernels, weights.up, panels, normed, nullptr, step.row_count, b.up);
-    Activate(step, b.gate, b.up, panels, step.row_count, weights.down, activated);
-  });
+  const int64_t panel_weights = 2 * kPanelRows * weights.gate.columns;
+  ParallelPanels(step, weights.gate.panel_count(), panel_weights, step.row_count,
+                 [&](Panels panels) {
+                   Multiply(kernels, weights.gate, panels, normed, nullptr, step.row_count, b.gate);
+                   Multiply(kernels, weights.up, panels, normed, nullptr, step.row_count, b.up);
+                   Activate(step, b.gate, b.up, panels, step.row_count, weights.down, activated);
+                 });
   timer.Next(Operator::kDown);
   ParallelMultiply(step, weights.down, activated, step.row_count, b.residual, /*accumulate=*/true);
 }

@@ -38,11 +38,23 @@ void ParallelRows(ThreadPool& threads, int64_t row_count, const Work& work) {
   });
 }
 
-// Panels of one matmul task: a few tasks a thread even out their speeds. Even, so that a task's
-// outputs begin and end where an operand group does.
-inline int64_t PanelsPerTask(int64_t panel_count, int thread_count) {
+// Panels of one matmul task, each of `panel_weights` weights. A thread whose core somebody else
+// takes holds up the others for the rest of its task, so a task is a tenth of a millisecond or so,
+// and at least a few tasks a thread even out their speeds. A multiple of what the kernels walk
+// together.
+inline int64_t PanelsPerTask(int64_t panel_count, int64_t panel_weights, int64_t row_count,
+                             int thread_count) {
   constexpr int64_t kTasksPerThread = 4;
-  return RoundUp(CeilDivide(panel_count, kTasksPerThread * thread_count), 2);
+  constexpr int64_t kWalkedTogether = 4;
+  // Reading a weight from memory, and multiplying it with a row: measured on AVX-512 (int8).
+  constexpr int64_t kReadPicoseconds = 80;
+  constexpr int64_t kMultiplyPicoseconds = 5;
+  constexpr int64_t kTaskPicoseconds = 100'000'000;
+  const int64_t panel_picoseconds =
+      panel_weights * (kReadPicoseconds + kMultiplyPicoseconds * row_count);
+  const int64_t each = std::min(CeilDivide(panel_count, kTasksPerThread * thread_count),
+                                kTaskPicoseconds / panel_picoseconds);
+  return RoundUp(std::max<int64_t>(each, 1), kWalkedTogether);
 }
 
 struct Panels {
@@ -85,11 +97,14 @@ inline void Multiply(const KernelTable& kernels, const PackedMatrix& weights, Pa
   kernels.matmul(task);
 }
 
-// Calls work(panels) for pieces of [0, panel_count).
+// Calls work(panels) for pieces of [0, panel_count): products of all rows with `panel_weights`
+// weights a panel.
 template <typename Work>
-void ParallelPanels(ThreadPool& threads, int64_t panel_count, const Work& work) {
-  const int64_t each = PanelsPerTask(panel_count, threads.thread_count());
-  threads.ParallelFor(CeilDivide(panel_count, each), [&](int64_t task, int) {
+void ParallelPanels(const Step& step, int64_t panel_count, int64_t panel_weights, int64_t row_count,
+                    const Work& work) {
+  const int64_t each =
+      PanelsPerTask(panel_count, panel_weights, row_count, step.threads.thread_count());
+  step.threads.ParallelFor(CeilDivide(panel_count, each), [&](int64_t task, int) {
     work(Panels{task * each, std::min(each, panel_count - task * each)});
   });
 }
@@ -97,9 +112,10 @@ void ParallelPanels(ThreadPool& threads, int64_t panel_count, const Work& work) 
 // All panels of one product, in parallel.
 inline void ParallelMultiply(const Step& step, const PackedMatrix& weights, const Operands& x,
                              int64_t row_count, FloatRows y, bool accumulate = false) {
-  ParallelPanels(step.threads, weights.panel_count(), [&](Panels panels) {
-    Multiply(step.kernels, weights, panels, x, nullptr, row_count, y, accumulate);
-  });
+  ParallelPanels(step, weights.panel_count(), kPanelRows * weights.columns, row_count,
+                 [&](Panels panels) {
+                   Multiply(step.kernels, weights, panels, x, nullptr, row_count, y, accumulate);
+                 });
 }
 
 }  // namespace weft
