@@ -4,9 +4,10 @@
 #include <cmath>
 #include <fstream>
 #include <optional>
-#include <sched.h>
 #include <string>
 #include <unistd.h>
+
+#include "base/numa.h"
 
 namespace weft {
 namespace {
@@ -84,11 +85,8 @@ std::optional<uint64_t> CgroupMemoryLimit(const CgroupFiles& files) {
 }
 
 int AvailableCpuCount() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  int count = sched_getaffinity(0, sizeof(mask), &mask) == 0
-                  ? CPU_COUNT(&mask)
-                  : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  auto count = static_cast<int>(AllowedCpus().size());
+  if (count == 0) count = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   if (const std::optional<double> quota = CgroupCpuQuota({})) {
     count = std::min(count, static_cast<int>(std::ceil(*quota)));
   }

@@ -1,5 +1,9 @@
 #include "base/thread_pool.h"
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 #include "base/check.h"
 #include "base/float_env.h"
 
@@ -27,12 +31,50 @@ void Pause() {
 #endif
 }
 
+// Spins at first; then lets others have the core: the thread that is waited for may be waiting for
+// this very one.
+template <typename Condition>
+void WaitUntil(const Condition& condition) {
+  for (int spins = 0; !condition(); ++spins) {
+    if (spins < kSpinIterations) {
+      Pause();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
 }  // namespace
 
-ThreadPool::ThreadPool(int thread_count) {
+ThreadPool::ThreadPool(int thread_count, std::vector<NumaNode> nodes) {
   WEFT_CHECK(thread_count >= 1);
+  ShareOutThreads(thread_count, std::move(nodes));
   workers_.reserve(static_cast<size_t>(thread_count - 1));
   for (int i = 1; i < thread_count; ++i) workers_.emplace_back([this, i] { WorkerLoop(i); });
+}
+
+void ThreadPool::ShareOutThreads(int thread_count, std::vector<NumaNode> nodes) {
+  size_t cpu_count = 0;
+  for (const NumaNode& node : nodes) cpu_count += node.cpus.size();
+  size_t cpus_before = 0;
+  int end_thread = 0;
+  for (NumaNode& node : nodes) {
+    const int first_thread = end_thread;
+    cpus_before += node.cpus.size();
+    const double share = static_cast<double>(cpus_before) / static_cast<double>(cpu_count);
+    end_thread = static_cast<int>(std::lround(share * thread_count));
+    if (end_thread > first_thread) AddNode(first_thread, end_thread, std::move(node.cpus));
+  }
+  if (nodes_.size() > 1) return;
+  nodes_.clear();
+  AddNode(0, thread_count, {});
+}
+
+void ThreadPool::AddNode(int first_thread, int end_thread, std::vector<int> cpus) {
+  Node& node = nodes_.emplace_back();
+  node.first_thread = first_thread;
+  node.end_thread = end_thread;
+  node.cpus = std::move(cpus);
 }
 
 ThreadPool::~ThreadPool() {
@@ -44,6 +86,18 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
+int ThreadPool::node_thread_count(int node) const {
+  const Node& its = nodes_[static_cast<size_t>(node)];
+  return its.end_thread - its.first_thread;
+}
+
+int64_t ThreadPool::FirstOfNode(int node, int64_t count) const {
+  if (node == node_count()) return count;
+  return count * nodes_[static_cast<size_t>(node)].first_thread / thread_count();
+}
+
+ScopedCpuBinding ThreadPool::BindCaller() const { return ScopedCpuBinding(nodes_.front().cpus); }
+
 void ThreadPool::Run(int64_t task_count, TaskFunction function, void* context) {
   if (task_count <= 0) return;
   if (task_count == 1 || workers_.empty()) {
@@ -52,8 +106,6 @@ void ThreadPool::Run(int64_t task_count, TaskFunction function, void* context) {
   }
   function_ = function;
   context_ = context;
-  task_count_ = task_count;
-  next_task_.store(0, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
     const uint64_t loop = LoopOf(state_.load(std::memory_order_relaxed)) + uint64_t{1};
@@ -61,22 +113,35 @@ void ThreadPool::Run(int64_t task_count, TaskFunction function, void* context) {
   }
   wake_.notify_all();
   DrainTasks(0);
+  // What others alone may take is taken only if they may still join.
+  WaitUntil([&] { return help_others_ || AllTaken(); });
   state_.fetch_and(~kOpen, std::memory_order_acq_rel);
-  for (int spins = 0; (state_.load(std::memory_order_acquire) & kJoinedMask) != 0; ++spins) {
-    if (spins < kSpinIterations) {
-      Pause();
-    } else {
-      std::this_thread::yield();  // the worker may be waiting for this very core
+  WaitUntil([&] { return (state_.load(std::memory_order_acquire) & kJoinedMask) == 0; });
+}
+
+void ThreadPool::DrainTasks(int thread_index) {
+  const size_t own = NodeOf(thread_index);
+  const size_t visited = help_others_ ? nodes_.size() : 1;
+  for (size_t i = 0; i < visited; ++i) {
+    Node& node = nodes_[(own + i) % nodes_.size()];
+    for (;;) {
+      const int64_t task = node.next_task.fetch_add(1, std::memory_order_relaxed);
+      if (task >= node.end_task) break;
+      function_(context_, task, thread_index);
     }
   }
 }
 
-void ThreadPool::DrainTasks(int thread_index) {
-  for (;;) {
-    const int64_t task = next_task_.fetch_add(1, std::memory_order_relaxed);
-    if (task >= task_count_) return;
-    function_(context_, task, thread_index);
-  }
+size_t ThreadPool::NodeOf(int thread_index) const {
+  size_t node = 0;
+  while (thread_index >= nodes_[node].end_thread) ++node;
+  return node;
+}
+
+bool ThreadPool::AllTaken() const {
+  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) {
+    return node.next_task.load(std::memory_order_relaxed) >= node.end_task;
+  });
 }
 
 // Joins the loop in progress if it is one that this worker has not seen and that is still open.
@@ -93,6 +158,7 @@ bool ThreadPool::TryJoin(uint32_t& seen_loop) {
 
 void ThreadPool::WorkerLoop(int thread_index) {
   const ScopedFlushDenormals flush_denormals;
+  if (nodes_.size() > 1) BindThisThread(nodes_[NodeOf(thread_index)].cpus);
   uint32_t seen_loop = 0;
   int spins = 0;
   while (!stopping_.load(std::memory_order_relaxed)) {

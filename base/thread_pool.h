@@ -5,22 +5,39 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
+#include "base/numa.h"
+
 namespace weft {
 
 class ThreadPool {
  public:
-  // `thread_count` >= 1 counts the calling thread: 1 starts no worker.
-  explicit ThreadPool(int thread_count);
+  // `thread_count` >= 1 counts the calling thread: 1 starts no worker. With more than one node the
+  // threads are shared out over them in proportion to their CPUs, lower indices to earlier nodes,
+  // and workers stay on the CPUs of theirs; with none or one, on none in particular.
+  explicit ThreadPool(int thread_count, std::vector<NumaNode> nodes = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int thread_count() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // The nodes that have threads, by their place in that order (not the kernel's number).
+  int node_count() const { return static_cast<int>(nodes_.size()); }
+  int node_thread_count(int node) const;
+
+  // Where `node`'s part of `count` tasks begins if they are shared out in proportion to threads;
+  // for node_count(): count.
+  int64_t FirstOfNode(int node, int64_t count) const;
+
+  // With more than one node: keeps the calling thread, which computes as thread 0, on the CPUs of
+  // thread 0's node for the life of the result.
+  ScopedCpuBinding BindCaller() const;
 
   // Calls task(task_index, thread_index) once for every task_index in [0, task_count), handed out
   // by an atomic counter, on up to thread_count() threads, and returns when all have finished.
@@ -29,29 +46,76 @@ class ThreadPool {
   // Tasks must not throw. Workers hold ScopedFlushDenormals; the caller holds its own.
   template <typename Task>
   void ParallelFor(int64_t task_count, Task&& task) {
-    using Plain = std::remove_reference_t<Task>;
-    Run(
-        task_count,
-        [](void* context, int64_t task_index, int thread_index) {
-          (*static_cast<Plain*>(context))(task_index, thread_index);
-        },
-        const_cast<void*>(static_cast<const void*>(&task)));
+    // Nobody's memory in particular: one list for all.
+    ParallelForByNode([&](int node) { return node == 0 ? 0 : task_count; }, task);
+  }
+
+  // As ParallelFor, for tasks over memory that lies on different nodes: tasks [first_task(node),
+  // first_task(node + 1)) belong to `node`, whose threads take them before they help others.
+  // first_task(0) is 0.
+  template <typename FirstTask, typename Task>
+  void ParallelForByNode(const FirstTask& first_task, Task&& task) {
+    help_others_ = true;
+    Run(SetTasks(first_task), CallOf(task), ContextOf(task));
+  }
+
+  // As ParallelForByNode, but nobody helps: what a task touches first lies on its node. The caller
+  // holds BindCaller().
+  template <typename FirstTask, typename Task>
+  void ParallelForOnNodes(const FirstTask& first_task, Task&& task) {
+    help_others_ = false;
+    Run(SetTasks(first_task), CallOf(task), ContextOf(task));
   }
 
  private:
   using TaskFunction = void (*)(void* context, int64_t task_index, int thread_index);
 
+  // What its threads have yet to take of the loop in progress: [next_task, end_task).
+  struct alignas(64) Node {
+    std::atomic<int64_t> next_task{0};
+    int64_t end_task = 0;
+    int first_thread = 0;
+    int end_thread = 0;
+    std::vector<int> cpus;
+  };
+
+  template <typename Task>
+  static TaskFunction CallOf(Task& /*task*/) {
+    return [](void* context, int64_t task_index, int thread_index) {
+      (*static_cast<Task*>(context))(task_index, thread_index);
+    };
+  }
+  template <typename Task>
+  static void* ContextOf(Task& task) {
+    return const_cast<void*>(static_cast<const void*>(&task));
+  }
+
+  // Returns their number.
+  template <typename FirstTask>
+  int64_t SetTasks(const FirstTask& first_task) {
+    for (int node = 0; node < node_count(); ++node) {
+      Node& its = nodes_[static_cast<size_t>(node)];
+      its.next_task.store(first_task(node), std::memory_order_relaxed);
+      its.end_task = first_task(node + 1);
+    }
+    return nodes_.back().end_task;
+  }
+
+  void ShareOutThreads(int thread_count, std::vector<NumaNode> nodes);
+  void AddNode(int first_thread, int end_thread, std::vector<int> cpus);
+  size_t NodeOf(int thread_index) const;
   void Run(int64_t task_count, TaskFunction function, void* context);
   void WorkerLoop(int thread_index);
   bool TryJoin(uint32_t& seen_loop);
   void DrainTasks(int thread_index);
+  bool AllTaken() const;
 
   // The loop in progress: written by Run before it opens the loop, read by those who joined it.
   TaskFunction function_ = nullptr;
   void* context_ = nullptr;
-  int64_t task_count_ = 0;
+  bool help_others_ = true;
+  std::deque<Node> nodes_;  // those with threads, at least one
 
-  alignas(64) std::atomic<int64_t> next_task_{0};
   // Number of the loop (high half), whether workers may still join it (kOpen), and how many have
   // joined and not left. The caller waits for those only: a worker that the operating system wakes
   // late, because cores are shared, finds the loop closed and delays nobody.

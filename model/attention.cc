@@ -26,7 +26,7 @@ void ProjectQkv(const Step& step, const LayerWeights& weights, const Operands& n
   for (size_t i = 0; i < products.size(); ++i) {
     first_task[i + 1] = first_task[i] + CeilDivide(products[i].weights.panel_count(), each);
   }
-  step.threads.ParallelFor(first_task.back(), [&](int64_t task, int) {
+  ParallelPanelTasks(step.threads, first_task.back(), [&](int64_t task, int) {
     size_t i = 0;
     while (task >= first_task[i + 1]) ++i;
     const int64_t first = (task - first_task[i]) * each;

@@ -1,5 +1,6 @@
 #include "model/mlp.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace weft {
@@ -75,14 +76,18 @@ void GroupByExpert(const Step& step) {
 }
 
 // Calls work(expert, its first slot, its slot count, panels) for every active expert and every
-// piece of `panel_count` panels.
+// piece of `panel_count` panels. Packing places all of an expert on one node.
 template <typename Work>
 void ParallelExperts(const Step& step, int64_t panel_count, const Work& work) {
   const Workspace& buffers = step.buffers;
+  const std::vector<int32_t>& active = buffers.active_experts;
   const int64_t pieces = CeilDivide(panel_count, kExpertPanelsPerTask);
-  step.threads.ParallelFor(std::ssize(buffers.active_experts) * pieces, [&](int64_t task, int) {
-    const auto expert =
-        static_cast<size_t>(buffers.active_experts[static_cast<size_t>(task / pieces)]);
+  const auto first_task = [&](int node) {
+    const int64_t expert = step.threads.FirstOfNode(node, step.config.moe.expert_count);
+    return pieces * (std::lower_bound(active.begin(), active.end(), expert) - active.begin());
+  };
+  step.threads.ParallelForByNode(first_task, [&](int64_t task, int) {
+    const auto expert = static_cast<size_t>(active[static_cast<size_t>(task / pieces)]);
     const int64_t first = task % pieces * kExpertPanelsPerTask;
     const int64_t slot = buffers.first_slot[expert];
     work(expert, slot, buffers.first_slot[expert + 1] - slot,

@@ -97,6 +97,13 @@ inline void Multiply(const KernelTable& kernels, const PackedMatrix& weights, Pa
   kernels.matmul(task);
 }
 
+// Calls task(task_index, thread_index) for tasks over panels in order, which packing placed by
+// node.
+template <typename Task>
+void ParallelPanelTasks(ThreadPool& threads, int64_t task_count, const Task& task) {
+  threads.ParallelForByNode([&](int node) { return threads.FirstOfNode(node, task_count); }, task);
+}
+
 // Calls work(panels) for pieces of [0, panel_count): products of all rows with `panel_weights`
 // weights a panel.
 template <typename Work>
@@ -104,7 +111,7 @@ void ParallelPanels(const Step& step, int64_t panel_count, int64_t panel_weights
                     const Work& work) {
   const int64_t each =
       PanelsPerTask(panel_count, panel_weights, row_count, step.threads.thread_count());
-  step.threads.ParallelFor(CeilDivide(panel_count, each), [&](int64_t task, int) {
+  ParallelPanelTasks(step.threads, CeilDivide(panel_count, each), [&](int64_t task, int) {
     work(Panels{task * each, std::min(each, panel_count - task * each)});
   });
 }

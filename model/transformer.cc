@@ -74,6 +74,7 @@ Transformer::~Transformer() = default;
 void Transformer::Forward(const ForwardBatch& batch, KvCache& cache, Workspace& workspace,
                           const LogitsVisitor& visit, StepProfile* profile) {
   CheckBatch(batch, workspace, cache, threads_);
+  const ScopedCpuBinding bound = threads_.BindCaller();
   const Step step{config_, kernels_, threads_, workspace, batch.row_count(), profile};
   PrepareAttention(step, batch, rope_frequencies_);
   Embed(step, weights_->token_embedding(), batch.token_ids);

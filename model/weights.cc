@@ -9,14 +9,27 @@
 namespace weft {
 namespace {
 
+// Where a matrix's panels stand among those that one loop of the forward pass walks.
+struct Stretch {
+  int64_t first_panel = 0;
+  int64_t loop_panels = 0;  // 0: the loop walks this matrix alone, or others side by side with it
+};
+
+int64_t PanelCount(const TensorView& view) {
+  return view ? CeilDivide(view.rows(), kPanelRows) : 0;
+}
+
 // Calls visit(view, place) for every tensor of the model and the place that its weights go to: a
-// PackedMatrix, or a vector of float.
+// PackedMatrix, or a vector of float; with its stretch for a matrix that shares a loop.
 template <typename Visit>
 void VisitLayer(const LayerTensors& tensors, LayerWeights& weights, Visit&& visit) {
   visit(tensors.attention_norm, weights.attention_norm);
-  visit(tensors.query, weights.query);
-  visit(tensors.key, weights.key);
-  visit(tensors.value, weights.value);
+  const int64_t before_key = PanelCount(tensors.query);
+  const int64_t before_value = before_key + PanelCount(tensors.key);
+  const int64_t qkv = before_value + PanelCount(tensors.value);
+  visit(tensors.query, weights.query, Stretch{0, qkv});
+  visit(tensors.key, weights.key, Stretch{before_key, qkv});
+  visit(tensors.value, weights.value, Stretch{before_value, qkv});
   visit(tensors.query_bias, weights.query_bias);
   visit(tensors.key_bias, weights.key_bias);
   visit(tensors.value_bias, weights.value_bias);
@@ -31,7 +44,13 @@ void VisitLayer(const LayerTensors& tensors, LayerWeights& weights, Visit&& visi
   const auto visit_experts = [&](const std::vector<TensorView>& views,
                                  std::vector<PackedMatrix>& experts) {
     experts.resize(views.size());
-    for (size_t i = 0; i < views.size(); ++i) visit(views[i], experts[i]);
+    int64_t panels = 0;
+    for (const TensorView& view : views) panels += PanelCount(view);
+    int64_t first = 0;
+    for (size_t i = 0; i < views.size(); ++i) {
+      visit(views[i], experts[i], Stretch{first, panels});
+      first += PanelCount(views[i]);
+    }
   };
   visit_experts(tensors.expert_gate, weights.expert_gate);
   visit_experts(tensors.expert_up, weights.expert_up);
@@ -53,7 +72,10 @@ class Packer {
         total_bytes_(total_bytes),
         progress_(progress) {}
 
-  void operator()(const TensorView& view, PackedMatrix& packed) {
+  // Pages of a large buffer lie on the node of the thread that touches them first: that is the
+  // node that the forward pass gives these panels to. (mbind would do too, but containers forbid
+  // it, and it cuts mappings, of which a process may have 65,530.)
+  void operator()(const TensorView& view, PackedMatrix& packed, const Stretch& stretch = {}) {
     if (!view) return;
     packed.layout = kernels_.packed_layout(view.type);
     packed.rows = view.rows();
@@ -61,10 +83,15 @@ class Packer {
     packed.panel_bytes = PanelBytes(view, kernels_);
     packed.storage = AlignedBuffer(static_cast<size_t>(packed.panel_count() * packed.panel_bytes));
     constexpr int64_t kPanelsPerTask = 8;
-    threads_.ParallelFor(CeilDivide(packed.panel_count(), kPanelsPerTask), [&](int64_t task, int) {
+    const int64_t panel_count = packed.panel_count();
+    const int64_t loop_panels = std::max(stretch.loop_panels, panel_count);
+    const auto first_task = [&](int node) {
+      const int64_t panel = threads_.FirstOfNode(node, loop_panels) - stretch.first_panel;
+      return CeilDivide(std::clamp<int64_t>(panel, 0, panel_count), kPanelsPerTask);
+    };
+    threads_.ParallelForOnNodes(first_task, [&](int64_t task, int) {
       const int64_t first = task * kPanelsPerTask;
-      kernels_.pack_panels(view, first, std::min(kPanelsPerTask, packed.panel_count() - first),
-                           packed);
+      kernels_.pack_panels(view, first, std::min(kPanelsPerTask, panel_count - first), packed);
     });
     Finish(view);
   }
@@ -105,7 +132,7 @@ class Packer {
 template <typename Measure>
 int64_t Sum(const ModelTensors& tensors, const Measure& measure) {
   int64_t total = 0;
-  const auto add = [&](const TensorView& view, const auto& place) {
+  const auto add = [&](const TensorView& view, const auto& place, const Stretch& /*stretch*/ = {}) {
     if (view) total += measure(view, place);
   };
   add(tensors.token_embedding, PackedMatrix());
@@ -123,6 +150,7 @@ int64_t Sum(const ModelTensors& tensors, const Measure& measure) {
 Weights Weights::Pack(const ModelTensors& tensors, std::span<const MappedFile> files,
                       const KernelTable& kernels, ThreadPool& threads,
                       const PackingProgress& progress) {
+  const ScopedCpuBinding bound = threads.BindCaller();
   const int64_t total_bytes =
       Sum(tensors, [](const TensorView& view, const auto&) { return view.size_bytes(); });
   Packer pack(files, kernels, threads, total_bytes, progress);
@@ -142,7 +170,7 @@ Weights Weights::Pack(const ModelTensors& tensors, std::span<const MappedFile> f
 int64_t Weights::PackedBytes(const ModelTensors& tensors, const KernelTable& kernels) {
   return Sum(tensors, [&](const TensorView& view, const auto& place) -> int64_t {
     if constexpr (std::is_same_v<std::decay_t<decltype(place)>, PackedMatrix>) {
-      return CeilDivide(view.rows(), kPanelRows) * PanelBytes(view, kernels);
+      return PanelCount(view) * PanelBytes(view, kernels);
     } else {
       return view.element_count() * static_cast<int64_t>(sizeof(float));
     }

@@ -13,6 +13,7 @@
 #include "base/checked_math.h"
 #include "base/float_env.h"
 #include "base/format_bytes.h"
+#include "base/numa.h"
 #include "base/resources.h"
 #include "base/thread_pool.h"
 #include "engine/transformer_runner.h"
@@ -128,7 +129,8 @@ Result<void> Bench(BenchOptions options) {
       KernelsFor(options.arithmetic, isa, options.kv_type.value_or(KvType::kBF16));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(options.model_path));
   WEFT_RETURN_IF_ERROR(CheckKvType(checkpoint.config, kernels, options.kv_type));
-  ThreadPool threads(options.thread_count > 0 ? options.thread_count : AvailableCpuCount());
+  ThreadPool threads(options.thread_count > 0 ? options.thread_count : AvailableCpuCount(),
+                     NumaNodes());
   const TransformerRunnerOptions runner_options = {.block_size = kBenchBlockSize,
                                                    .block_count = BlockCount(options),
                                                    .max_batch_tokens = MaxRows(options),

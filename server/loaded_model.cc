@@ -2,9 +2,13 @@
 
 #include <chrono>
 #include <new>
+#include <string>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/log.h"
+#include "base/numa.h"
 #include "base/resources.h"
 #include "engine/transformer_runner.h"
 #include "model/kv_cache.h"
@@ -15,12 +19,22 @@ namespace {
 
 constexpr int64_t kBlockSize = 32;  // positions
 
+// "2 NUMA nodes with 32 + 31 threads"
+std::string DescribeNodes(const ThreadPool& threads) {
+  std::string text = fmt::format("{} NUMA nodes with ", threads.node_count());
+  for (int node = 0; node < threads.node_count(); ++node) {
+    text += fmt::format("{}{}", node == 0 ? "" : " + ", threads.node_thread_count(node));
+  }
+  return text + " threads";
+}
+
 void LogFacts(const Checkpoint& checkpoint, const KernelTable& kernels, const MemoryPlan& memory,
-              int thread_count) {
+              const ThreadPool& threads) {
   Log(LogLevel::kInfo, "model {}: {}, {}, {}, {}", checkpoint.path, checkpoint.config.architecture,
       checkpoint.format, FormatBytes(checkpoint.file_bytes), checkpoint.tokenizer->description());
   Log(LogLevel::kInfo, "kernels {}, KV cache {}, {} threads, context {}", kernels.name,
-      NameOf(kernels.kv_type), thread_count, memory.context);
+      NameOf(kernels.kv_type), threads.thread_count(), memory.context);
+  if (threads.node_count() > 1) Log(LogLevel::kInfo, "{}", DescribeNodes(threads));
   Log(LogLevel::kInfo, "{}", Describe(memory));
 }
 
@@ -69,9 +83,9 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& optio
   request.block_size = kBlockSize;
   request.thread_count = thread_count;
   WEFT_ASSIGN_OR_RETURN(model->memory_, PlanMemory(model->checkpoint_, kernels, request));
-  LogFacts(model->checkpoint_, kernels, model->memory_, thread_count);
+  model->threads_ = std::make_unique<ThreadPool>(thread_count, NumaNodes());
+  LogFacts(model->checkpoint_, kernels, model->memory_, *model->threads_);
 
-  model->threads_ = std::make_unique<ThreadPool>(thread_count);
   WEFT_ASSIGN_OR_RETURN(
       Transformer transformer,
       LoadTransformer(model->checkpoint_, kernels, *model->threads_, ReportProgress()));

@@ -89,6 +89,117 @@ TEST(ThreadPool, IdleWorkersUseNoCpu) {
   EXPECT_LT(clock() - before, CLOCKS_PER_SEC / 20);
 }
 
+TEST(ThreadPool, SleepingWorkersWakeForTheNextLoop) {
+  ThreadPool pool(2);
+  for (int round = 0; round < 3; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // past the spinning
+    std::atomic<int> arrived{0};
+    // Neither task ends before the other has begun: it takes both threads.
+    pool.ParallelFor(2, [&](int64_t, int) {
+      arrived.fetch_add(1);
+      while (arrived.load() < 2) std::this_thread::yield();
+    });
+  }
+}
+
+// CPUs that do not exist: binding to them changes nothing.
+std::vector<NumaNode> TwoNodes(int first_cpu_count, int second_cpu_count) {
+  std::vector<NumaNode> nodes = {{0, {}}, {4, {}}};
+  for (int i = 0; i < first_cpu_count; ++i) nodes[0].cpus.push_back(7'000 + i);
+  for (int i = 0; i < second_cpu_count; ++i) nodes[1].cpus.push_back(7'500 + i);
+  return nodes;
+}
+
+TEST(ThreadPoolNodes, ThreadsAreSharedOutInProportionToCpus) {
+  const ThreadPool pool(9, TwoNodes(8, 4));
+  ASSERT_EQ(pool.node_count(), 2);
+  EXPECT_EQ(pool.node_thread_count(0), 6);
+  EXPECT_EQ(pool.node_thread_count(1), 3);
+  EXPECT_EQ(pool.FirstOfNode(0, 100), 0);
+  EXPECT_EQ(pool.FirstOfNode(1, 100), 66);
+  EXPECT_EQ(pool.FirstOfNode(2, 100), 100);
+}
+
+TEST(ThreadPoolNodes, NodesWithoutThreadsDoNotCount) {
+  const auto expect_one_node = [](const ThreadPool& pool) {
+    EXPECT_EQ(pool.node_count(), 1);
+    EXPECT_EQ(pool.node_thread_count(0), pool.thread_count());
+    EXPECT_EQ(pool.FirstOfNode(0, 7), 0);
+    EXPECT_EQ(pool.FirstOfNode(1, 7), 7);
+  };
+  expect_one_node(ThreadPool(1, TwoNodes(2, 2)));
+  expect_one_node(ThreadPool(4, TwoNodes(100, 1)));
+  expect_one_node(ThreadPool(3, TwoNodes(2, 0)));
+  expect_one_node(ThreadPool(3, {}));
+}
+
+// Who ran which tasks, in what order, with two threads on each of two nodes.
+std::vector<std::vector<int64_t>> TasksByThread(bool others_help, int64_t task_count) {
+  ThreadPool pool(4, TwoNodes(2, 2));
+  std::vector<std::vector<int64_t>> tasks(4);
+  std::vector<std::atomic<int>> runs(static_cast<size_t>(task_count));
+  const auto first_task = [&](int node) { return pool.FirstOfNode(node, task_count); };
+  const auto task = [&](int64_t index, int thread) {
+    tasks[static_cast<size_t>(thread)].push_back(index);
+    runs[static_cast<size_t>(index)].fetch_add(1);
+  };
+  if (others_help) {
+    pool.ParallelForByNode(first_task, task);
+  } else {
+    pool.ParallelForOnNodes(first_task, task);
+  }
+  EXPECT_TRUE(std::all_of(runs.begin(), runs.end(), [](const auto& count) { return count == 1; }));
+  return tasks;
+}
+
+TEST(ThreadPoolNodes, ThreadsTakeTheTasksOfTheirNodeFirst) {
+  for (int round = 0; round < 20; ++round) {
+    const auto tasks = TasksByThread(/*others_help=*/true, 200);
+    for (size_t thread = 0; thread < tasks.size(); ++thread) {
+      const bool on_second = thread >= 2;
+      EXPECT_TRUE(std::is_partitioned(tasks[thread].begin(), tasks[thread].end(),
+                                      [&](int64_t task) { return (task >= 100) == on_second; }));
+    }
+  }
+}
+
+TEST(ThreadPoolNodes, NobodyHelpsWhereMemoryIsPlaced) {
+  for (const int64_t task_count : {2, 3, 4, 200}) {
+    const auto tasks = TasksByThread(/*others_help=*/false, task_count);
+    for (size_t thread = 0; thread < tasks.size(); ++thread) {
+      for (const int64_t task : tasks[thread]) {
+        EXPECT_EQ(task >= task_count / 2, thread >= 2);
+      }
+    }
+  }
+}
+
+TEST(ThreadPoolNodes, ANodeThatIsDoneHelpsTheOther) {
+  ThreadPool pool(2, TwoNodes(1, 1));
+  std::atomic<int64_t> done{0};
+  // Whoever takes task 10, the first of the second node, holds it until all others have run: some
+  // of that node's by the thread of the first.
+  pool.ParallelForByNode([&](int node) { return pool.FirstOfNode(node, 20); },
+                         [&](int64_t task, int) {
+                           while (task == 10 && done.load() < 19) std::this_thread::yield();
+                           done.fetch_add(1);
+                         });
+  EXPECT_EQ(done, 20);
+}
+
+TEST(ThreadPoolNodes, AllKindsOfLoopsFollowOneAnother) {
+  ThreadPool pool(3, TwoNodes(1, 2));
+  std::vector<int64_t> values(30, 0);
+  const auto first_task = [&](int node) { return pool.FirstOfNode(node, std::ssize(values)); };
+  const auto add = [&](int64_t task, int) { ++values[static_cast<size_t>(task)]; };
+  for (int round = 0; round < 1'000; ++round) {
+    pool.ParallelForOnNodes(first_task, add);
+    pool.ParallelFor(std::ssize(values), add);
+    pool.ParallelForByNode(first_task, add);
+  }
+  EXPECT_EQ(values, std::vector<int64_t>(30, 3'000));
+}
+
 TEST(ThreadPool, StopsWhileWorkersSleepOrSpin) {
   for (int i = 0; i < 50; ++i) {
     ThreadPool pool(3);

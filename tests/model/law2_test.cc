@@ -78,6 +78,15 @@ TEST_P(Law2Test, ThreadCountDoesNotMatter) {
   }
 }
 
+TEST_P(Law2Test, NodesDoNotMatter) {
+  RunOptions options = Options();
+  options.thread_count = 5;
+  // CPUs that do not exist: the threads run anywhere.
+  options.nodes = {{0, {7'000, 7'001, 7'002}}, {1, {7'500}}, {2, {7'600}}};
+  RunnableModel model(path(), options);
+  EXPECT_EQ(Differences(model.RunSequence(sequences_[0], 40), alone_[0]), "");
+}
+
 TEST_P(Law2Test, BlockSizeAndFormerOwnersDoNotMatter) {
   for (const int64_t block_size : {16, 32, 64}) {
     RunOptions options = Options();

@@ -26,6 +26,7 @@ struct RunOptions {
   Isa isa = Isa::kScalar;
   KvType kv_type = KvType::kBF16;  // kF32 with Arithmetic::kF32
   int thread_count = 1;
+  std::vector<NumaNode> nodes = {};  // for the threads
   int64_t block_size = 32;
   int64_t block_count = 16;
   int64_t max_rows = 256;
@@ -42,7 +43,7 @@ struct Chunk {
 class RunnableModel {
  public:
   RunnableModel(const std::string& path, const RunOptions& options)
-      : threads_(options.thread_count) {
+      : threads_(options.thread_count, options.nodes) {
     auto checkpoint = LoadCheckpoint(path);
     if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
     checkpoint_ = *std::move(checkpoint);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <random>
 #include <unistd.h>
 #include <vector>
 
@@ -82,6 +83,42 @@ TEST(WeightsTest, PeakIsTheFileAndItsLargestTensor) {
   EXPECT_LE(peak, model.file_bytes() + largest);
   EXPECT_LE(static_cast<int64_t>(ResidentBytes()) - before, model.file_bytes() * 11 / 10);
   EXPECT_EQ(&weights.output_head(), &weights.token_embedding());  // tied: packed once
+}
+
+// Whose threads pack a panel depends on where the matrix stands in its loop.
+TEST(WeightsTest, PackingByNodePacksEveryPanel) {
+  constexpr int64_t kColumns = 32;
+  constexpr int64_t kMostRows = 3000;
+  std::mt19937 random(1);
+  std::vector<uint16_t> values(static_cast<size_t>(kMostRows * kColumns));
+  for (uint16_t& value : values) value = static_cast<uint16_t>(0x3f00 + random() % 256);
+  const auto* data = reinterpret_cast<const std::byte*>(values.data());
+  const auto matrix = [&](int64_t rows) {
+    return TensorView::Contiguous(data, DataType::kBF16, {rows, kColumns});
+  };
+  ModelTensors tensors;
+  tensors.token_embedding = matrix(kMostRows);
+  LayerTensors& layer = tensors.layers.emplace_back();
+  layer.query = matrix(2000);
+  layer.key = matrix(150);
+  layer.value = matrix(700);
+  layer.expert_gate.assign(5, matrix(900));
+
+  ThreadPool alone(1);
+  ThreadPool threads(5, {{0, {7'000, 7'001, 7'002}}, {1, {7'500}}, {2, {7'600}}});
+  const Weights expected = Weights::Pack(tensors, {}, Bf16(), alone);
+  const Weights weights = Weights::Pack(tensors, {}, Bf16(), threads);
+  const auto expect_same = [](const PackedMatrix& a, const PackedMatrix& b) {
+    ASSERT_GT(a.storage.size_bytes(), 0u);
+    EXPECT_TRUE(std::ranges::equal(a.storage.bytes(), b.storage.bytes()));
+  };
+  expect_same(weights.token_embedding(), expected.token_embedding());
+  const LayerWeights& packed = weights.layers()[0];
+  const LayerWeights& expected_layer = expected.layers()[0];
+  expect_same(packed.query, expected_layer.query);
+  expect_same(packed.key, expected_layer.key);
+  expect_same(packed.value, expected_layer.value);
+  for (size_t i = 0; i < 5; ++i) expect_same(packed.expert_gate[i], expected_layer.expert_gate[i]);
 }
 
 TEST(WorkspaceTest, BytesIsWhatItTakes) {
