@@ -1,42 +1,20 @@
 """The official OpenAI Python client against a weft process: `openai_client_test.py --weft BINARY --model MODEL --chat-model MODEL --venv DIRECTORY`.
 
-The client is installed from PyPI, pinned, into the virtual environment DIRECTORY on the first run; without a registry the
-test is skipped (exit status 77) and says so. SIGTERM is tested here too, because it needs a process.
+The client is installed from PyPI (see client_packages.py). SIGTERM is tested here too, because it needs a process.
 """
 
 import argparse
 import http.client
 import json
-import os
 import signal
-import subprocess
 import sys
 import time
 import unittest
-import venv
 
+from client_packages import enter_venv
 from weft_server import WeftServer
 
-OPENAI_VERSION = "1.59.7"
-SKIPPED = 77
-
 options = None
-
-
-def enter_venv(directory):
-    """Runs this script again inside the virtual environment, after making it if it is not there."""
-    python = os.path.join(directory, "bin", "python")
-    stamp = os.path.join(directory, f"openai-{OPENAI_VERSION}")
-    if not os.path.exists(stamp):
-        venv.create(directory, with_pip=True, clear=True)
-        install = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", f"openai=={OPENAI_VERSION}"],
-                                 capture_output=True, text=True)
-        if install.returncode != 0:
-            print(f"skipped: pip could not install openai=={OPENAI_VERSION}: {install.stderr.strip()[-500:]}")
-            sys.exit(SKIPPED)
-        with open(stamp, "w", encoding="utf-8"):
-            pass
-    os.execv(python, [python, *sys.argv, "--inside"])
 
 
 class OpenAiClient(unittest.TestCase):
@@ -215,10 +193,8 @@ def main():
     parser.add_argument("--model", required=True, help="a small model file")
     parser.add_argument("--chat-model", required=True, help="a model file with a chat template")
     parser.add_argument("--venv", required=True, help="where the client is installed")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options, rest = parser.parse_known_args()
-    if not options.inside:
-        enter_venv(options.venv)
+    enter_venv(options.venv)
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 
 

@@ -1,0 +1,52 @@
+"""The Python packages of the clients' tests, from PyPI, every version pinned in requirements.txt: one virtual environment for all
+tests, made on the first run. Without a registry a test is skipped (exit status 77) and says so."""
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+
+REQUIREMENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "requirements.txt")
+SKIPPED = 77
+
+
+def skip(reason):
+    """Ends the test; ./weft test repeats the reason at its end."""
+    print(f"skipped: {reason}")
+    sys.exit(SKIPPED)
+
+
+def make_venv(directory):
+    """The environment's Python; None, and why, if it cannot be made."""
+    with open(REQUIREMENTS, "rb") as file:
+        stamp = os.path.join(directory, "installed-" + hashlib.sha256(file.read()).hexdigest()[:16])
+    python = os.path.join(directory, "bin", "python")
+    os.makedirs(os.path.dirname(directory), exist_ok=True)
+    with open(directory + ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
+        if os.path.exists(stamp):
+            return python, ""
+        venv.create(directory, with_pip=True, clear=True)
+        install = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", REQUIREMENTS],
+                                 capture_output=True, text=True, check=False)
+        if install.returncode != 0:
+            reason = (install.stderr.strip().splitlines() or ["it gave no reason"])[-1]
+            return None, f"pip could not install what tests/integration/requirements.txt lists: {reason[-300:]}"
+        with open(stamp, "w", encoding="utf-8"):
+            pass
+    return python, ""
+
+
+def enter_venv(directory, required=True):
+    """Runs this script again inside the environment at `directory`. Where that cannot be had the test is skipped or, if the
+    packages are not `required`, goes on without them and says so."""
+    if os.path.realpath(sys.prefix) == os.path.realpath(directory):
+        return
+    python, reason = make_venv(os.path.abspath(directory))
+    if python is not None:
+        os.execv(python, [python, *sys.argv])
+    if required:
+        skip(reason)
+    print(f"skipped: the check against proto/openapi.json: {reason}")
