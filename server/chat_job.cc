@@ -111,12 +111,11 @@ ApiResult<void> SetSampling(const ChatRequest& request, GenerationJob& job) {
 
 }  // namespace
 
-ApiResult<GenerationJob> PrepareChat(std::string_view body,
-                                     const std::vector<ServedModel>& models) {
+ApiResult<GenerationJob> PrepareChat(std::string_view body, const PrepareContext& context) {
   ApiResult<ChatRequest> parsed = ParseChatRequest(body);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
   const ChatRequest& request = *parsed;
-  const ApiResult<const ServedModel*> model = FindModel(request.model, models);
+  const ApiResult<const ServedModel*> model = FindModel(request.model, context.models);
   if (!model) return tl::unexpected(model.error());
   if ((*model)->chat == nullptr) return tl::unexpected(NoTemplate(**model));
   WEFT_RETURN_IF_ERROR(CheckChoiceCount(**model, request.n));

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
 #include "server/generation_job.h"
 
 namespace weft {
 
 // A PrepareFunction.
-ApiResult<GenerationJob> PrepareChat(std::string_view body, const std::vector<ServedModel>& models);
+ApiResult<GenerationJob> PrepareChat(std::string_view body, const PrepareContext& context);
 
 }  // namespace weft

@@ -92,12 +92,11 @@ ApiResult<void> CheckAnswerSize(const CompletionRequest& request, const Generati
 
 }  // namespace
 
-ApiResult<GenerationJob> PrepareCompletion(std::string_view body,
-                                           const std::vector<ServedModel>& models) {
+ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareContext& context) {
   ApiResult<CompletionRequest> parsed = ParseCompletionRequest(body);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
   CompletionRequest& request = *parsed;
-  const ApiResult<const ServedModel*> model = FindModel(request.model, models);
+  const ApiResult<const ServedModel*> model = FindModel(request.model, context.models);
   if (!model) return tl::unexpected(model.error());
   const Tokenizer& tokenizer = *(*model)->tokenizer;
   WEFT_RETURN_IF_ERROR(

@@ -46,8 +46,8 @@ ApiError RefusalOf(const Error& refusal) {
 }
 
 asio::awaitable<ApiResult<GenerationJob>, asio::thread_pool::executor_type> PrepareOnPool(
-    PrepareFunction prepare, std::string_view body, const std::vector<ServedModel>& models) {
-  co_return prepare(body, models);
+    PrepareFunction prepare, std::string_view body, PrepareContext context) {
+  co_return prepare(body, context);
 }
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
@@ -137,8 +137,9 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
 }
 
 asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
+  const PrepareContext context{.models = context_.models};
   if (request_.body.size() <= context_.options.inline_body_bytes) {
-    co_return prepare_(request_.body, context_.models);
+    co_return prepare_(request_.body, context);
   }
   const PreparationSlot slot(context_.preparations);
   if (slot.position >= context_.options.max_preparations) {
@@ -146,7 +147,7 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
         503, "overloaded", "too many long requests are being read; try again in a second"));
   }
   co_return co_await asio::co_spawn(context_.preparation.executor(),
-                                    PrepareOnPool(prepare_, request_.body, context_.models),
+                                    PrepareOnPool(prepare_, request_.body, context),
                                     asio::use_awaitable);
 }
 

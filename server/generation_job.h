@@ -28,10 +28,15 @@ struct GenerationJob {
   std::unique_ptr<GenerationAnswer> answer;
 };
 
+// What there is to prepare a job with; all of it outlives the job.
+struct PrepareContext {
+  const std::vector<ServedModel>& models;  // not empty
+};
+
 // Everything between the body and Engine::Submit; one function an endpoint. May take long for a
-// long body (law 5). The models are not empty and outlive the job.
+// long body (law 5).
 using PrepareFunction = ApiResult<GenerationJob> (*)(std::string_view body,
-                                                     const std::vector<ServedModel>& models);
+                                                     const PrepareContext& context);
 
 // The model that a request means: without an id, the first. Errors: 404 "model_not_found".
 ApiResult<const ServedModel*> FindModel(const std::optional<std::string>& id,

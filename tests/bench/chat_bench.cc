@@ -42,7 +42,7 @@ void BM_PrepareChat(benchmark::State& state) {
   const std::string body = LongChat();
   size_t token_count = 0;
   for (auto _ : state) {
-    const auto job = PrepareChat(body, models);
+    const auto job = PrepareChat(body, {.models = models});
     if (!job) return state.SkipWithError(job.error().message.c_str());
     token_count = job->prompts.front().size();
   }
