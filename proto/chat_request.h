@@ -42,6 +42,9 @@ struct ChatRequest {
   bool include_usage = false;
   SamplingFields sampling;
   int32_t unknown_field_count = 0;  // ignored
+  // What the client calls these fields, for errors: other endpoints make such requests too.
+  std::string messages_path = "messages";
+  std::string max_tokens_path = "max_completion_tokens";
 };
 
 // Errors name the field by its JSON path. A known option that Weft does not have is refused by name

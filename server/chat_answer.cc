@@ -6,36 +6,9 @@
 #include <fmt/core.h>
 
 #include "proto/sse.h"
-#include "server/token_label.h"
 
 namespace weft {
 namespace {
-
-// FNV-1a, 64 bits.
-uint64_t HashOf(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : text) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  }
-  return hash;
-}
-
-// The same letters and figures for the same request, choice and call. Mistral's templates take ids
-// of nine characters only.
-std::string CallId(std::string_view request_id, int32_t choice, int32_t call, CallFormat format) {
-  constexpr std::string_view kFigures = "0123456789abcdefghijklmnopqrstuvwxyz";
-  const bool is_short = format == CallFormat::kMistral || format == CallFormat::kMistralNamed;
-  std::string id = is_short ? "" : "call_";
-  const size_t length = is_short ? 9 : id.size() + 24;
-  for (int round = 0; id.size() < length; ++round) {
-    uint64_t hash = HashOf(fmt::format("{} {} {} {}", request_id, choice, call, round));
-    for (int i = 0; i < 8 && id.size() < length; ++i) {
-      id += kFigures[hash % kFigures.size()];
-      hash /= kFigures.size();
-    }
-  }
-  return id;
-}
 
 void AppendTo(std::optional<std::string>& whole, const std::optional<std::string>& piece) {
   if (!piece) return;
@@ -88,7 +61,7 @@ std::string ChatAnswer::WholeBody() { return ToJson(response_, usage()); }
 
 void ChatAnswer::OnPromptLogprobs(int32_t, const PromptLogprobs&) {}  // chats ask for none
 
-// A stream's first chunk says who speaks; then comes what the prompt has begun.
+// A stream's first chunk says who speaks.
 ChatAnswer::ChoiceState& ChatAnswer::BegunChoice(int32_t choice) {
   ChoiceState& state = *choices_[static_cast<size_t>(choice)];
   if (state.begun) return state;
@@ -98,27 +71,23 @@ ChatAnswer::ChoiceState& ChatAnswer::BegunChoice(int32_t choice) {
   first.message.has_role = true;
   first.message.content = "";
   if (options_.stream) pieces_.push_back(std::move(first));
-  AddDeltas(choice, state.parser.Push(options_.reply_begin));
   return state;
 }
 
 void ChatAnswer::OnTokens(int32_t, const TokensEvent& event) {
   ChoiceState& state = BegunChoice(event.choice);
-  for (const TokenLogprob& entry : event.logprobs) state.logprobs.push_back(LogprobOf(entry));
-  bool reasons = state.parser.in_reasoning();
-  std::vector<ReplyDelta> deltas = state.parser.Push(state.decoder.Append(event.text));
-  reasons = reasons || state.parser.in_reasoning();
-  if (reasons) mutable_usage().reasoning_tokens += static_cast<int64_t>(event.tokens.size());
-  AddDeltas(event.choice, std::move(deltas));
+  for (const TokenLogprob& entry : event.logprobs) {
+    state.logprobs.push_back(ChatLogprobOf(*options_.model->tokenizer, entry));
+  }
+  AddDeltas(event.choice, state.reply.Push(event, mutable_usage()));
 }
 
 void ChatAnswer::OnFinish(int32_t, const FinishEvent& event) {
   ChoiceState& state = BegunChoice(event.choice);
-  AddDeltas(event.choice, state.parser.Push(state.decoder.Finish()));
-  AddDeltas(event.choice, state.parser.Finish());
+  AddDeltas(event.choice, state.reply.Finish());
   ChatChoice last;
   last.index = event.choice;
-  const bool calls = state.parser.call_count() > 0 && !options_.names_function;
+  const bool calls = state.reply.call_count() > 0 && !options_.names_function;
   last.finish_reason = event.reason == FinishReason::kLength ? "length"
                        : calls                               ? "tool_calls"
                                                              : "stop";
@@ -152,9 +121,9 @@ ChatToolCall ChatAnswer::MakeCall(int32_t choice, ReplyDelta delta) const {
     call.arguments = std::move(delta.text);
     return call;
   }
-  call.id = delta.call_id.empty()
-                ? CallId(request_id_, choice, delta.call_index, options_.reply.format.calls)
-                : std::move(delta.call_id);
+  call.id = delta.call_id.empty() ? MakeCallId(request_id_, choice, delta.call_index,
+                                               options_.reply.options.format.calls)
+                                  : std::move(delta.call_id);
   call.name = std::move(delta.text);
   return call;
 }
@@ -191,18 +160,6 @@ void ChatAnswer::AddToWhole(ChatChoice& whole, ChatMessageDelta delta) const {
   if (!whole.finish_reason.empty() && !whole.message.content && whole.message.tool_calls.empty()) {
     whole.message.content = "";
   }
-}
-
-ChatLogprob ChatAnswer::LogprobOf(const TokenLogprob& entry) const {
-  const Tokenizer& tokenizer = *options_.model->tokenizer;
-  const auto named = [&](TokenId token, float logprob) {
-    return ChatTokenLogprob{.token = LabelOf(tokenizer, token),
-                            .bytes = std::string(tokenizer.TokenBytes(token)),
-                            .logprob = logprob};
-  };
-  ChatLogprob result{.chosen = named(entry.token, entry.logprob), .top = {}};
-  for (const auto& [token, logprob] : entry.top) result.top.push_back(named(token, logprob));
-  return result;
 }
 
 }  // namespace weft

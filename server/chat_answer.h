@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "proto/chat_response.h"
-#include "proto/reply/reply_parser.h"
 #include "server/generation_answer.h"
+#include "server/reply_stream.h"
 #include "server/served_model.h"
 
 namespace weft {
@@ -20,8 +20,7 @@ struct ChatAnswerOptions {
   bool logprobs = false;
   bool stream = false;
   bool include_usage = false;
-  ReplyOptions reply;
-  std::string reply_begin;      // of every reply: the end of the prompt, which the parser must see
+  ReplySetup reply;
   bool names_function = false;  // the client has chosen the function: finish_reason is "stop" then
 };
 
@@ -35,9 +34,8 @@ class ChatAnswer : public GenerationAnswer {
 
  private:
   struct ChoiceState {
-    explicit ChoiceState(const ReplyOptions& options) : parser(options) {}
-    IncrementalDecoder decoder;
-    ReplyParser parser;
+    explicit ChoiceState(const ReplySetup& setup) : reply(setup) {}
+    ReplyStream reply;
     bool begun = false;
     std::vector<ChatLogprob> logprobs;  // of a stream: not sent yet
   };
@@ -51,7 +49,6 @@ class ChatAnswer : public GenerationAnswer {
   ChatToolCall MakeCall(int32_t choice, ReplyDelta delta) const;
   void AddToWhole(ChatChoice& whole, ChatMessageDelta delta) const;
   void Emit(ChatChoice piece);
-  ChatLogprob LogprobOf(const TokenLogprob& entry) const;
 
   const ChatAnswerOptions options_;
   std::vector<std::unique_ptr<ChoiceState>> choices_;

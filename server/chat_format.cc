@@ -18,10 +18,10 @@ bool Has(std::string_view text, std::string_view part) {
 }
 
 // What a failed rendering means to the client.
-ApiError RefusalOf(const Error& error) {
-  if (error.code == ErrorCode::kInvalidArgument) return InvalidField("messages", error.message);
+ApiError RefusalOf(const Error& error, const std::string& path) {
+  if (error.code == ErrorCode::kInvalidArgument) return InvalidField(path, error.message);
   ApiError refusal = InvalidField(
-      "messages",
+      path,
       fmt::format("the model's chat template cannot take this conversation: {}", error.message));
   refusal.code = "template_error";
   return refusal;
@@ -156,7 +156,7 @@ ApiResult<std::string> ChatFormat::RenderPrompt(const ChatRequest& request,
   variables["bos_token"] = bos_text_;
   variables["eos_token"] = eos_text_;
   Result<std::string> prompt = TemplateFor(lists_tools).Render(variables);
-  if (!prompt) return tl::unexpected(RefusalOf(prompt.error()));
+  if (!prompt) return tl::unexpected(RefusalOf(prompt.error(), request.messages_path));
   if (!request.continue_final_message) return *std::move(prompt);
   return CutAfterFinalMessage(*std::move(prompt), variables["messages"].back());
 }

@@ -1,150 +1,30 @@
 #include "server/chat_job.h"
 
-#include <limits>
 #include <memory>
 #include <utility>
 
-#include <fmt/core.h>
-#include <nlohmann/json.hpp>
-
-#include "base/result.h"
 #include "proto/chat_request.h"
 #include "server/chat_answer.h"
-#include "server/chat_format.h"
-#include "server/sampling_mapping.h"
+#include "server/reply_job.h"
 
 namespace weft {
-namespace {
-
-using nlohmann::ordered_json;
-
-ApiError NoTemplate(const ServedModel& model) {
-  ApiError error = InvalidField(
-      "messages", fmt::format("the model '{}' brings no chat template; start the server with "
-                              "--chat-template FILE, or use /v1/completions",
-                              model.id));
-  error.code = "no_chat_template";
-  return error;
-}
-
-// Whether a parameter's schema says that it is a string, and nothing else.
-bool IsString(const ordered_json& schema) {
-  return schema.is_object() && schema.contains("type") && schema["type"] == "string";
-}
-
-ToolSignature SignatureOf(const ordered_json& tool) {
-  const ordered_json& function = tool["function"];
-  ToolSignature signature;
-  signature.name = function["name"];
-  const ordered_json parameters = function.value("parameters", ordered_json());
-  if (!parameters.is_object() || !parameters.contains("properties")) return signature;
-  const ordered_json& properties = parameters["properties"];
-  if (!properties.is_object()) return signature;
-  for (const auto& [name, schema] : properties.items()) {
-    signature.parameter_is_string.emplace(name, IsString(schema));
-  }
-  return signature;
-}
-
-// Whether the last message breaks off inside reasoning that its own text has opened.
-bool EndsInReasoning(const ReplyFormat& format, std::string_view text) {
-  if (format.reasoning_open.empty()) return false;
-  const size_t open = text.rfind(format.reasoning_open);
-  const size_t close = text.rfind(format.reasoning_close);
-  return open != std::string_view::npos && (close == std::string_view::npos || close < open);
-}
-
-// What the parser of the replies has to know; the prompt gets the opening of a call if the client
-// wants one.
-ReplyOptions ReplyOptionsOf(const ChatRequest& request, const ChatFormat& format,
-                            std::string& prompt, std::string& reply_begin) {
-  ReplyOptions reply;
-  reply.format = format.reply_format();
-  const ToolChoice& choice = request.tool_choice;
-  if (request.continue_final_message) {
-    reply.begins_in_reasoning = EndsInReasoning(reply.format, prompt);
-  } else {
-    reply.begins_in_reasoning = BeginsInReasoning(reply.format, prompt);
-  }
-  reply.parses_calls = choice.kind != ToolChoiceKind::kNone;
-  if (!reply.parses_calls) return reply;
-  for (const ordered_json& tool : request.tools) reply.tools.push_back(SignatureOf(tool));
-  if (!request.parallel_tool_calls || choice.kind == ToolChoiceKind::kFunction) reply.max_calls = 1;
-  if (choice.kind == ToolChoiceKind::kAuto || request.continue_final_message) return reply;
-  if (reply.begins_in_reasoning) reply_begin = "\n" + reply.format.reasoning_close + "\n\n";
-  reply_begin += CallOpening(reply.format, choice.function);
-  prompt += reply_begin;
-  return reply;
-}
-
-// The one prompt, tokenised as transformers does: control tokens by their text, nothing added.
-ApiResult<std::vector<TokenId>> Tokenize(std::string_view prompt, const Tokenizer& tokenizer) {
-  std::vector<TokenId> tokens = tokenizer.Encode(
-      prompt, EncodeOptions{.add_special_tokens = false, .parse_special_tokens = true});
-  if (!tokens.empty()) return tokens;
-  return tl::unexpected(
-      InvalidField("messages", "the chat template makes an empty prompt of this conversation"));
-}
-
-ApiResult<int32_t> MaxTokensOf(const ChatRequest& request, const GenerationJob& job) {
-  LengthRequest length;
-  length.prompt_tokens = static_cast<int64_t>(job.prompts.front().size());
-  length.prompt_path = "messages";
-  length.asked = request.max_tokens;
-  length.max_tokens_path = "max_completion_tokens";
-  length.min_tokens = request.sampling.min_tokens;
-  length.default_tokens = std::numeric_limits<int32_t>::max();
-  return FitMaxTokens(*job.model, length);
-}
-
-ApiResult<void> SetSampling(const ChatRequest& request, GenerationJob& job) {
-  ApiResult<SamplingParams> sampling = SamplingOf(request.sampling, *job.model->tokenizer);
-  if (!sampling) return tl::unexpected(std::move(sampling).error());
-  job.sampling = *std::move(sampling);
-  const ApiResult<int32_t> max_tokens = MaxTokensOf(request, job);
-  if (!max_tokens) return tl::unexpected(max_tokens.error());
-  job.sampling.max_tokens = *max_tokens;
-  if (!request.logprobs) return {};
-  job.sampling.logprobs = request.top_logprobs;
-  return CheckLogprobCount(int64_t{*max_tokens} * request.n, request.top_logprobs);
-}
-
-}  // namespace
 
 ApiResult<GenerationJob> PrepareChat(std::string_view body, const PrepareContext& context) {
-  ApiResult<ChatRequest> parsed = ParseChatRequest(body);
-  if (!parsed) return tl::unexpected(std::move(parsed).error());
-  const ChatRequest& request = *parsed;
-  const ApiResult<const ServedModel*> model = FindModel(request.model, context.models);
-  if (!model) return tl::unexpected(model.error());
-  if ((*model)->chat == nullptr) return tl::unexpected(NoTemplate(**model));
-  WEFT_RETURN_IF_ERROR(CheckChoiceCount(**model, request.n));
-
-  GenerationJob job;
-  job.model = *model;
-  job.choice_count = request.n;
-  job.stream = request.stream;
-  job.has_seed = request.sampling.seed.has_value();
-  job.unknown_field_count = request.unknown_field_count;
-  const ChatFormat& format = *job.model->chat;
-  const bool offers_tools = request.tool_choice.kind != ToolChoiceKind::kNone;
-  ApiResult<std::string> prompt = format.RenderPrompt(request, offers_tools);
-  if (!prompt) return tl::unexpected(std::move(prompt).error());
-  ChatAnswerOptions answer{.model = job.model,
-                           .choice_count = request.n,
-                           .logprobs = request.logprobs,
-                           .stream = request.stream,
-                           .include_usage = request.include_usage,
-                           .reply = {},
-                           .reply_begin = {},
-                           .names_function = request.tool_choice.kind == ToolChoiceKind::kFunction};
-  answer.reply = ReplyOptionsOf(request, format, *prompt, answer.reply_begin);
-  ApiResult<std::vector<TokenId>> tokens = Tokenize(*prompt, *job.model->tokenizer);
-  if (!tokens) return tl::unexpected(std::move(tokens).error());
-  job.prompts.push_back(*std::move(tokens));
-  job.visible_tokens = format.visible_tokens(offers_tools);
-  WEFT_RETURN_IF_ERROR(SetSampling(request, job));
-  job.answer = std::make_unique<ChatAnswer>(std::move(answer));
+  const ApiResult<ChatRequest> request = ParseChatRequest(body);
+  if (!request) return tl::unexpected(request.error());
+  ChatAnswerOptions answer{
+      .model = nullptr,
+      .choice_count = request->n,
+      .logprobs = request->logprobs,
+      .stream = request->stream,
+      .include_usage = request->include_usage,
+      .reply = {},
+      .names_function = request->tool_choice.kind == ToolChoiceKind::kFunction};
+  ApiResult<GenerationJob> job = PrepareReply(*request, context, answer.reply);
+  if (!job) return job;
+  answer.model = job->model;
+  job->stream = request->stream;
+  job->answer = std::make_unique<ChatAnswer>(std::move(answer));
   return job;
 }
 

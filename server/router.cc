@@ -5,6 +5,7 @@
 namespace weft {
 namespace {
 
+// Of two patterns that fit the same path, the longer one stands first.
 constexpr std::array kRoutes = {
     Route{RouteId::kHealth, "GET", "/health"},
     Route{RouteId::kReady, "GET", "/ready"},
@@ -15,30 +16,36 @@ constexpr std::array kRoutes = {
     Route{RouteId::kChatCompletions, "POST", "/v1/chat/completions"},
 };
 
-// Whether the path fits; `argument` is set to what the trailing {id} covers (it may hold slashes:
-// models are often called owner/name).
+// Whether the path fits; `argument` is set to what {id} covers (it may hold slashes: models are
+// often called owner/name).
 bool PathFits(std::string_view pattern, std::string_view path, std::string& argument) {
   const size_t brace = pattern.find('{');
   if (brace == std::string_view::npos) return path == pattern;
-  if (path.size() <= brace || path.substr(0, brace) != pattern.substr(0, brace)) return false;
-  argument = path.substr(brace);
+  const std::string_view prefix = pattern.substr(0, brace);
+  const std::string_view suffix = pattern.substr(pattern.find('}') + 1);
+  if (path.size() <= prefix.size() + suffix.size() || !path.starts_with(prefix) ||
+      !path.ends_with(suffix)) {
+    return false;
+  }
+  argument = path.substr(prefix.size(), path.size() - prefix.size() - suffix.size());
   return true;
 }
 
 }  // namespace
 
+// The first pattern that fits counts, with all its methods.
 RouteMatch FindRoute(std::string_view method, std::string_view path) {
   RouteMatch match;
   match.label = "other";
   for (const Route& route : kRoutes) {
-    if (!PathFits(route.pattern, path, match.argument)) continue;
-    match.label = route.pattern;
-    if (method == route.method || (method == "HEAD" && route.method == "GET")) {
-      match.route = &route;
-    } else {
-      match.allow = route.method == "GET" ? "GET, HEAD" : route.method;
+    if (!match.allow.empty() ? route.pattern != match.label
+                             : !PathFits(route.pattern, path, match.argument)) {
+      continue;
     }
-    return match;
+    match.label = route.pattern;
+    if (method == route.method || (method == "HEAD" && route.method == "GET")) match.route = &route;
+    if (!match.allow.empty()) match.allow += ", ";
+    match.allow += route.method == "GET" ? "GET, HEAD" : route.method;
   }
   return match;
 }

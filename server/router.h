@@ -18,7 +18,7 @@ struct RouteMatch {
   const Route* route = nullptr;  // null: no such path, or not with this method
   std::string argument;          // what {id} stands for
   std::string_view label;        // the pattern, or "other"
-  std::string allow;             // path known, method not: value of the Allow header
+  std::string allow;             // path known: value of the Allow header
 };
 
 RouteMatch FindRoute(std::string_view method, std::string_view path);
