@@ -14,7 +14,7 @@ Ending Aborted() {
   return {.reason = FinishReason::kAborted, .stop_string = {}, .stop_token = {}, .error = {}};
 }
 
-Ending Failed(std::string error) {
+Ending Failed(Error error) {
   return {.reason = FinishReason::kFailed,
           .stop_string = {},
           .stop_token = {},
@@ -101,7 +101,7 @@ void EngineCore::Add(Request request) {
   const RequestId id = request.id;
   const int32_t choice_count = request.choice_count;
   const std::shared_ptr<TokenSink> sink = request.sink;
-  std::string error = "the request's id is in use";
+  Error error{ErrorCode::kInternal, "the request's id is in use"};
   if (!live_.contains(id)) {
     try {
       auto live = std::make_unique<LiveRequest>(std::move(request), next_arrival_++, pool_,
@@ -112,7 +112,7 @@ void EngineCore::Add(Request request) {
       return;
     } catch (const std::exception& exception) {
       live_.erase(id);
-      error = exception.what();
+      error.message = exception.what();
     }
   }
   for (int32_t choice = 0; choice < choice_count; ++choice) {
@@ -147,7 +147,8 @@ void EngineCore::AbortAll() {
 }
 
 void EngineCore::FailAll(const std::string& error) {
-  for (const auto& [id, request] : live_) FinishAllChoices(*request, Failed(error));
+  for (const auto& [id, request] : live_)
+    FinishAllChoices(*request, Failed({ErrorCode::kInternal, error}));
   EraseFinished();
 }
 
@@ -161,7 +162,7 @@ void EngineCore::Step() {
     Commit(plan);
   } else {
     for (const PlannedSequence& planned : plan.sequences)
-      FinishAllChoices(*planned.sequence->request, Failed(outcome.error().message));
+      FinishAllChoices(*planned.sequence->request, Failed(outcome.error()));
   }
   EraseFinished();
   const std::chrono::nanoseconds duration = clock_() - started;
@@ -196,9 +197,9 @@ void EngineCore::VisitLogits(const LogitTarget& target, std::span<const float> l
   const bool last = target.position + 1 == sequence.token_count();
   const Result<void> done = last ? SampleChoices(sequence, logits, sampler, outcome)
                                  : MeasurePromptToken(target, logits, sampler, outcome);
-  if (!done) outcome.error = done.error().message;
+  if (!done) outcome.error = done.error();
 } catch (const std::exception& exception) {
-  outcome.error = exception.what();
+  outcome.error = Error{ErrorCode::kInternal, exception.what()};
 }
 
 Result<void> EngineCore::MeasurePromptToken(const LogitTarget& target,
@@ -261,8 +262,8 @@ void EngineCore::Commit(const StepPlan& plan) {
   const std::vector<LogitTarget>& targets = batch_builder_.logit_targets();
   for (size_t i = 0; i < targets.size(); ++i) {
     RowOutcome& outcome = outcomes_[i];
-    if (!outcome.error.empty()) {
-      FinishAllChoices(*targets[i].sequence->request, Failed(outcome.error));
+    if (outcome.error) {
+      FinishAllChoices(*targets[i].sequence->request, Failed(*outcome.error));
     } else if (outcome.prompt_logprob) {
       CommitPromptLogprob(targets[i], *std::move(outcome.prompt_logprob));
     }

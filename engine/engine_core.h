@@ -74,7 +74,7 @@ class EngineCore {
     std::vector<SampledToken> sampled;  // a token a choice that continues from this row
     std::optional<TokenLogprob> prompt_logprob;
     std::optional<BeamRow> beam;
-    std::string error;  // fails the request, if there is one
+    std::optional<Error> error;  // fails the request
   };
 
   Result<void> RunPlan(const StepPlan& plan);

@@ -22,7 +22,7 @@ struct Ending {
   FinishReason reason = FinishReason::kStop;
   std::string stop_string;
   std::optional<TokenId> stop_token;
-  std::string error;
+  Error error;
 };
 
 class LiveRequest {

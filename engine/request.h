@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/sampling_params.h"
 #include "model/tensor.h"
 
@@ -45,7 +46,7 @@ struct FinishEvent {
   FinishReason reason = FinishReason::kStop;
   std::string stop_string;            // the one that matched, if one did
   std::optional<TokenId> stop_token;  // the end or stop token, if one ended it
-  std::string error;                  // kFailed: what went wrong
+  Error error;  // kFailed: what went wrong; kInvalidArgument: by what the request asks for
   int32_t prompt_tokens = 0;
   int32_t completion_tokens = 0;  // of this choice, the end token included
   int32_t cached_tokens = 0;      // of the prompt, found in the prefix cache

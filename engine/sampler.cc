@@ -54,7 +54,9 @@ Result<Sampled> Sampler::Sample(std::span<const float> logits, const SamplingPar
   Exclude(logits, params, history, banned);
   if (is_adjusted_ && Largest(adjusted_) == kExcluded) {
     return Fail(ErrorCode::kInvalidArgument,
-                "min_tokens, allowed_token_ids and bad_words leave no token to generate");
+                "min_tokens, allowed_token_ids and bad_words leave no token to generate after {} "
+                "generated ones",
+                std::ssize(history.tokens) - history.prompt_count);
   }
   for (const SamplerStage stage : params.samplers) ApplyStage(stage, logits, params, history, key);
   if (!begun_) candidates_.Begin(is_adjusted_ ? adjusted_ : logits);

@@ -107,7 +107,7 @@ Result<void> Generate(GenerateOptions options) {
   WEFT_RETURN_IF_ERROR(model->engine().Submit(std::move(request)));
   const FinishEvent finished = sink->Wait();
   if (finished.reason == FinishReason::kFailed) {
-    return Fail(ErrorCode::kInternal, "{}", finished.error);
+    return tl::unexpected(finished.error);
   }
   return {};
 }

@@ -7,6 +7,11 @@ namespace {
 
 ApiError FailureOf(const FinishEvent& event) {
   ApiError error;
+  if (event.reason == FinishReason::kFailed && event.error.code == ErrorCode::kInvalidArgument) {
+    error.code = "nothing_to_sample";
+    error.message = event.error.message;
+    return error;
+  }
   error.type = "server_error";
   if (event.reason == FinishReason::kAborted) {
     error.status = 503;
@@ -15,7 +20,7 @@ ApiError FailureOf(const FinishEvent& event) {
   } else {
     error.status = 500;
     error.code = "generation_failed";
-    error.message = event.error.empty() ? "the generation failed" : event.error;
+    error.message = event.error.message.empty() ? "the generation failed" : event.error.message;
   }
   return error;
 }

@@ -56,7 +56,7 @@ class ArrivalSink : public TokenSink {
     if (arrivals_.size() >= count) return {};
     return Fail(ErrorCode::kInternal,
                 "a sequence of the mixed test ended after {} of {} tokens: {}", arrivals_.size(),
-                count, finished_->error);
+                count, finished_->error.message);
   }
 
   // All arrivals, when the sequence has ended.

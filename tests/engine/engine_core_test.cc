@@ -267,7 +267,7 @@ TEST_F(EngineCoreTest, NotFiniteLogitsFailThatRequestOnly) {
     EXPECT_EQ(poisoned->complaint(), "");
     for (size_t choice : {0U, 1U}) {
       EXPECT_EQ(poisoned->choice(choice).finishes.at(0).reason, FinishReason::kFailed);
-      EXPECT_THAT(poisoned->choice(choice).finishes.at(0).error, HasSubstr("not finite"));
+      EXPECT_THAT(poisoned->choice(choice).finishes.at(0).error.message, HasSubstr("not finite"));
       EXPECT_EQ(poisoned->choice(choice).text, "lm");
     }
     EXPECT_EQ(healthy->choice().text, "bcdefghi");
@@ -285,7 +285,7 @@ TEST_F(EngineCoreTest, FailedStepFailsItsRequestsAndTheEngineGoesOn) {
     };
     core().Step();
     EXPECT_EQ(first->choice().finishes.at(0).reason, FinishReason::kFailed);
-    EXPECT_THAT(first->choice().finishes.at(0).error, HasSubstr("broken"));
+    EXPECT_THAT(first->choice().finishes.at(0).error.message, HasSubstr("broken"));
     EXPECT_EQ(core().pool().used_count(), 0);
     runner_.before_run = nullptr;
     const auto second = Add(MakeRequest({0}, 2));

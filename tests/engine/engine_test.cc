@@ -237,7 +237,7 @@ TEST(Engine, AnExceptionOutsideTheModelFailsWhatRunsAndTheEngineGoesOn) {
   EXPECT_EQ(failed.sink->complaint(), "");
   for (size_t choice = 0; choice < 3; ++choice) {
     EXPECT_EQ(failed.sink->choice(choice).finishes.at(0).reason, FinishReason::kFailed);
-    EXPECT_EQ(failed.sink->choice(choice).finishes.at(0).error, "no such token");
+    EXPECT_EQ(failed.sink->choice(choice).finishes.at(0).error.message, "no such token");
   }
   throwing = false;
   const Submitted served = Submit(engine, 5);

@@ -147,12 +147,20 @@ TEST(SamplingTest, BadWordsDoNotAppear) {
   EXPECT_THAT(text, HasSubstr("ab"));
 }
 
-TEST(SamplingTest, WhereNothingIsLeftTheRequestFailsAlone) {
+TEST(SamplingTest, WhereNothingIsLeftTheRequestAloneIsWrong) {
   const TestServer server;
   const RawResponse response =
       Post(server, R"("allowed_token_ids":[97],"bad_words":["aa"],"stream":false)");
-  EXPECT_EQ(response.status, 500);
-  EXPECT_THAT(ErrorOf(response)["message"].get<std::string>(), HasSubstr("no token to generate"));
+  EXPECT_EQ(response.status, 400);
+  EXPECT_EQ(ErrorOf(response)["type"], "invalid_request_error");
+  EXPECT_EQ(ErrorOf(response)["code"], "nothing_to_sample");
+  EXPECT_EQ(ErrorOf(response)["message"],
+            "min_tokens, allowed_token_ids and bad_words leave no token to generate after 1 "
+            "generated ones");
+  // In a stream that has begun it is an error event, and no [DONE].
+  const std::string streamed =
+      Post(server, R"("allowed_token_ids":[97],"bad_words":["aa"],"stream":true)").body;
+  EXPECT_THAT(SseData(streamed).back(), HasSubstr("nothing_to_sample"));
   EXPECT_EQ(Post(server, R"("stream":false)").status, 200);
 }
 
