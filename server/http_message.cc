@@ -16,6 +16,10 @@ std::string_view ReasonPhrase(int status) {
       return "OK";
     case 400:
       return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
@@ -70,7 +74,9 @@ std::string FormatHead(const HttpResponse& response, const HttpRequest& request,
     head += fmt::format("Content-Type: {}\r\n", response.content_type);
   }
   if (!request.id.empty()) head += fmt::format("X-Request-Id: {}\r\n", request.id);
-  for (const auto& [name, value] : response.headers) head += fmt::format("{}: {}\r\n", name, value);
+  for (const HttpHeaders& headers : {response.headers, request.answer_headers}) {
+    for (const auto& [name, value] : headers) head += fmt::format("{}: {}\r\n", name, value);
+  }
   if (content_length) {
     head += fmt::format("Content-Length: {}\r\n", *content_length);
   } else if (request.is_http_1_1) {

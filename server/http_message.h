@@ -11,6 +11,8 @@
 
 namespace weft {
 
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;  // name, value
+
 struct HttpRequest {
   std::string method;  // "GET"; as the client spelt it
   std::string target;  // path and query, as sent
@@ -20,14 +22,16 @@ struct HttpRequest {
   std::string content_type;
   std::string content_encoding;
   std::string expect;
-  std::string id;  // the client's x-request-id if it is a sane one, otherwise made here
+  std::string id;              // the client's x-request-id if it is a sane one, otherwise made here
+  std::string key_name;        // of the API key that came with it; empty: none did, or none need
+  HttpHeaders answer_headers;  // what every answer to it has besides its own
   std::string body;
 };
 
 struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json";
-  std::vector<std::pair<std::string, std::string>> headers;  // beyond those every response has
+  HttpHeaders headers;  // beyond those every response has
   std::string body;
 };
 

@@ -56,6 +56,10 @@ struct Metrics::Families {
       Counters(registry, "weft_http_requests_total", "HTTP requests answered.");
   Histogram& http_duration = Seconds(registry, "weft_http_request_duration_seconds",
                                      "From the first byte of a request to the end of its answer.");
+  Family<Counter>& key_requests =
+      Counters(registry, "weft_api_key_requests_total", "HTTP requests answered, by API key.");
+  Family<Counter>& key_tokens =
+      Counters(registry, "weft_api_key_tokens_total", "Tokens of answered requests, by API key.");
   Counter& unknown_fields =
       Counters(registry, "weft_unknown_request_fields_total", "Request fields that were ignored.")
           .Add({});
@@ -112,6 +116,17 @@ void Metrics::CountHttpRequest(std::string_view route, int status, double durati
   families_->http_requests.Add({{"route", std::string(route)}, {"status", std::to_string(status)}})
       .Increment();
   families_->http_duration.Observe(duration_s);
+}
+
+void Metrics::CountKey(const std::string& name, int64_t prompt_tokens, int64_t completion_tokens) {
+  families_->key_requests.Add({{"key", name}}).Increment();
+  const auto count = [&](const char* kind, int64_t tokens) {
+    if (tokens == 0) return;
+    families_->key_tokens.Add({{"key", name}, {"kind", kind}})
+        .Increment(static_cast<double>(tokens));
+  };
+  count("prompt", prompt_tokens);
+  count("completion", completion_tokens);
 }
 
 void Metrics::CountUnknownFields(int32_t count) { families_->unknown_fields.Increment(count); }

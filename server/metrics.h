@@ -20,6 +20,8 @@ class Metrics {
   ~Metrics();
 
   void CountHttpRequest(std::string_view route, int status, double duration_s);
+  // A request with an API key, by the key's name.
+  void CountKey(const std::string& name, int64_t prompt_tokens, int64_t completion_tokens);
   void CountUnknownFields(int32_t count);
   void ChangeConnections(int change);
   void CountRefusedConnection();

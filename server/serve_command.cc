@@ -101,6 +101,10 @@ Result<void> Serve(ServeOptions options) {
   if (options.model.path.empty()) {
     WEFT_ASSIGN_OR_RETURN(options.model.path, FindBundledModel());
   }
+  // Before the model, which may take minutes.
+  WEFT_ASSIGN_OR_RETURN(const std::shared_ptr<Access> access, Access::Load(options.server));
+  // Where nothing can be read again, a terminal that closes ends the process as usual.
+  if (access->is_reloadable()) InstallReloadSignal();
   options.model.on_step = [metrics](const StepReport& report) { metrics->CountStep(report); };
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(options.model));
   ServedModel served;
@@ -113,10 +117,10 @@ Result<void> Serve(ServeOptions options) {
   FitConnections(options.server);
   DeferFirstShutdownSignal();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
-                        Server::Start(options.server, {served}, metrics));
+                        Server::Start(options.server, {served}, metrics, access));
   PrintGreeting(options.server.host, server->port(), served.id);
 
-  WaitForShutdownSignal();
+  WaitForShutdownSignal([&access] { access->Reload(); });
   const auto timeout_s = static_cast<double>(options.shutdown_timeout.count()) / 1000;
   Log(LogLevel::kInfo, "shutting down: new requests get 503, running ones have {:.1f} s",
       timeout_s);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/command_line.h"
+#include "server/cors.h"
 
 namespace weft {
 namespace {
@@ -31,12 +32,15 @@ class JsonConfig : public CLI::Config {
       if (app_.get_option_no_throw("--" + name) == nullptr) {
         throw CLI::ConfigError("--config: there is no option '" + name + "'");
       }
-      if (!value.is_string() && !value.is_number()) {
-        throw CLI::ConfigError("--config: '" + name + "' must be a string or a number");
-      }
       CLI::ConfigItem setting;
       setting.name = name;
-      setting.inputs = {value.is_string() ? value.get<std::string>() : value.dump()};
+      for (const auto& item : value.is_array() ? value : nlohmann::json::array({value})) {
+        if (!item.is_string() && !item.is_number()) {
+          throw CLI::ConfigError("--config: '" + name +
+                                 "' must be a string, a number, or an array of those");
+        }
+        setting.inputs.push_back(item.is_string() ? item.get<std::string>() : item.dump());
+      }
       settings.push_back(std::move(setting));
     }
     return settings;
@@ -85,6 +89,21 @@ void AddSeconds(CLI::App& app, const std::string& name, std::chrono::millisecond
       ->default_str(std::to_string(value.count() / 1000));
 }
 
+void AddAccessFlags(CLI::App& app, ServerOptions& server) {
+  app.add_option("--api-key-file", server.api_key_path,
+                 "Lines of name:key; all but /health and /ready then need one of the keys; read "
+                 "again on SIGHUP");
+  app.add_option("--cors-origin", server.cors_origins,
+                 "Web pages of this origin may call the server; * for all, can be given again")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check([](const std::string& origin) {
+        const Result<void> checked = CorsPolicy::CheckOrigin(origin);
+        return checked ? std::string() : checked.error().message;
+      });
+}
+
 void AddServerFlags(CLI::App& app, ServeOptions& options) {
   ServerOptions& server = options.server;
   app.add_option("--host", server.host, "Address to listen on")->capture_default_str();
@@ -111,6 +130,7 @@ Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
   CLI::App app("Serves a model over HTTP: OpenAI's API.", "weft serve");
   AddServedModelFlags(app, options);
   AddServerFlags(app, options);
+  AddAccessFlags(app, options.server);
   AddLogFlag(app, options.log_level);
   app.config_formatter(std::make_shared<JsonConfig>(app));
   app.set_config("--config", "", "JSON file: an object of these flags, without the dashes");

@@ -24,8 +24,8 @@ using Clock = std::chrono::steady_clock;
 class Server::Implementation {
  public:
   Implementation(ServerOptions options, std::vector<ServedModel> models,
-                 std::shared_ptr<Metrics> metrics)
-      : context_(std::move(options), std::move(models), std::move(metrics)),
+                 std::shared_ptr<Metrics> metrics, std::shared_ptr<const Access> access)
+      : context_(std::move(options), std::move(models), std::move(metrics), std::move(access)),
         io_(context_.options.io_threads),
         acceptor_(asio::make_strand(io_)) {}
 
@@ -74,9 +74,10 @@ Server::~Server() { Stop(Clock::now()); }
 
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options,
                                               std::vector<ServedModel> models,
-                                              std::shared_ptr<Metrics> metrics) {
-  auto implementation =
-      std::make_unique<Implementation>(std::move(options), std::move(models), std::move(metrics));
+                                              std::shared_ptr<Metrics> metrics,
+                                              std::shared_ptr<const Access> access) {
+  auto implementation = std::make_unique<Implementation>(std::move(options), std::move(models),
+                                                         std::move(metrics), std::move(access));
   WEFT_RETURN_IF_ERROR(implementation->Start());
   return std::unique_ptr<Server>(new Server(std::move(implementation)));
 }

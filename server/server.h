@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "server/access.h"
 #include "server/metrics.h"
 #include "server/served_model.h"
 #include "server/server_options.h"
@@ -16,10 +17,12 @@ namespace weft {
 class Server {
  public:
   // Opens the port and starts the io threads: from now on requests are answered. `models` is not
-  // empty; its engines outlive the server. Errors name the address.
+  // empty; its engines outlive the server. `access` is made from the same options. Errors name the
+  // address.
   static Result<std::unique_ptr<Server>> Start(ServerOptions options,
                                                std::vector<ServedModel> models,
-                                               std::shared_ptr<Metrics> metrics);
+                                               std::shared_ptr<Metrics> metrics,
+                                               std::shared_ptr<const Access> access);
   // As Stop with a deadline of now.
   ~Server();
 

@@ -23,10 +23,13 @@ uint64_t Mix(uint64_t value) {
 }  // namespace
 
 ServerContext::ServerContext(ServerOptions options_, std::vector<ServedModel> models_,
-                             std::shared_ptr<Metrics> metrics_)
+                             std::shared_ptr<Metrics> metrics_,
+                             std::shared_ptr<const Access> access_)
     : options(std::move(options_)),
       models(std::move(models_)),
       metrics(std::move(metrics_)),
+      access(std::move(access_)),
+      cors(options.cors_origins),
       body_budget(options.max_buffered_body_bytes),
       preparation(static_cast<size_t>(options.preparation_threads)),
       random_base_(Random64()) {}

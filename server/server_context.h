@@ -9,7 +9,9 @@
 
 #include <boost/asio/thread_pool.hpp>
 
+#include "server/access.h"
 #include "server/byte_budget.h"
+#include "server/cors.h"
 #include "server/metrics.h"
 #include "server/served_model.h"
 #include "server/server_options.h"
@@ -18,7 +20,7 @@ namespace weft {
 
 struct ServerContext {
   ServerContext(ServerOptions options_, std::vector<ServedModel> models_,
-                std::shared_ptr<Metrics> metrics_);
+                std::shared_ptr<Metrics> metrics_, std::shared_ptr<const Access> access_);
 
   // "4f0c...": unique in this process and, with high probability, among all.
   std::string NextRequestId();
@@ -28,6 +30,8 @@ struct ServerContext {
   const ServerOptions options;
   const std::vector<ServedModel> models;  // not empty
   const std::shared_ptr<Metrics> metrics;
+  const std::shared_ptr<const Access> access;
+  const CorsPolicy cors;
   ByteBudget body_budget;
   boost::asio::thread_pool preparation;
   std::atomic<int32_t> preparations{0};     // on or waiting for its threads

@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace weft {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";  // an address, or a name that resolves to one
   uint16_t port = 8080;            // 0: any free one
+  std::string api_key_path;               // see ApiKeys; empty: everybody may use the server
+  std::vector<std::string> cors_origins;  // see CorsPolicy
   int io_threads = 2;
   int preparation_threads = 1;       // parse and tokenise bodies above inline_body_bytes
   int32_t max_preparations = 64;     // waiting for those threads; one more: 503

@@ -55,6 +55,7 @@ HttpRequest ToHttpRequest(const RequestParser& parser, ServerContext& context) {
   const auto id = message["X-Request-Id"];
   request.id.assign(id.data(), id.size());
   if (!IsSaneRequestId(request.id)) request.id = context.NextRequestId();
+  request.answer_headers = context.cors.AnswerHeaders(Field(message, http::field::origin));
   return request;
 }
 
@@ -88,6 +89,45 @@ bool IsJson(std::string_view content_type) {
   return boost::beast::iequals({type.data(), type.size()}, "application/json");
 }
 
+// The key of `Authorization: Bearer KEY`; empty: none.
+std::string_view BearerKey(std::string_view authorization) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const std::string_view scheme = authorization.substr(0, kScheme.size());
+  if (!boost::beast::iequals({scheme.data(), scheme.size()}, {kScheme.data(), kScheme.size()})) {
+    return {};
+  }
+  const size_t start = authorization.find_first_not_of(' ', kScheme.size());
+  return start == std::string_view::npos ? "" : authorization.substr(start);
+}
+
+// Sets the request's key_name, or says why it may not go on. Orchestrators and load balancers ask
+// after health and readiness, and learn nothing else: they need no key.
+std::optional<HttpResponse> Authenticate(const http::fields& fields, const RouteMatch& match,
+                                         const Access& access, HttpRequest& request) {
+  const std::shared_ptr<const ApiKeys> keys = access.keys();
+  if (keys == nullptr || match.label == "/health" || match.label == "/ready") return std::nullopt;
+  const std::string authorization = Field(fields, http::field::authorization);
+  const auto x_api_key = fields["x-api-key"];
+  const std::string_view bearer = BearerKey(authorization);
+  const std::string* name = keys->NameOf(bearer);
+  if (name == nullptr) name = keys->NameOf({x_api_key.data(), x_api_key.size()});
+  if (name != nullptr) {
+    request.key_name = *name;
+    return std::nullopt;
+  }
+  const bool sent_one = !bearer.empty() || !x_api_key.empty();
+  HttpResponse response = ErrorResponse(
+      HttpError(401, "invalid_api_key",
+                sent_one ? "the API key that was sent is not one of this server's"
+                         : "this server needs an API key: send Authorization: Bearer KEY, or "
+                           "x-api-key: KEY"));
+  // RFC 6750, section 3: no error where no key was sent.
+  response.headers.emplace_back(
+      "WWW-Authenticate",
+      sent_one ? R"(Bearer realm="weft", error="invalid_token")" : R"(Bearer realm="weft")");
+  return response;
+}
+
 // What is wrong with a request whose head alone is known.
 std::optional<HttpResponse> RefuseHead(const HttpRequest& request, const RouteMatch& match) {
   if (match.route == nullptr && match.allow.empty()) {
@@ -117,6 +157,20 @@ std::optional<HttpResponse> RefuseHead(const HttpRequest& request, const RouteMa
                                    "send the body as it is, without Content-Encoding"));
   }
   return std::nullopt;
+}
+
+// The answer to a request that needs nothing but its head: what is wrong with it, or a browser's
+// preflight.
+std::optional<HttpResponse> AnswerHead(const http::fields& fields, const RouteMatch& match,
+                                       const ServerContext& context, HttpRequest& request) {
+  const std::string origin = Field(fields, http::field::origin);
+  if (context.cors.enabled() && request.method == "OPTIONS" && !origin.empty() &&
+      fields.count(http::field::access_control_request_method) > 0) {
+    return context.cors.AnswerPreflight(origin,
+                                        Field(fields, http::field::access_control_request_headers));
+  }
+  if (auto refusal = Authenticate(fields, match, *context.access, request)) return refusal;
+  return RefuseHead(request, match);
 }
 
 // Of the routes that generate; nullptr for the others.
@@ -199,13 +253,14 @@ asio::awaitable<bool> Session::ServeOne() {
 asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRequest& request,
                                                    const RouteMatch& match) {
   constexpr uint64_t kMaxSkippedBodyBytes = 65536;
-  const std::optional<HttpResponse> refusal = RefuseHead(request, match);
+  const std::optional<HttpResponse> answer = AnswerHead(parser.get(), match, context_, request);
   const bool has_body = !parser.is_done();
   const bool is_short =
       parser.content_length().value_or(kMaxSkippedBodyBytes + 1) <= kMaxSkippedBodyBytes;
-  if (refusal && has_body && (!is_short || !request.expect.empty())) {
-    // The body would have to be read away before the next request: not worth it.
-    co_return co_await SendResponse(*connection_, request, *refusal, false);
+  if (answer && has_body && (!is_short || !request.expect.empty() || answer->status == 401)) {
+    // The body would have to be read away before the next request: not worth it, and of a stranger
+    // nothing is read.
+    co_return co_await SendResponse(*connection_, request, *answer, false);
   }
   ByteBudget::Hold held(context_.body_budget);
   if (has_body) {
@@ -221,8 +276,8 @@ asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRe
     }
     request.body = std::move(parser.get().body());
   }
-  if (refusal) {
-    co_return co_await SendResponse(*connection_, request, *refusal,
+  if (answer) {
+    co_return co_await SendResponse(*connection_, request, *answer,
                                     request.keep_alive && !context_.draining);
   }
   co_return co_await Dispatch(request, match);
@@ -252,15 +307,20 @@ void Session::Record(const HttpRequest& request, std::string_view route,
                      const ExchangeOutcome& outcome, Clock::time_point started) {
   const double duration_s = std::chrono::duration<double>(Clock::now() - started).count();
   context_.metrics->CountHttpRequest(route, outcome.status, duration_s);
+  std::string key;
+  if (!request.key_name.empty()) {
+    context_.metrics->CountKey(request.key_name, outcome.prompt_tokens, outcome.completion_tokens);
+    key = " key=" + request.key_name;
+  }
   // A probe every second would drown the rest.
   const bool is_probe = route == "/health" || route == "/ready" || route == "/metrics";
   std::string target = request.target.substr(0, 200);
   std::ranges::replace_if(
       target, [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; }, '?');
   Log(is_probe && outcome.status < 400 ? LogLevel::kDebug : LogLevel::kInfo,
-      "{} {} {} {} {} {:.1f} ms prompt={} completion={}", request.id, connection_->remote(),
+      "{} {} {} {} {} {:.1f} ms prompt={} completion={}{}", request.id, connection_->remote(),
       request.method.empty() ? "-" : request.method.substr(0, 20), target.empty() ? "-" : target,
-      outcome.status, duration_s * 1e3, outcome.prompt_tokens, outcome.completion_tokens);
+      outcome.status, duration_s * 1e3, outcome.prompt_tokens, outcome.completion_tokens, key);
 }
 
 }  // namespace

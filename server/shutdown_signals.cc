@@ -12,11 +12,19 @@ namespace {
 // A signal handler reaches nothing but globals. (Blocking the signals and waiting for them with
 // sigwait would need none, but libraries start threads before main that do not block them.)
 std::atomic<bool> graceful{false};  // the next signal is the first
+std::atomic<bool> reload_wanted{false};
+std::atomic<bool> shutdown_wanted{false};
 sem_t arrived;
 static_assert(std::atomic<bool>::is_always_lock_free);
 
+void OnReloadSignal(int) {
+  reload_wanted = true;
+  sem_post(&arrived);
+}
+
 void OnSignal(int signal) {
   if (!graceful.exchange(false)) _exit(128 + signal);
+  shutdown_wanted = true;
   sem_post(&arrived);
 }
 
@@ -34,8 +42,21 @@ void InstallShutdownSignals() {
 
 void DeferFirstShutdownSignal() { graceful = true; }
 
-void WaitForShutdownSignal() {
-  while (sem_wait(&arrived) != 0 && errno == EINTR) {
+void InstallReloadSignal() {
+  struct sigaction action {};
+  action.sa_handler = OnReloadSignal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGHUP, &action, nullptr);
+}
+
+void WaitForShutdownSignal(const std::function<void()>& reload) {
+  while (true) {
+    if (sem_wait(&arrived) != 0 && errno == EINTR) continue;
+    if (reload_wanted.exchange(false)) {
+      reload();
+    } else if (shutdown_wanted) {
+      return;
+    }
   }
 }
 

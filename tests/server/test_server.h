@@ -21,7 +21,10 @@ class TestServer {
   explicit TestServer(const TestModelOptions& model_options = {}, ServerOptions options = {})
       : model(model_options) {
     options.port = 0;
-    auto started = Server::Start(options, {model.Served()}, model.metrics());
+    auto loaded = Access::Load(options);
+    EXPECT_TRUE(loaded) << loaded.error().message;
+    access = *loaded;
+    auto started = Server::Start(options, {model.Served()}, model.metrics(), access);
     EXPECT_TRUE(started) << started.error().message;
     server = *std::move(started);
   }
@@ -43,6 +46,7 @@ class TestServer {
   }
 
   TestModel model;
+  std::shared_ptr<Access> access;
   std::unique_ptr<Server> server;
 };
 

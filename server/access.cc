@@ -1,0 +1,40 @@
+#include "server/access.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "server/secret_file.h"
+
+namespace weft {
+
+Access::Access(const ServerOptions& options) : api_key_path_(options.api_key_path) {}
+
+Result<std::shared_ptr<Access>> Access::Load(const ServerOptions& options) {
+  std::shared_ptr<Access> access(new Access(options));
+  WEFT_RETURN_IF_ERROR(access->LoadKeys());
+  return access;
+}
+
+Result<void> Access::LoadKeys() {
+  if (api_key_path_.empty()) return {};
+  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSecretFile(api_key_path_));
+  WEFT_ASSIGN_OR_RETURN(ApiKeys parsed, ApiKeys::Parse(text, api_key_path_));
+  auto keys = std::make_shared<const ApiKeys>(std::move(parsed));
+  Log(LogLevel::kInfo, "{} API keys from {}", keys->size(), api_key_path_);
+  const std::lock_guard lock(mutex_);
+  keys_ = std::move(keys);
+  return {};
+}
+
+void Access::Reload() {
+  if (const Result<void> loaded = LoadKeys(); !loaded) {
+    Log(LogLevel::kError, "the API keys stay as they were: {}", loaded.error().message);
+  }
+}
+
+std::shared_ptr<const ApiKeys> Access::keys() const {
+  const std::lock_guard lock(mutex_);
+  return keys_;
+}
+
+}  // namespace weft
