@@ -10,8 +10,8 @@
 namespace weft {
 
 struct ServerOptions {
-  std::string host = "127.0.0.1";  // an address, or a name that resolves to one
-  uint16_t port = 8080;            // 0: any free one
+  std::string host = "127.0.0.1";         // an address, or a name that resolves to one
+  uint16_t port = 8080;                   // 0: any free one
   std::string api_key_path;               // see ApiKeys; empty: everybody may use the server
   std::vector<std::string> cors_origins;  // see CorsPolicy
   int io_threads = 2;

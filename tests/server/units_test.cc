@@ -125,7 +125,7 @@ TEST(ServeOptionsTest, FlagsWinOverTheFile) {
   const std::string path = directory.path() + "/config.json";
   std::ofstream(path)
       << R"({"port": 1234, "max-sequences": 3, "memory": "2GiB", "compute": "f32", "kv-type": "q8",
-                            "idle-timeout": 1.5})";
+                            "idle-timeout": 1.5, "cors-origin": ["https://a", "http://b:1"]})";
   const auto options = Parse({"--config", path.c_str(), "--port", "4321"});
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_EQ(options->server.port, 4321);
@@ -135,6 +135,13 @@ TEST(ServeOptionsTest, FlagsWinOverTheFile) {
   EXPECT_EQ(options->model.kv_type, KvType::kQ8);
   EXPECT_EQ(options->server.idle_timeout, std::chrono::milliseconds(1500));
   EXPECT_EQ(options->server.host, "127.0.0.1");
+  EXPECT_THAT(options->server.cors_origins, testing::ElementsAre("https://a", "http://b:1"));
+}
+
+TEST(ServeOptionsTest, OriginsAddUp) {
+  const auto options = Parse({"--cors-origin", "https://a", "--cors-origin", "*"});
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_THAT(options->server.cors_origins, testing::ElementsAre("https://a", "*"));
 }
 
 TEST(ServeOptionsTest, MistakesAreOneLine) {
@@ -151,10 +158,14 @@ TEST(ServeOptionsTest, MistakesAreOneLine) {
   refused({"--kv-type", "q4"}, "--kv-type");
   refused({"--max-body", "0"}, "--max-body");
   refused({"--frobnicate"}, "--frobnicate");
+  refused({"--cors-origin", "https://a/"}, "'https://a/' is not an origin");
+  refused({"--cors-origin", "https://a", "https://b"}, "https://b");
   std::ofstream(path) << R"({"prot": 1234})";
   refused({"--config", path.c_str()}, "there is no option 'prot'");
   std::ofstream(path) << "[]";
   refused({"--config", path.c_str()}, "not a JSON object");
+  std::ofstream(path) << R"({"port": [[1]]})";
+  refused({"--config", path.c_str()}, "'port' must be a string, a number, or an array of those");
 }
 
 TEST(MemoryPlanTest, FitsTheLimitOrSaysWhatToChange) {
