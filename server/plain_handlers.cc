@@ -7,6 +7,7 @@
 
 #include "engine/engine.h"
 #include "proto/models_response.h"
+#include "proto/openapi.h"
 #include "server/generation_job.h"
 #include "server/server_context.h"
 
@@ -54,6 +55,8 @@ HttpResponse HandlePlainRoute(const RouteMatch& match, ServerContext& context) {
       response.body = context.metrics->Render(context.models);
       return response;
     }
+    case RouteId::kOpenApi:
+      return Json(std::string(OpenApiDocument()));
     case RouteId::kModels:
       return Models(context);
     case RouteId::kModel:

@@ -1,4 +1,4 @@
-// The routes that answer at once: health, readiness, metrics, models.
+// The routes that answer at once: health, readiness, metrics, models, the API's description.
 #pragma once
 
 #include "server/http_message.h"

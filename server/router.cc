@@ -10,6 +10,7 @@ constexpr std::array kRoutes = {
     Route{RouteId::kHealth, "GET", "/health"},
     Route{RouteId::kReady, "GET", "/ready"},
     Route{RouteId::kMetrics, "GET", "/metrics"},
+    Route{RouteId::kOpenApi, "GET", "/openapi.json"},
     Route{RouteId::kModels, "GET", "/v1/models"},
     Route{RouteId::kModel, "GET", "/v1/models/{id}"},
     Route{RouteId::kCompletions, "POST", "/v1/completions"},
@@ -32,6 +33,8 @@ bool PathFits(std::string_view pattern, std::string_view path, std::string& argu
 }
 
 }  // namespace
+
+std::span<const Route> Routes() { return kRoutes; }
 
 // The first pattern that fits counts, with all its methods.
 RouteMatch FindRoute(std::string_view method, std::string_view path) {

@@ -1,12 +1,22 @@
 // Which handler answers a method and path.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace weft {
 
-enum class RouteId { kHealth, kReady, kMetrics, kModels, kModel, kCompletions, kChatCompletions };
+enum class RouteId {
+  kHealth,
+  kReady,
+  kMetrics,
+  kOpenApi,
+  kModels,
+  kModel,
+  kCompletions,
+  kChatCompletions
+};
 
 struct Route {
   RouteId id;
@@ -20,6 +30,9 @@ struct RouteMatch {
   std::string_view label;        // the pattern, or "other"
   std::string allow;             // path known: value of the Allow header
 };
+
+// All there are; proto/openapi.json describes each.
+std::span<const Route> Routes();
 
 RouteMatch FindRoute(std::string_view method, std::string_view path);
 

@@ -1,4 +1,4 @@
-"""From socket to token and back, with real models: `serve_test.py --weft BINARY --demo MODEL --shared DIRECTORY`."""
+"""From socket to token and back, with real models: `serve_test.py --weft BINARY --demo MODEL --shared DIRECTORY --venv DIRECTORY`."""
 
 import argparse
 import concurrent.futures
@@ -8,6 +8,7 @@ import random
 import sys
 import unittest
 
+from client_packages import enter_venv
 from weft_server import WeftServer, streamed_text
 
 options = None
@@ -72,7 +73,9 @@ def main():
     parser.add_argument("--weft", required=True, help="the binary")
     parser.add_argument("--demo", required=True, help="the bundled model")
     parser.add_argument("--shared", required=True, help="the optional data set beside the project")
+    parser.add_argument("--venv", required=True, help="where the packages are that check answers against proto/openapi.json")
     options, rest = parser.parse_known_args()
+    enter_venv(options.venv, required=False)
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 
 

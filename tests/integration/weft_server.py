@@ -1,4 +1,5 @@
-"""A weft server process for tests: started on a free port, awaited, spoken to with the standard library, stopped."""
+"""A weft server process for tests: started on a free port, awaited, spoken to with the standard library, stopped. What it
+answered to anybody is held against proto/openapi.json, where the packages for that are installed (see client_packages.py)."""
 
 import http.client
 import json
@@ -9,6 +10,13 @@ import subprocess
 import tempfile
 import time
 
+from wire_tap import WireTap
+
+try:
+    from api_contract import Contract
+except ModuleNotFoundError:  # no jsonschema
+    Contract = None
+
 
 def free_port():
     with socket.socket() as probe:
@@ -16,15 +24,27 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def check_contract(conversations):
+    """How many answers and events were checked; raises if one was wrong."""
+    contract = Contract()
+    for conversation in conversations:
+        contract.check(conversation)
+    if contract.violations:
+        faults = "\n".join(contract.violations[:20])
+        raise AssertionError(f"{len(contract.violations)} times not what proto/openapi.json says:\n{faults}")
+    print(f"{contract.answer_count} answers and {contract.event_count} events are what proto/openapi.json says")
+    return contract.answer_count, contract.event_count
+
+
 class WeftServer:
     """`with WeftServer(weft, ["--model", ...]) as server:` runs `weft serve` for the block; leaving it sends SIGTERM and
-    requires a clean exit."""
+    requires a clean exit, and that all answers were what the API's description says. Clients use `port`."""
 
     def __init__(self, weft, arguments, environment=None, start_timeout_s=120):
-        self.port = free_port()
+        self.process_port = free_port()
         self.log = tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen(
-            [weft, "serve", "--port", str(self.port), *arguments],
+            [weft, "serve", "--port", str(self.process_port), *arguments],
             stdout=self.log, stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})})
         deadline = time.monotonic() + start_timeout_s
         while not self._ready():
@@ -33,6 +53,9 @@ class WeftServer:
                 self.process.wait()
                 raise AssertionError(f"weft serve did not become ready:\n{self.output()}")
             time.sleep(0.05)
+        self.tap = WireTap(self.process_port)
+        self.port = self.tap.port
+        self.checked = None  # answers and events, once the server has been left
 
     def __enter__(self):
         return self
@@ -47,6 +70,9 @@ class WeftServer:
         if kind is None and code != 0:
             raise AssertionError(f"weft serve ended with {code}:\n{self.output()}")
         self.log.close()
+        conversations = self.tap.close()
+        if kind is None and Contract is not None:
+            self.checked = check_contract(conversations)
 
     def output(self):
         self.log.seek(0)
@@ -54,9 +80,13 @@ class WeftServer:
 
     def _ready(self):
         try:
-            return self.request("GET", "/ready")[0] == 200
+            connection = http.client.HTTPConnection("127.0.0.1", self.process_port, timeout=10)
+            connection.request("GET", "/ready")
+            return connection.getresponse().status == 200
         except OSError:
             return False
+        finally:
+            connection.close()
 
     def request(self, method, path, body=None, timeout_s=120):
         """(status, parsed JSON or text) of one request on a connection of its own."""
@@ -67,7 +97,7 @@ class WeftServer:
             response = connection.getresponse()
             text = response.read().decode()
             is_json = response.headers.get_content_type() == "application/json"
-            return response.status, json.loads(text) if is_json else text
+            return response.status, json.loads(text) if is_json and text else text
         finally:
             connection.close()
 
