@@ -11,6 +11,26 @@ nlohmann::ordered_json NullIfEmpty(const std::string& text) {
   return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
 }
 
+// https://docs.anthropic.com/en/api/errors, and for what it does not list, the nearest.
+std::string_view AnthropicType(int status) {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "rate_limit_error";
+    case 503:
+      return "overloaded_error";
+    default:
+      return status >= 500 ? "api_error" : "invalid_request_error";
+  }
+}
+
 }  // namespace
 
 std::string ToJson(const ApiError& error) {
@@ -20,6 +40,24 @@ std::string ToJson(const ApiError& error) {
   body["error"]["param"] = NullIfEmpty(error.param);
   body["error"]["code"] = NullIfEmpty(error.code);
   return body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string ToAnthropicJson(const ApiError& error, std::string_view request_id) {
+  nlohmann::ordered_json body;
+  body["type"] = "error";
+  body["error"]["type"] = AnthropicType(error.status);
+  body["error"]["message"] = error.message;
+  if (!request_id.empty()) body["request_id"] = request_id;
+  return body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+ApiError HttpError(int status, std::string code, std::string message) {
+  ApiError error;
+  error.status = status;
+  if (status >= 500) error.type = "server_error";
+  error.code = std::move(code);
+  error.message = std::move(message);
+  return error;
 }
 
 ApiError InvalidField(std::string param, std::string message) {

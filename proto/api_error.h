@@ -1,7 +1,8 @@
-// OpenAI's error object: what every refusal looks like on the wire.
+// What every refusal looks like on the wire: OpenAI's error object, or Anthropic's.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <tl/expected.hpp>
 
@@ -20,6 +21,13 @@ using ApiResult = tl::expected<T, ApiError>;
 
 // {"error":{"message","type","param","code"}}. Bytes that are not UTF-8 become U+FFFD.
 std::string ToJson(const ApiError& error);
+
+// Anthropic's: {"type":"error","error":{"type","message"},"request_id"}. Its types follow from the
+// status; `code` and `param` have no place in it. Without an id that member is left out.
+std::string ToAnthropicJson(const ApiError& error, std::string_view request_id);
+
+// From 500 on a "server_error", otherwise an "invalid_request_error".
+ApiError HttpError(int status, std::string code, std::string message);
 
 // A field of the request that is wrong: 400, code "invalid_value".
 ApiError InvalidField(std::string param, std::string message);

@@ -333,12 +333,16 @@ int32_t CountUnknown(const json& body) {
 ApiResult<ChatRequest> ParseChatRequest(std::string_view text) {
   ApiResult<ordered_json> parsed = ParseOrderedJson(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
-  if (!parsed->is_object()) {
+  return ReadChatRequest(*std::move(parsed));
+}
+
+ApiResult<ChatRequest> ReadChatRequest(ordered_json body) {
+  if (!body.is_object()) {
     return tl::unexpected(InvalidField(
-        "", fmt::format("the request body must be a JSON object, not {}", DescribeJson(*parsed))));
+        "", fmt::format("the request body must be a JSON object, not {}", DescribeJson(body))));
   }
   ordered_json template_fields;
-  const json plain_fields = TakeOtherFields(*parsed, template_fields);
+  const json plain_fields = TakeOtherFields(body, template_fields);
   ChatRequest request;
   WEFT_RETURN_IF_ERROR(ReadTemplateFields(template_fields, request));
   WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));

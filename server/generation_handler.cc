@@ -1,29 +1,19 @@
 #include "server/generation_handler.h"
 
 #include <ctime>
-#include <limits>
+#include <functional>
 #include <utility>
 
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/core.h>
 
 #include "engine/engine.h"
+#include "server/preparation.h"
 
 namespace weft {
 namespace {
 
 namespace asio = boost::asio;
-
-ApiError ServerError(int status, std::string code, std::string message) {
-  ApiError error;
-  error.status = status;
-  error.type = "server_error";
-  error.code = std::move(code);
-  error.message = std::move(message);
-  return error;
-}
 
 // What the engine's refusal of a request means to the client.
 ApiError RefusalOf(const Error& refusal) {
@@ -36,36 +26,18 @@ ApiError RefusalOf(const Error& refusal) {
       error.code = "queue_full";
       return error;
     case ErrorCode::kUnavailable:
-      return ServerError(503, "shutting_down", "the server is shutting down; try another one");
+      return HttpError(503, "shutting_down", "the server is shutting down; try another one");
     case ErrorCode::kInvalidArgument:
       error.code = "invalid_value";
       return error;
     default:
-      return ServerError(500, "internal_error", refusal.message);
+      return HttpError(500, "internal_error", refusal.message);
   }
-}
-
-asio::awaitable<ApiResult<GenerationJob>, asio::thread_pool::executor_type> PrepareOnPool(
-    PrepareFunction prepare, std::string_view body, PrepareContext context) {
-  co_return prepare(body, context);
 }
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
-
-// Holds a place on the preparation threads.
-struct PreparationSlot {
-  explicit PreparationSlot(std::atomic<int32_t>& taken) : count(taken) {
-    position = count.fetch_add(1);
-  }
-  ~PreparationSlot() { count.fetch_sub(1); }
-  PreparationSlot(const PreparationSlot&) = delete;
-  PreparationSlot& operator=(const PreparationSlot&) = delete;
-
-  std::atomic<int32_t>& count;
-  int32_t position = 0;
-};
 
 }  // namespace
 
@@ -110,7 +82,7 @@ std::shared_ptr<EventQueue> GenerationHandler::MakeQueue() {
 asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   if (context_.draining) {
     co_return co_await AnswerError(
-        ServerError(503, "shutting_down", "the server is shutting down; try another one"));
+        HttpError(503, "shutting_down", "the server is shutting down; try another one"));
   }
   ApiResult<GenerationJob> job = co_await Prepare();
   if (!job) co_return co_await AnswerError(std::move(job).error());
@@ -138,17 +110,11 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
 
 asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
   const PrepareContext context{.models = context_.models};
-  if (request_.body.size() <= context_.options.inline_body_bytes) {
-    co_return prepare_(request_.body, context);
-  }
-  const PreparationSlot slot(context_.preparations);
-  if (slot.position >= context_.options.max_preparations) {
-    co_return tl::unexpected(ServerError(
-        503, "overloaded", "too many long requests are being read; try again in a second"));
-  }
-  co_return co_await asio::co_spawn(context_.preparation.executor(),
-                                    PrepareOnPool(prepare_, request_.body, context),
-                                    asio::use_awaitable);
+  ApiResult<GenerationJob> job;
+  const std::function<void()> work = [&] { job = prepare_(request_.body, context); };
+  const ApiResult<void> run = co_await RunPreparation(context_, request_.body.size(), work);
+  if (!run) co_return tl::unexpected(run.error());
+  co_return job;
 }
 
 // An engine request a prompt; nullopt, or why one was refused (then none goes on).
@@ -267,8 +233,9 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerWhole() {
 }
 
 asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerError(ApiError error) {
-  const ExchangeOutcome sent = co_await SendResponse(connection_, request_, ErrorResponse(error),
-                                                     request_.keep_alive && !context_.draining);
+  const ExchangeOutcome sent =
+      co_await SendResponse(connection_, request_, ErrorResponse(error, request_),
+                            request_.keep_alive && !context_.draining);
   co_return Outcome(sent.status, sent.keep_alive);
 }
 

@@ -66,6 +66,12 @@ HttpResponse ErrorResponse(const ApiError& error) {
   return response;
 }
 
+HttpResponse ErrorResponse(const ApiError& error, const HttpRequest& request) {
+  HttpResponse response = ErrorResponse(error);
+  if (request.style == ApiStyle::kAnthropic) response.body = ToAnthropicJson(error, request.id);
+  return response;
+}
+
 std::string FormatHead(const HttpResponse& response, const HttpRequest& request, bool keep_alive,
                        std::optional<size_t> content_length) {
   std::string head = fmt::format("{}{} {}\r\nServer: weft\r\nDate: {}\r\n", kHeadPrefix,

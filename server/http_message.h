@@ -13,6 +13,9 @@ namespace weft {
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;  // name, value
 
+// Whose error object, and whose header for the request's id, a path has.
+enum class ApiStyle { kOpenAi, kAnthropic };
+
 struct HttpRequest {
   std::string method;  // "GET"; as the client spelt it
   std::string target;  // path and query, as sent
@@ -25,6 +28,7 @@ struct HttpRequest {
   std::string id;              // the client's x-request-id if it is a sane one, otherwise made here
   std::string key_name;        // of the API key that came with it; empty: none did, or none need
   HttpHeaders answer_headers;  // what every answer to it has besides its own
+  ApiStyle style = ApiStyle::kOpenAi;
   std::string body;
 };
 
@@ -35,8 +39,10 @@ struct HttpResponse {
   std::string body;
 };
 
-// With Retry-After where the status asks the client to come back.
+// OpenAI's error object; with Retry-After where the status asks the client to come back.
 HttpResponse ErrorResponse(const ApiError& error);
+// The same in the request's style.
+HttpResponse ErrorResponse(const ApiError& error, const HttpRequest& request);
 
 // The head of a response, up to and including the empty line. Every one begins with kHeadPrefix.
 // Without `content_length` the body is chunked (HTTP/1.1) or ends with the connection.

@@ -37,15 +37,19 @@ HttpResponse Models(const ServerContext& context) {
   return Json(ToJson(cards));
 }
 
-HttpResponse Model(const ServerContext& context, const std::string& id) {
+HttpResponse Model(const HttpRequest& request, const ServerContext& context,
+                   const std::string& id) {
   const auto found = std::ranges::find(context.models, id, &ServedModel::id);
-  if (found == context.models.end()) return ErrorResponse(ModelNotFound(id, context.models));
+  if (found == context.models.end()) {
+    return ErrorResponse(ModelNotFound(id, context.models), request);
+  }
   return Json(ToJson(CardOf(*found)));
 }
 
 }  // namespace
 
-HttpResponse HandlePlainRoute(const RouteMatch& match, ServerContext& context) {
+HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& match,
+                              ServerContext& context) {
   switch (match.route->id) {
     case RouteId::kReady:
       return Ready(context);
@@ -57,16 +61,15 @@ HttpResponse HandlePlainRoute(const RouteMatch& match, ServerContext& context) {
     }
     case RouteId::kOpenApi:
       return Json(std::string(OpenApiDocument()));
+    case RouteId::kVersion:
+      return Json(R"({"version":")" WEFT_VERSION R"("})");
     case RouteId::kModels:
       return Models(context);
     case RouteId::kModel:
-      return Model(context, match.argument);
-    case RouteId::kHealth:
-    case RouteId::kCompletions:  // the session's own; never come here
-    case RouteId::kChatCompletions:
-      break;
+      return Model(request, context, match.argument);
+    default:  // health; what the session answers itself never comes here
+      return Json("{\"status\":\"ok\"}");
   }
-  return Json("{\"status\":\"ok\"}");
 }
 
 }  // namespace weft

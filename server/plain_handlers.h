@@ -1,4 +1,5 @@
-// The routes that answer at once: health, readiness, metrics, models, the API's description.
+// The routes that answer at once: health, readiness, metrics, version, models, the API's
+// description.
 #pragma once
 
 #include "server/http_message.h"
@@ -8,6 +9,7 @@ namespace weft {
 
 struct ServerContext;
 
-HttpResponse HandlePlainRoute(const RouteMatch& match, ServerContext& context);
+HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& match,
+                              ServerContext& context);
 
 }  // namespace weft

@@ -52,6 +52,10 @@ bool EndsInReasoning(const ReplyFormat& format, std::string_view text) {
   return open != std::string_view::npos && (close == std::string_view::npos || close < open);
 }
 
+bool OffersTools(const ChatRequest& request) {
+  return request.tool_choice.kind != ToolChoiceKind::kNone;
+}
+
 // What the parser of the replies has to know; the prompt gets the opening of a call if the client
 // wants one.
 ReplySetup ReplySetupOf(const ChatRequest& request, const ChatFormat& format, std::string& prompt) {
@@ -110,27 +114,31 @@ ApiResult<void> SetSampling(const ChatRequest& request, GenerationJob& job) {
 
 }  // namespace
 
+ApiResult<std::string> RenderReplyPrompt(const ChatRequest& request, const ServedModel& model,
+                                         ReplySetup& setup) {
+  if (model.chat == nullptr) return tl::unexpected(NoTemplate(request, model));
+  ApiResult<std::string> prompt = model.chat->RenderPrompt(request, OffersTools(request));
+  if (prompt) setup = ReplySetupOf(request, *model.chat, *prompt);
+  return prompt;
+}
+
 ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareContext& context,
                                       ReplySetup& setup) {
   const ApiResult<const ServedModel*> model = FindModel(request.model, context.models);
   if (!model) return tl::unexpected(model.error());
-  if ((*model)->chat == nullptr) return tl::unexpected(NoTemplate(request, **model));
   WEFT_RETURN_IF_ERROR(CheckChoiceCount(**model, request.n));
+  const ApiResult<std::string> prompt = RenderReplyPrompt(request, **model, setup);
+  if (!prompt) return tl::unexpected(prompt.error());
+  ApiResult<std::vector<TokenId>> tokens = Tokenize(request, *prompt, *(*model)->tokenizer);
+  if (!tokens) return tl::unexpected(std::move(tokens).error());
 
   GenerationJob job;
   job.model = *model;
   job.choice_count = request.n;
   job.has_seed = request.sampling.seed.has_value();
   job.unknown_field_count = request.unknown_field_count;
-  const ChatFormat& format = *job.model->chat;
-  const bool offers_tools = request.tool_choice.kind != ToolChoiceKind::kNone;
-  ApiResult<std::string> prompt = format.RenderPrompt(request, offers_tools);
-  if (!prompt) return tl::unexpected(std::move(prompt).error());
-  setup = ReplySetupOf(request, format, *prompt);
-  ApiResult<std::vector<TokenId>> tokens = Tokenize(request, *prompt, *job.model->tokenizer);
-  if (!tokens) return tl::unexpected(std::move(tokens).error());
   job.prompts.push_back(*std::move(tokens));
-  job.visible_tokens = format.visible_tokens(offers_tools);
+  job.visible_tokens = job.model->chat->visible_tokens(OffersTools(request));
   WEFT_RETURN_IF_ERROR(SetSampling(request, job));
   return job;
 }

@@ -8,6 +8,11 @@
 
 namespace weft {
 
+// The text that the model goes on with; `setup` is how to read what it writes. Errors are 400: no
+// template, or one that does not take the conversation.
+ApiResult<std::string> RenderReplyPrompt(const ChatRequest& request, const ServedModel& model,
+                                         ReplySetup& setup);
+
 // All of the job but its answer and `stream`; `setup` is what the answer reads the replies with.
 // Errors name the fields as the request calls them (ChatRequest::messages_path).
 ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareContext& context,

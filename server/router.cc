@@ -11,6 +11,10 @@ constexpr std::array kRoutes = {
     Route{RouteId::kReady, "GET", "/ready"},
     Route{RouteId::kMetrics, "GET", "/metrics"},
     Route{RouteId::kOpenApi, "GET", "/openapi.json"},
+    Route{RouteId::kVersion, "GET", "/version"},
+    Route{RouteId::kTokenize, "POST", "/tokenize"},
+    Route{RouteId::kDetokenize, "POST", "/detokenize"},
+    Route{RouteId::kApplyTemplate, "POST", "/apply-template"},
     Route{RouteId::kModels, "GET", "/v1/models"},
     Route{RouteId::kModel, "GET", "/v1/models/{id}"},
     Route{RouteId::kCompletions, "POST", "/v1/completions"},
@@ -51,6 +55,10 @@ RouteMatch FindRoute(std::string_view method, std::string_view path) {
     match.allow += route.method == "GET" ? "GET, HEAD" : route.method;
   }
   return match;
+}
+
+ApiStyle ApiStyleOf(std::string_view path) {
+  return path.starts_with("/v1/messages") ? ApiStyle::kAnthropic : ApiStyle::kOpenAi;
 }
 
 }  // namespace weft

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "server/http_message.h"
+
 namespace weft {
 
 enum class RouteId {
@@ -12,6 +14,10 @@ enum class RouteId {
   kReady,
   kMetrics,
   kOpenApi,
+  kVersion,
+  kTokenize,
+  kDetokenize,
+  kApplyTemplate,
   kModels,
   kModel,
   kCompletions,
@@ -35,5 +41,8 @@ struct RouteMatch {
 std::span<const Route> Routes();
 
 RouteMatch FindRoute(std::string_view method, std::string_view path);
+
+// Also of paths that no route has.
+ApiStyle ApiStyleOf(std::string_view path);
 
 }  // namespace weft

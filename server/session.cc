@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,8 @@
 #include "server/chat_job.h"
 #include "server/completion_job.h"
 #include "server/plain_handlers.h"
+#include "server/preparation.h"
+#include "server/tokenize_answers.h"
 
 namespace weft {
 namespace {
@@ -25,15 +28,6 @@ namespace http = boost::beast::http;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-
-ApiError HttpError(int status, std::string code, std::string message) {
-  ApiError error;
-  error.status = status;
-  if (status >= 500) error.type = "server_error";
-  error.code = std::move(code);
-  error.message = std::move(message);
-  return error;
-}
 
 std::string Field(const http::fields& fields, http::field name) {
   const auto value = fields[name];
@@ -55,7 +49,11 @@ HttpRequest ToHttpRequest(const RequestParser& parser, ServerContext& context) {
   const auto id = message["X-Request-Id"];
   request.id.assign(id.data(), id.size());
   if (!IsSaneRequestId(request.id)) request.id = context.NextRequestId();
+  request.style = ApiStyleOf(request.path);
   request.answer_headers = context.cors.AnswerHeaders(Field(message, http::field::origin));
+  if (request.style == ApiStyle::kAnthropic) {
+    request.answer_headers.emplace_back("request-id", request.id);
+  }
   return request;
 }
 
@@ -120,7 +118,8 @@ std::optional<HttpResponse> Authenticate(const http::fields& fields, const Route
       HttpError(401, "invalid_api_key",
                 sent_one ? "the API key that was sent is not one of this server's"
                          : "this server needs an API key: send Authorization: Bearer KEY, or "
-                           "x-api-key: KEY"));
+                           "x-api-key: KEY"),
+      request);
   // RFC 6750, section 3: no error where no key was sent.
   response.headers.emplace_back(
       "WWW-Authenticate",
@@ -130,31 +129,34 @@ std::optional<HttpResponse> Authenticate(const http::fields& fields, const Route
 
 // What is wrong with a request whose head alone is known.
 std::optional<HttpResponse> RefuseHead(const HttpRequest& request, const RouteMatch& match) {
+  const auto refuse = [&](int status, std::string code, std::string message) {
+    return ErrorResponse(HttpError(status, std::move(code), std::move(message)), request);
+  };
   if (match.route == nullptr && match.allow.empty()) {
-    return ErrorResponse(HttpError(404, "unknown_route",
-                                   fmt::format("there is no {} here; docs/API.md lists the routes",
-                                               request.path.substr(0, 200))));
+    return refuse(404, "unknown_route",
+                  fmt::format("there is no {} here; docs/API.md lists the routes",
+                              request.path.substr(0, 200)));
   }
   if (match.route == nullptr) {
-    HttpResponse response = ErrorResponse(HttpError(
-        405, "method_not_allowed",
-        fmt::format("{} answers {} only, not {}", match.label, match.allow, request.method)));
+    HttpResponse response =
+        refuse(405, "method_not_allowed",
+               fmt::format("{} answers {} only, not {}", match.label, match.allow, request.method));
     response.headers.emplace_back("Allow", match.allow);
     return response;
   }
   if (!request.expect.empty() && !boost::beast::iequals(request.expect, "100-continue")) {
-    return ErrorResponse(HttpError(417, "unknown_expectation",
-                                   "the only expectation this server knows is 100-continue"));
+    return refuse(417, "unknown_expectation",
+                  "the only expectation this server knows is 100-continue");
   }
   if (match.route->method != "POST") return std::nullopt;
   if (!request.content_type.empty() && !IsJson(request.content_type)) {
-    return ErrorResponse(HttpError(415, "unsupported_media_type",
-                                   "send the body with Content-Type: application/json"));
+    return refuse(415, "unsupported_media_type",
+                  "send the body with Content-Type: application/json");
   }
   if (!request.content_encoding.empty() &&
       !boost::beast::iequals(request.content_encoding, "identity")) {
-    return ErrorResponse(HttpError(415, "unsupported_content_encoding",
-                                   "send the body as it is, without Content-Encoding"));
+    return refuse(415, "unsupported_content_encoding",
+                  "send the body as it is, without Content-Encoding");
   }
   return std::nullopt;
 }
@@ -185,6 +187,20 @@ PrepareFunction PrepareFunctionOf(RouteId route) {
   }
 }
 
+// Of the routes that answer a body without generating; nullptr for the others.
+AnswerFunction AnswerFunctionOf(RouteId route) {
+  switch (route) {
+    case RouteId::kTokenize:
+      return AnswerTokenize;
+    case RouteId::kDetokenize:
+      return AnswerDetokenize;
+    case RouteId::kApplyTemplate:
+      return AnswerApplyTemplate;
+    default:
+      return nullptr;
+  }
+}
+
 class Session {
  public:
   Session(std::shared_ptr<Connection> connection, ServerContext& context)
@@ -196,7 +212,10 @@ class Session {
   asio::awaitable<bool> ServeOne();
   asio::awaitable<ExchangeOutcome> Exchange(RequestParser& parser, HttpRequest& request,
                                             const RouteMatch& match);
-  asio::awaitable<ExchangeOutcome> Dispatch(const HttpRequest& request, const RouteMatch& match);
+  asio::awaitable<ExchangeOutcome> Dispatch(const HttpRequest& request, const RouteMatch& match,
+                                            ByteBudget::Hold& held);
+  asio::awaitable<ExchangeOutcome> AnswerPost(const HttpRequest& request, AnswerFunction answer,
+                                              ByteBudget::Hold& held);
   asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, const HttpRequest& request,
                                        ByteBudget::Hold& held);
   void Record(const HttpRequest& request, std::string_view route, const ExchangeOutcome& outcome,
@@ -243,7 +262,8 @@ asio::awaitable<bool> Session::ServeOne() {
   if (status == ReadStatus::kOk) {
     outcome = co_await Exchange(parser, request, match);
   } else {
-    const HttpResponse refusal = ErrorResponse(ReadErrorOf(status, *connection_, context_.options));
+    const HttpResponse refusal =
+        ErrorResponse(ReadErrorOf(status, *connection_, context_.options), request);
     outcome = co_await SendResponse(*connection_, request, refusal, false);
   }
   Record(request, match.label, outcome, started);
@@ -272,7 +292,7 @@ asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRe
     }
     if (status != ReadStatus::kOk) {
       const ApiError error = ReadErrorOf(status, *connection_, context_.options);
-      co_return co_await SendResponse(*connection_, request, ErrorResponse(error), false);
+      co_return co_await SendResponse(*connection_, request, ErrorResponse(error, request), false);
     }
     request.body = std::move(parser.get().body());
   }
@@ -280,7 +300,7 @@ asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRe
     co_return co_await SendResponse(*connection_, request, *answer,
                                     request.keep_alive && !context_.draining);
   }
-  co_return co_await Dispatch(request, match);
+  co_return co_await Dispatch(request, match, held);
 }
 
 asio::awaitable<ReadStatus> Session::ReadBody(RequestParser& parser, const HttpRequest& request,
@@ -293,12 +313,39 @@ asio::awaitable<ReadStatus> Session::ReadBody(RequestParser& parser, const HttpR
 }
 
 asio::awaitable<ExchangeOutcome> Session::Dispatch(const HttpRequest& request,
-                                                   const RouteMatch& match) {
+                                                   const RouteMatch& match,
+                                                   ByteBudget::Hold& held) {
   if (const PrepareFunction prepare = PrepareFunctionOf(match.route->id)) {
     GenerationHandler handler(*connection_, request, context_, prepare);
     co_return co_await handler.Run();
   }
-  const HttpResponse response = HandlePlainRoute(match, context_);
+  if (const AnswerFunction answer = AnswerFunctionOf(match.route->id)) {
+    co_return co_await AnswerPost(request, answer, held);
+  }
+  const HttpResponse response = HandlePlainRoute(request, match, context_);
+  co_return co_await SendResponse(*connection_, request, response,
+                                  request.keep_alive && !context_.draining);
+}
+
+// An answer may be some times as long as what was asked: it counts as the body did.
+asio::awaitable<ExchangeOutcome> Session::AnswerPost(const HttpRequest& request,
+                                                     AnswerFunction answer,
+                                                     ByteBudget::Hold& held) {
+  const PrepareContext prepare_context{.models = context_.models};
+  ApiResult<PostAnswer> result;
+  const std::function<void()> work = [&] { result = answer(request.body, prepare_context); };
+  const ApiResult<void> run = co_await RunPreparation(context_, request.body.size(), work);
+  if (!run) result = tl::unexpected(run.error());
+  if (result && !held.GrowTo(request.body.size() + result->body.size())) {
+    result = tl::unexpected(ReadErrorOf(ReadStatus::kBudgetSpent, *connection_, context_.options));
+  }
+  HttpResponse response;
+  if (result) {
+    context_.metrics->CountUnknownFields(result->unknown_field_count);
+    response.body = std::move(result->body);
+  } else {
+    response = ErrorResponse(result.error(), request);
+  }
   co_return co_await SendResponse(*connection_, request, response,
                                   request.keep_alive && !context_.draining);
 }
@@ -342,9 +389,11 @@ asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection,
   constexpr int32_t kMaxPolite = 32;  // at a time; the rest are just closed
   const ActiveRequest counted(context.refusals);
   if (context.refusals > kMaxPolite) co_return;
-  const HttpResponse response = ErrorResponse(HttpError(
-      503, "too_many_connections", "the server has all the connections it can; try again later"));
   const HttpRequest nobodys;  // g++ 12 destroys a temporary twice here
+  const HttpResponse response =
+      ErrorResponse(HttpError(503, "too_many_connections",
+                              "the server has all the connections it can; try again later"),
+                    nobodys);
   co_await SendResponse(*connection, nobodys, response, false);
   co_await connection->CloseGently();
 }

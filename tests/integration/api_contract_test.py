@@ -115,7 +115,7 @@ class Served(unittest.TestCase):
     def test_every_kind_of_answer(self):
         with WeftServer(options.weft, ["--model", options.model, "--max-body", "100000"]) as server:
             ask, chat = server.request, {"messages": [{"role": "user", "content": "Who are you?"}], "max_tokens": 5}
-            for path in ("/health", "/ready", "/metrics", "/v1/models", "/v1/models/weft-demo", "/openapi.json"):
+            for path in ("/health", "/ready", "/metrics", "/v1/models", "/v1/models/weft-demo", "/version", "/openapi.json"):
                 self.assertEqual(ask("GET", path)[0], 200, path)
                 self.assertEqual(ask("HEAD", path)[0], 200, path)
             served = ask("GET", "/openapi.json")[1]
@@ -132,14 +132,21 @@ class Served(unittest.TestCase):
             self.assertEqual(ask("POST", "/v1/completions", {"prompt": "a", **usage})[0], 200)
             self.assertEqual(ask("POST", "/v1/chat/completions", {**chat, "n": 2, "logprobs": True, "top_logprobs": 3})[0], 200)
             self.assertEqual(ask("POST", "/v1/chat/completions", {**chat, **usage, "logprobs": True})[0], 200)
+            for body in ({"prompt": "a"}, {"prompt": "a", "return_token_strs": True}, {"content": "aé"},
+                         {"content": "aé", "with_pieces": True}, {**chat, "add_special_tokens": True}):
+                self.assertEqual(ask("POST", "/tokenize", body)[0], 200, body)
+            self.assertEqual(ask("POST", "/detokenize", {"tokens": [1, 2]})[0], 200)
+            self.assertEqual(ask("POST", "/apply-template", chat)[0], 200)
             for method, path, body, status in (
                     ("POST", "/v1/completions", {}, 400), ("POST", "/v1/chat/completions", chat | {"n": 0}, 400),
                     ("POST", "/v1/completions", {"prompt": "a", "model": "b"}, 404), ("GET", "/v1/models/other", None, 404),
-                    ("GET", "/nothing", None, 404), ("GET", "/v1/completions", None, 405), ("DELETE", "/health", None, 405),
+                    ("GET", "/nothing", None, 404), ("POST", "/tokenize", {}, 400),
+                    ("POST", "/detokenize", {"tokens": [-1]}, 400), ("POST", "/apply-template", {}, 400),
+                    ("GET", "/v1/completions", None, 405), ("DELETE", "/health", None, 405),
                     ("POST", "/v1/completions", {"prompt": "a" * 200_000}, 413)):
                 self.assertEqual(ask(method, path, body)[0], status, path)
         answers, _ = server.checked
-        self.assertGreaterEqual(answers, 26)
+        self.assertGreaterEqual(answers, 38)
 
 
 def main():

@@ -36,6 +36,21 @@ TEST(HttpTest, PlainRoutes) {
   EXPECT_EQ(ErrorOf(unknown)["code"], "model_not_found");
 }
 
+TEST(HttpTest, AnthropicsRoutesHaveAnthropicsErrors) {
+  ServerOptions options;
+  options.max_body_bytes = 10;
+  const TestServer server({}, options);
+  const RawResponse unknown = Ask(server, Get("/v1/messages/nothing", "X-Request-Id: mine\r\n"));
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(unknown.headers.at("request-id"), "mine");
+  const json error = json::parse(unknown.body);
+  EXPECT_EQ(error["type"], "error");
+  EXPECT_EQ(error["request_id"], "mine");
+  EXPECT_EQ(error["error"]["type"], "not_found_error");
+  EXPECT_EQ(error["error"].size(), 2U);
+  EXPECT_EQ(Ask(server, Get("/v1/models")).headers.count("request-id"), 0U);
+}
+
 TEST(HttpTest, HeadAnswersAsGetWithoutBody) {
   const TestServer server;
   RawClient client(server.port());

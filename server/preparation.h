@@ -1,0 +1,21 @@
+// Where requests are prepared: what takes long must not hold up an io thread (law 5).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include <boost/asio/awaitable.hpp>
+
+#include "proto/api_error.h"
+
+namespace weft {
+
+struct ServerContext;
+
+// Calls `work`, which a body of this size needs: here if the body is short, otherwise on a
+// preparation thread. Error, and `work` is not called: 503 "overloaded", too many wait for those
+// threads. What `work` throws comes out here.
+boost::asio::awaitable<ApiResult<void>> RunPreparation(ServerContext& context, size_t body_bytes,
+                                                       const std::function<void()>& work);
+
+}  // namespace weft
