@@ -7,11 +7,15 @@
 
 namespace weft {
 
-Access::Access(const ServerOptions& options) : api_key_path_(options.api_key_path) {}
+Access::Access(const ServerOptions& options)
+    : api_key_path_(options.api_key_path),
+      tls_certificate_path_(options.tls_certificate_path),
+      tls_key_path_(options.tls_key_path) {}
 
 Result<std::shared_ptr<Access>> Access::Load(const ServerOptions& options) {
   std::shared_ptr<Access> access(new Access(options));
   WEFT_RETURN_IF_ERROR(access->LoadKeys());
+  WEFT_RETURN_IF_ERROR(access->LoadTls());
   return access;
 }
 
@@ -26,10 +30,27 @@ Result<void> Access::LoadKeys() {
   return {};
 }
 
+Result<void> Access::LoadTls() {
+  if (tls_certificate_path_.empty()) return {};
+  WEFT_ASSIGN_OR_RETURN(std::shared_ptr<const TlsContext> tls,
+                        TlsContext::Load(tls_certificate_path_, tls_key_path_));
+  const std::lock_guard lock(mutex_);
+  tls_ = std::move(tls);
+  return {};
+}
+
 void Access::Reload() {
   if (const Result<void> loaded = LoadKeys(); !loaded) {
     Log(LogLevel::kError, "the API keys stay as they were: {}", loaded.error().message);
   }
+  if (const Result<void> loaded = LoadTls(); !loaded) {
+    Log(LogLevel::kError, "the certificate stays as it was: {}", loaded.error().message);
+  }
+}
+
+std::shared_ptr<const TlsContext> Access::tls() const {
+  const std::lock_guard lock(mutex_);
+  return tls_;
 }
 
 std::shared_ptr<const ApiKeys> Access::keys() const {

@@ -1,4 +1,5 @@
-// Who may use the server: what --api-key-file says, read again on demand.
+// Who may use the server, and how it shows who it is: what the files of --api-key-file, --tls-cert
+// and --tls-key say, read again on demand.
 #pragma once
 
 #include <memory>
@@ -8,6 +9,7 @@
 #include "base/result.h"
 #include "server/api_keys.h"
 #include "server/server_options.h"
+#include "server/tls_context.h"
 
 namespace weft {
 
@@ -18,20 +20,26 @@ class Access {
   static Result<std::shared_ptr<Access>> Load(const ServerOptions& options);
 
   // Whether there is a file that Reload would read.
-  bool is_reloadable() const { return !api_key_path_.empty(); }
+  bool is_reloadable() const { return !api_key_path_.empty() || !tls_certificate_path_.empty(); }
   // Reads the files again and says on the log what came of it. One that is wrong changes nothing.
   void Reload();
 
   // nullptr: everybody may.
   std::shared_ptr<const ApiKeys> keys() const;
+  // nullptr: no TLS.
+  std::shared_ptr<const TlsContext> tls() const;
 
  private:
   explicit Access(const ServerOptions& options);
   Result<void> LoadKeys();
+  Result<void> LoadTls();
 
-  const std::string api_key_path_;  // empty: none
+  const std::string api_key_path_;          // empty: none
+  const std::string tls_certificate_path_;  // empty: none
+  const std::string tls_key_path_;
   mutable std::mutex mutex_;
   std::shared_ptr<const ApiKeys> keys_;
+  std::shared_ptr<const TlsContext> tls_;
 };
 
 }  // namespace weft

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <poll.h>
+#include <tuple>
 #include <utility>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/read_size.hpp>
 #include <boost/beast/http/error.hpp>
-#include <boost/beast/http/read.hpp>
 #include <fmt/core.h>
 #include <sys/socket.h>
 
@@ -26,44 +29,70 @@ using boost::system::error_code;
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kReadChunkBytes = 65536;
 
-std::string RemoteOf(const tcp::socket& socket) {
+std::string RemoteOf(const StreamSocket& socket) {
   error_code error;
-  const tcp::endpoint endpoint = socket.remote_endpoint(error);
+  const StreamSocket::endpoint_type generic = socket.remote_endpoint(error);
   if (error) return "-";
+  if (generic.protocol().family() == AF_UNIX) return "unix";
+  tcp::endpoint endpoint;
+  if (generic.size() > endpoint.capacity()) return "-";
+  std::memcpy(endpoint.data(), generic.data(), generic.size());
   const asio::ip::address address = endpoint.address();
   return address.is_v6() ? fmt::format("[{}]:{}", address.to_string(), endpoint.port())
                          : fmt::format("{}:{}", address.to_string(), endpoint.port());
 }
 
+TlsStream::TryResult TryWriteTo(int socket, char byte) {
+  if (send(socket, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1) {
+    return TlsStream::TryResult::kWritten;
+  }
+  const bool is_later = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+  return is_later ? TlsStream::TryResult::kNotNow : TlsStream::TryResult::kBroken;
+}
+
 }  // namespace
 
-Connection::Connection(tcp::socket socket, const ServerOptions& options)
+Connection::Connection(StreamSocket socket, const ServerOptions& options,
+                       std::shared_ptr<const TlsContext> tls)
     : socket_(std::move(socket)),
       options_(options),
+      tls_context_(std::move(tls)),
       remote_(RemoteOf(socket_)),
       buffer_(options.max_header_bytes + kReadChunkBytes),
       timeout_timer_(socket_.get_executor()),
       watch_timer_(socket_.get_executor()) {
   error_code ignored;  // a client that has gone already shows at the first read
   socket_.non_blocking(true, ignored);
-  socket_.set_option(tcp::no_delay(true), ignored);
+  socket_.set_option(tcp::no_delay(true), ignored);  // Unix sockets have none
   socket_.set_option(asio::socket_base::send_buffer_size(options.send_buffer_bytes), ignored);
 }
 
+asio::awaitable<HandshakeStatus> Connection::Handshake() {
+  tls_ = std::make_unique<TlsStream>(std::exchange(tls_context_, nullptr), socket_);
+  ArmTimeout(options_.header_timeout, OnTimeout::kClose);
+  const error_code error = co_await tls_->Handshake();
+  DisarmTimeout();
+  if (!error && !timed_out_) co_return HandshakeStatus::kDone;
+  const bool found_plain_http = tls_->found_plain_http();
+  tls_.reset();
+  co_return found_plain_http ? HandshakeStatus::kPlainHttp : HandshakeStatus::kFailed;
+}
+
 asio::awaitable<bool> Connection::WaitForRequest() {
-  if (buffer_.size() > 0) co_return true;
+  if (buffer_.size() > 0 || (tls_ && tls_->has_pending())) co_return true;
   buffer_.shrink_to_fit();  // thousands of idle connections hold no buffer
   ArmTimeout(options_.idle_timeout, OnTimeout::kClose);
-  const auto [error] = co_await socket_.async_wait(tcp::socket::wait_read, kAwait);
+  const auto [error] = co_await socket_.async_wait(asio::socket_base::wait_read, kAwait);
   DisarmTimeout();
   co_return !error && !timed_out_;
 }
 
 asio::awaitable<ReadStatus> Connection::ReadHead(RequestParser& parser) {
   ArmTimeout(options_.header_timeout, OnTimeout::kStopReading);
-  const auto [error, bytes] = co_await http::async_read_header(socket_, buffer_, parser, kAwait);
+  error_code error;
+  while (!error && !parser.is_header_done()) error = co_await Parse(parser);
   DisarmTimeout();
-  co_return StatusOf(error, bytes > 0 || buffer_.size() > 0);
+  co_return StatusOf(error, parser.got_some() || buffer_.size() > 0);
 }
 
 asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudget::Hold& held) {
@@ -71,12 +100,43 @@ asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudg
   parser.eager(true);
   ReadStatus status = ReadStatus::kOk;
   while (status == ReadStatus::kOk && !parser.is_done()) {
-    const auto [error, bytes] = co_await http::async_read_some(socket_, buffer_, parser, kAwait);
+    const error_code error = co_await Parse(parser);
     status = StatusOf(error, true);
     if (!held.GrowTo(parser.get().body().size())) status = ReadStatus::kBudgetSpent;
   }
   DisarmTimeout();
   co_return status;
+}
+
+asio::awaitable<error_code> Connection::Parse(RequestParser& parser) {
+  while (true) {
+    if (buffer_.size() > 0) {
+      error_code error;
+      buffer_.consume(parser.put(buffer_.data(), error));
+      if (error != http::error::need_more) co_return error;
+    }
+    error_code error = co_await Fill();
+    if (error == asio::error::eof) {
+      error = http::error::end_of_stream;
+      if (parser.got_some() || buffer_.size() > 0) parser.put_eof(error);
+      co_return error;
+    }
+    if (error) co_return error;
+  }
+}
+
+asio::awaitable<error_code> Connection::Fill() {
+  const size_t size = boost::beast::read_size(buffer_, kReadChunkBytes);
+  if (size == 0) co_return http::error::buffer_overflow;
+  const asio::mutable_buffer space = buffer_.prepare(size);
+  TlsStream::Transferred read;
+  if (tls_) {
+    read = co_await tls_->ReadSome(space);
+  } else {
+    std::tie(read.error, read.byte_count) = co_await socket_.async_read_some(space, kAwait);
+  }
+  buffer_.commit(read.byte_count);
+  co_return read.error;
 }
 
 ReadStatus Connection::StatusOf(const error_code& error, bool begun) {
@@ -98,11 +158,16 @@ ReadStatus Connection::StatusOf(const error_code& error, bool begun) {
 asio::awaitable<bool> Connection::Write(std::string_view data) {
   while (!data.empty()) {
     ArmTimeout(options_.write_timeout, OnTimeout::kClose);
-    const auto [error, bytes] =
-        co_await socket_.async_write_some(asio::buffer(data.data(), data.size()), kAwait);
+    TlsStream::Transferred written;
+    if (tls_) {
+      written = co_await tls_->WriteSome(data);
+    } else {
+      std::tie(written.error, written.byte_count) =
+          co_await socket_.async_write_some(asio::buffer(data.data(), data.size()), kAwait);
+    }
     DisarmTimeout();
-    if (error) co_return false;
-    data.remove_prefix(bytes);
+    if (written.error) co_return false;
+    data.remove_prefix(written.byte_count);
   }
   co_return true;
 }
@@ -124,7 +189,7 @@ void Connection::ArmTimeout(std::chrono::milliseconds duration, OnTimeout action
     error_code ignored;
     // Either makes every read or write of the operation under way end, wherever it stands.
     if (action == OnTimeout::kStopReading) {
-      self->socket_.shutdown(tcp::socket::shutdown_receive, ignored);
+      self->socket_.shutdown(asio::socket_base::shutdown_receive, ignored);
     } else {
       self->socket_.close(ignored);
     }
@@ -141,8 +206,8 @@ void Connection::Watch(std::function<void()> on_gone) {
   head_written_ = false;
   probe_interval_ = std::chrono::milliseconds(0);
   const uint64_t generation = ++watch_generation_;
-  WaitForChange(tcp::socket::wait_error, generation);
-  WaitForChange(tcp::socket::wait_read, generation);
+  WaitForChange(asio::socket_base::wait_error, generation);
+  WaitForChange(asio::socket_base::wait_read, generation);
 }
 
 void Connection::Unwatch() {
@@ -153,7 +218,7 @@ void Connection::Unwatch() {
   socket_.cancel(ignored);
 }
 
-void Connection::WaitForChange(tcp::socket::wait_type type, uint64_t generation) {
+void Connection::WaitForChange(asio::socket_base::wait_type type, uint64_t generation) {
   socket_.async_wait(type, [self = shared_from_this(), generation](error_code error) {
     if (!error && generation == self->watch_generation_) self->LookAtPeer();
   });
@@ -186,13 +251,11 @@ void Connection::LookAtPeer() {
 
 void Connection::SendProbe() {
   if (head_written_ || probe_bytes_sent_ == kHeadPrefix.size()) return;
-  const ssize_t sent = send(socket_.native_handle(), kHeadPrefix.data() + probe_bytes_sent_, 1,
-                            MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent == 1) {
-    ++probe_bytes_sent_;
-  } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-    ReportGone();
-  }
+  using TryResult = TlsStream::TryResult;
+  const char byte = kHeadPrefix[probe_bytes_sent_];
+  const TryResult result = tls_ ? tls_->TryWrite(byte) : TryWriteTo(socket_.native_handle(), byte);
+  if (result == TryResult::kWritten) ++probe_bytes_sent_;
+  if (result == TryResult::kBroken) ReportGone();
 }
 
 void Connection::ReportGone() {
@@ -208,11 +271,12 @@ void Connection::Abort() {
 asio::awaitable<void> Connection::CloseGently() {
   constexpr std::chrono::milliseconds kLinger{1000};
   constexpr size_t kMaxDiscardedBytes = 16 << 20;
+  if (tls_) tls_->SendClose();
   error_code error;
-  socket_.shutdown(tcp::socket::shutdown_send, error);
+  socket_.shutdown(asio::socket_base::shutdown_send, error);
   if (!error) {
     ArmTimeout(kLinger, OnTimeout::kClose);
-    std::array<char, 4096> discarded;  // in the coroutine's frame
+    std::array<char, 4096> discarded;  // in the coroutine's frame; TLS or not, nobody looks at it
     for (size_t total = 0; total < kMaxDiscardedBytes;) {
       const auto [read_error, bytes] =
           co_await socket_.async_read_some(asio::buffer(discarded), kAwait);

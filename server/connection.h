@@ -1,5 +1,5 @@
-// One client's socket: reading, writing and waiting with timeouts, and noticing that the client has
-// gone while its answer is being computed.
+// One client's socket, with or without TLS: reading, writing and waiting with timeouts, and
+// noticing that the client has gone while its answer is being computed.
 #pragma once
 
 #include <array>
@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -20,6 +19,9 @@
 
 #include "server/byte_budget.h"
 #include "server/server_options.h"
+#include "server/stream_socket.h"
+#include "server/tls_context.h"
+#include "server/tls_stream.h"
 
 namespace weft {
 
@@ -36,13 +38,26 @@ enum class ReadStatus {
   kBudgetSpent,     // all requests together hold too many body bytes
 };
 
+enum class HandshakeStatus {
+  kDone,
+  kPlainHttp,  // the client speaks HTTP without TLS
+  kFailed,
+};
+
 // Used on the socket's strand only. Shared, because handlers of its timers may outlive the session.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(boost::asio::ip::tcp::socket socket, const ServerOptions& options);
+  // `tls`: nullptr without TLS.
+  Connection(StreamSocket socket, const ServerOptions& options,
+             std::shared_ptr<const TlsContext> tls);
 
-  const std::string& remote() const { return remote_; }  // "127.0.0.1:4711"
+  const std::string& remote() const { return remote_; }  // "127.0.0.1:4711", or "unix"
   boost::asio::any_io_executor executor() { return socket_.get_executor(); }
+
+  // Before anything else, where there is TLS.
+  bool needs_handshake() const { return tls_context_ != nullptr; }
+  // After kPlainHttp one answer can be written, without TLS.
+  boost::asio::awaitable<HandshakeStatus> Handshake();
 
   // Waits for the first byte of the next request; false: there will be none.
   boost::asio::awaitable<bool> WaitForRequest();
@@ -73,15 +88,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class OnTimeout { kStopReading, kClose };
   void ArmTimeout(std::chrono::milliseconds duration, OnTimeout action);
   void DisarmTimeout();
+  // Reads until the parser has got some further.
+  boost::asio::awaitable<boost::system::error_code> Parse(RequestParser& parser);
+  // More bytes into the buffer.
+  boost::asio::awaitable<boost::system::error_code> Fill();
   ReadStatus StatusOf(const boost::system::error_code& error, bool begun);
-  void WaitForChange(boost::asio::ip::tcp::socket::wait_type type, uint64_t generation);
+  void WaitForChange(boost::asio::socket_base::wait_type type, uint64_t generation);
   void LookAgainIn(std::chrono::milliseconds delay, uint64_t generation);
   void LookAtPeer();
   void SendProbe();
   void ReportGone();
 
-  boost::asio::ip::tcp::socket socket_;
+  StreamSocket socket_;
   const ServerOptions& options_;
+  std::shared_ptr<const TlsContext> tls_context_;  // until the handshake
+  std::unique_ptr<TlsStream> tls_;                 // from then on; null without TLS
   std::string remote_;
   boost::beast::flat_buffer buffer_;  // read but not parsed yet: pipelined requests
   std::string read_error_;

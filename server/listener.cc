@@ -7,6 +7,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -26,7 +27,7 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 }  // namespace
 
-Result<tcp::acceptor> OpenListener(asio::io_context& io, const ServerOptions& options) {
+Result<StreamAcceptor> OpenTcpListener(asio::io_context& io, const ServerOptions& options) {
   error_code error;
   tcp::resolver resolver(io);
   const auto endpoints =
@@ -45,11 +46,11 @@ Result<tcp::acceptor> OpenListener(asio::io_context& io, const ServerOptions& op
   if (error) return fail("listen on");
   acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) return fail("listen on");
-  return acceptor;
+  return StreamAcceptor(std::move(acceptor));
 }
 
-asio::awaitable<void> AcceptConnections(asio::io_context& io, tcp::acceptor& acceptor,
-                                        ServerContext& context) {
+asio::awaitable<void> AcceptConnections(asio::io_context& io, StreamAcceptor& acceptor,
+                                        bool uses_tls, ServerContext& context) {
   constexpr std::chrono::milliseconds kPause{50};
   while (acceptor.is_open()) {
     auto [error, socket] = co_await acceptor.async_accept(asio::make_strand(io), kAwait);
@@ -62,7 +63,8 @@ asio::awaitable<void> AcceptConnections(asio::io_context& io, tcp::acceptor& acc
       continue;
     }
     const auto executor = socket.get_executor();
-    auto connection = std::make_shared<Connection>(std::move(socket), context.options);
+    auto connection = std::make_shared<Connection>(std::move(socket), context.options,
+                                                   uses_tls ? context.access->tls() : nullptr);
     if (context.connections < context.options.max_connections) {
       asio::co_spawn(executor, RunSession(std::move(connection), context), asio::detached);
     } else {

@@ -66,6 +66,9 @@ struct Metrics::Families {
   Gauge& connections = Gauges(registry, "weft_connections", "Open client connections.").Add({});
   Counter& refused_connections =
       Counters(registry, "weft_connections_refused_total", "Connections beyond the limit.").Add({});
+  Counter& failed_handshakes =
+      Counters(registry, "weft_tls_handshakes_failed_total", "Connections without a TLS handshake.")
+          .Add({});
   Counter& disconnects = Counters(registry, "weft_client_disconnects_total",
                                   "Clients that went away before their answer was complete.")
                              .Add({});
@@ -134,6 +137,8 @@ void Metrics::CountUnknownFields(int32_t count) { families_->unknown_fields.Incr
 void Metrics::ChangeConnections(int change) { families_->connections.Increment(change); }
 
 void Metrics::CountRefusedConnection() { families_->refused_connections.Increment(); }
+
+void Metrics::CountFailedHandshake() { families_->failed_handshakes.Increment(); }
 
 void Metrics::CountDisconnect() { families_->disconnects.Increment(); }
 

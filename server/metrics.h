@@ -25,6 +25,7 @@ class Metrics {
   void CountUnknownFields(int32_t count);
   void ChangeConnections(int change);
   void CountRefusedConnection();
+  void CountFailedHandshake();
   // The client went away, or was cut because it did not read, before its answer was complete.
   void CountDisconnect();
 

@@ -49,15 +49,22 @@ void FitConnections(ServerOptions& options) {
   options.max_connections = static_cast<int32_t>(std::max<rlim_t>(usable, 1));
 }
 
-void PrintGreeting(const std::string& host, uint16_t port, const std::string& model) {
+void PrintGreeting(const ServerOptions& options, uint16_t port, const std::string& model) {
+  const std::string& host = options.host;
   const std::string shown = host == "0.0.0.0" || host == "::"     ? "127.0.0.1"
                             : host.find(':') != std::string::npos ? "[" + host + "]"
                                                                   : host;
+  const char* const scheme = options.tls_certificate_path.empty() ? "http" : "https";
+  const std::string url =
+      options.listens_on_tcp ? fmt::format("{}://{}:{}", scheme, shown, port) : "http://localhost";
+  const std::string where = options.listens_on_tcp ? url : options.unix_socket_path;
+  const std::string way =
+      options.listens_on_tcp ? "" : fmt::format("--unix-socket {} ", options.unix_socket_path);
   fmt::print(
-      "weft serves {2} on http://{0}:{1} - try:\n"
-      "  curl http://{0}:{1}/v1/completions -H 'Content-Type: application/json' \\\n"
+      "weft serves {} on {} - try:\n"
+      "  curl {}{}/v1/completions -H 'Content-Type: application/json' \\\n"
       "    -d '{{\"prompt\": \"Once upon a time\", \"max_tokens\": 64}}'\n",
-      shown, port, model);
+      model, where, way, url);
   std::fflush(stdout);
 }
 
@@ -118,7 +125,7 @@ Result<void> Serve(ServeOptions options) {
   DeferFirstShutdownSignal();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
                         Server::Start(options.server, {served}, metrics, access));
-  PrintGreeting(options.server.host, server->port(), served.id);
+  PrintGreeting(options.server, server->port(), served.id);
 
   WaitForShutdownSignal([&access] { access->Reload(); });
   const auto timeout_s = static_cast<double>(options.shutdown_timeout.count()) / 1000;

@@ -89,6 +89,31 @@ void AddSeconds(CLI::App& app, const std::string& name, std::chrono::millisecond
       ->default_str(std::to_string(value.count() / 1000));
 }
 
+void AddSocketFlags(CLI::App& app, ServerOptions& server) {
+  app.add_option("--host", server.host, "Address to listen on")->capture_default_str();
+  app.add_option("--port", server.port, "Port; 0: any free one")->capture_default_str();
+  app.add_option("--unix-socket", server.unix_socket_path,
+                 "Path of a socket to listen on; instead of TCP, unless --host or --port is there");
+  app.add_option_function<std::string>(
+         "--unix-socket-mode",
+         [&server](const std::string& digits) {
+           server.unix_socket_mode = static_cast<unsigned>(std::stoul(digits, nullptr, 8));
+         },
+         "Who may connect to it, as chmod has it")
+      ->check([](const std::string& digits) {
+        const bool is_octal = !digits.empty() && digits.size() <= 4 &&
+                              digits.find_first_not_of("01234567") == std::string::npos;
+        return is_octal ? "" : "expected up to four octal digits, not '" + digits + "'";
+      })
+      ->default_str("0660");
+  auto* const certificate =
+      app.add_option("--tls-cert", server.tls_certificate_path,
+                     "PEM file with the certificate and its chain; TCP then speaks TLS");
+  auto* const key = app.add_option("--tls-key", server.tls_key_path, "PEM file with its key");
+  certificate->needs(key);
+  key->needs(certificate);
+}
+
 void AddAccessFlags(CLI::App& app, ServerOptions& server) {
   app.add_option("--api-key-file", server.api_key_path,
                  "Lines of name:key; all but /health and /ready then need one of the keys; read "
@@ -106,8 +131,7 @@ void AddAccessFlags(CLI::App& app, ServerOptions& server) {
 
 void AddServerFlags(CLI::App& app, ServeOptions& options) {
   ServerOptions& server = options.server;
-  app.add_option("--host", server.host, "Address to listen on")->capture_default_str();
-  app.add_option("--port", server.port, "Port; 0: any free one")->capture_default_str();
+  AddSocketFlags(app, server);
   app.add_option("--max-connections", server.max_connections, "One more gets 503")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000));
@@ -141,6 +165,14 @@ Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
     options.help = app.help();
   } catch (const CLI::ParseError& error) {
     return Fail(ErrorCode::kInvalidArgument, "weft serve: {}", error.what());
+  }
+  ServerOptions& server = options.server;
+  server.listens_on_tcp =
+      server.unix_socket_path.empty() || app.count("--host") + app.count("--port") > 0;
+  if (!server.listens_on_tcp && !server.tls_certificate_path.empty()) {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        "weft serve: --tls-cert is for TCP, and --unix-socket is instead of it; add --port");
   }
   return options;
 }

@@ -1,18 +1,20 @@
 #include "server/server.h"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/strand.hpp>
+#include <boost/asio/ip/tcp.hpp>
 
 #include "engine/engine.h"
 #include "server/listener.h"
 #include "server/server_context.h"
+#include "server/unix_socket.h"
 
 namespace weft {
 
@@ -26,16 +28,20 @@ class Server::Implementation {
   Implementation(ServerOptions options, std::vector<ServedModel> models,
                  std::shared_ptr<Metrics> metrics, std::shared_ptr<const Access> access)
       : context_(std::move(options), std::move(models), std::move(metrics), std::move(access)),
-        io_(context_.options.io_threads),
-        acceptor_(asio::make_strand(io_)) {}
+        io_(context_.options.io_threads) {}
 
   Result<void> Start() {
-    auto acceptor = OpenListener(io_, context_.options);
-    if (!acceptor) return tl::unexpected(std::move(acceptor).error());
-    acceptor_ = *std::move(acceptor);
-    port_ = acceptor_.local_endpoint().port();
-    asio::co_spawn(acceptor_.get_executor(), AcceptConnections(io_, acceptor_, context_),
-                   asio::detached);
+    const ServerOptions& options = context_.options;
+    if (options.listens_on_tcp) {
+      WEFT_ASSIGN_OR_RETURN(tcp_acceptor_, OpenTcpListener(io_, options));
+      port_ = PortOf(*tcp_acceptor_);
+    }
+    if (!options.unix_socket_path.empty()) {
+      WEFT_ASSIGN_OR_RETURN(unix_acceptor_, OpenUnixListener(io_, options.unix_socket_path,
+                                                             options.unix_socket_mode, unix_file_));
+    }
+    if (tcp_acceptor_) Accept(*tcp_acceptor_, true);
+    if (unix_acceptor_) Accept(*unix_acceptor_, false);  // who may read it is the file's matter
     for (int i = 0; i < context_.options.io_threads; ++i) {
       threads_.emplace_back([this] { io_.run(); });
     }
@@ -55,14 +61,31 @@ class Server::Implementation {
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
     context_.preparation.join();
+    tcp_acceptor_.reset();
+    unix_acceptor_.reset();
+    unix_file_.reset();
   }
 
   uint16_t port() const { return port_; }
 
  private:
+  static uint16_t PortOf(const StreamAcceptor& acceptor) {
+    const auto generic = acceptor.local_endpoint();
+    asio::ip::tcp::endpoint endpoint;
+    std::memcpy(endpoint.data(), generic.data(), std::min(generic.size(), endpoint.capacity()));
+    return endpoint.port();
+  }
+
+  void Accept(StreamAcceptor& acceptor, bool uses_tls) {
+    asio::co_spawn(acceptor.get_executor(), AcceptConnections(io_, acceptor, uses_tls, context_),
+                   asio::detached);
+  }
+
   ServerContext context_;
   asio::io_context io_;
-  asio::ip::tcp::acceptor acceptor_;
+  std::optional<SocketFile> unix_file_;
+  std::optional<StreamAcceptor> unix_acceptor_;
+  std::optional<StreamAcceptor> tcp_acceptor_;
   uint16_t port_ = 0;
   std::vector<std::thread> threads_;
 };

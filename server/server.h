@@ -16,9 +16,9 @@ namespace weft {
 
 class Server {
  public:
-  // Opens the port and starts the io threads: from now on requests are answered. `models` is not
-  // empty; its engines outlive the server. `access` is made from the same options. Errors name the
-  // address.
+  // Opens the port, the Unix socket or both, and starts the io threads: from now on requests are
+  // answered. `models` is not empty; its engines outlive the server. `access` is made from the same
+  // options. Errors name the address.
   static Result<std::unique_ptr<Server>> Start(ServerOptions options,
                                                std::vector<ServedModel> models,
                                                std::shared_ptr<Metrics> metrics,
@@ -26,7 +26,7 @@ class Server {
   // As Stop with a deadline of now.
   ~Server();
 
-  uint16_t port() const;
+  uint16_t port() const;  // 0: not on TCP
 
   // New work is refused (503; /ready says so too), what runs goes on until `deadline`, then is
   // aborted. Shuts the models' engines down. Returns when every answer is out, or could not be

@@ -10,8 +10,13 @@
 namespace weft {
 
 struct ServerOptions {
-  std::string host = "127.0.0.1";         // an address, or a name that resolves to one
-  uint16_t port = 8080;                   // 0: any free one
+  std::string host = "127.0.0.1";  // an address, or a name that resolves to one
+  uint16_t port = 8080;            // 0: any free one
+  bool listens_on_tcp = true;
+  std::string unix_socket_path;  // empty: none
+  unsigned unix_socket_mode = 0660;
+  std::string tls_certificate_path;  // see TlsContext; of TCP. Both or neither
+  std::string tls_key_path;
   std::string api_key_path;               // see ApiKeys; empty: everybody may use the server
   std::vector<std::string> cors_origins;  // see CorsPolicy
   int io_threads = 2;
@@ -27,10 +32,11 @@ struct ServerOptions {
   size_t max_stream_backlog_bytes = 1 << 20;
   int send_buffer_bytes = 256 << 10;  // the kernel's, a connection
 
-  std::chrono::milliseconds idle_timeout{75'000};    // between requests; then closed
-  std::chrono::milliseconds header_timeout{10'000};  // first to last byte of a head; then 408
-  std::chrono::milliseconds body_timeout{30'000};    // for the whole body; then 408
-  std::chrono::milliseconds write_timeout{30'000};   // without a byte accepted; then closed
+  std::chrono::milliseconds idle_timeout{75'000};  // between requests; then closed
+  std::chrono::milliseconds header_timeout{
+      10'000};  // first to last byte of a head; then 408. Also for a TLS handshake
+  std::chrono::milliseconds body_timeout{30'000};   // for the whole body; then 408
+  std::chrono::milliseconds write_timeout{30'000};  // without a byte accepted; then closed
 };
 
 }  // namespace weft

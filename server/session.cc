@@ -209,6 +209,7 @@ class Session {
   asio::awaitable<void> Run();
 
  private:
+  asio::awaitable<bool> Secure();
   asio::awaitable<bool> ServeOne();
   asio::awaitable<ExchangeOutcome> Exchange(RequestParser& parser, HttpRequest& request,
                                             const RouteMatch& match);
@@ -238,13 +239,30 @@ class ActiveRequest {
 };
 
 asio::awaitable<void> Session::Run() {
-  bool keep_alive = true;
+  bool keep_alive = !connection_->needs_handshake();
+  if (!keep_alive) keep_alive = co_await Secure();
   while (keep_alive) {
     keep_alive = co_await connection_->WaitForRequest();
     if (!keep_alive) break;
     keep_alive = co_await ServeOne();
   }
   co_await connection_->CloseGently();
+}
+
+// True: requests may follow.
+asio::awaitable<bool> Session::Secure() {
+  const HandshakeStatus status = co_await connection_->Handshake();
+  if (status == HandshakeStatus::kDone) co_return true;
+  context_.metrics->CountFailedHandshake();
+  Log(LogLevel::kDebug, "{}: the TLS handshake failed", connection_->remote());
+  if (status == HandshakeStatus::kPlainHttp) {
+    const HttpRequest nobodys;
+    const HttpResponse refusal = ErrorResponse(
+        HttpError(400, "tls_required", "this port speaks TLS: use https:// instead of http://"),
+        nobodys);
+    co_await SendResponse(*connection_, nobodys, refusal, false);
+  }
+  co_return false;
 }
 
 // True: another request may follow.
@@ -388,7 +406,8 @@ asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection,
                                        ServerContext& context) {
   constexpr int32_t kMaxPolite = 32;  // at a time; the rest are just closed
   const ActiveRequest counted(context.refusals);
-  if (context.refusals > kMaxPolite) co_return;
+  // A handshake costs more than what it would say.
+  if (context.refusals > kMaxPolite || connection->needs_handshake()) co_return;
   const HttpRequest nobodys;  // g++ 12 destroys a temporary twice here
   const HttpResponse response =
       ErrorResponse(HttpError(503, "too_many_connections",

@@ -1,4 +1,5 @@
 // Clients that go away, or stop reading, at every phase: their KV blocks are free within a step.
+// Over TCP, TLS and a Unix socket alike.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ const char* const kLongWhole = R"({"prompt":"abc","max_tokens":100000})";
 const char* const kLongStream = R"({"prompt":"abc","max_tokens":100000,"stream":true})";
 
 // A model that would take 200 s for the requests above.
-class DisconnectTest : public testing::Test {
+class DisconnectTest : public testing::TestWithParam<Wire> {
  protected:
   DisconnectTest() { server_.model.SetStepTime(milliseconds(2)); }
 
@@ -40,13 +41,13 @@ class DisconnectTest : public testing::Test {
     EXPECT_EQ(server_.Post(R"({"prompt":"a"})").status, 200);
   }
 
-  TestServer server_{ModelOptions()};
+  TestServer server_{ModelOptions(), {}, GetParam()};
 };
 
-TEST_F(DisconnectTest, CloseOrResetWhileTheAnswerIsComputed) {
+TEST_P(DisconnectTest, CloseOrResetWhileTheAnswerIsComputed) {
   for (const char* request : {kLongWhole, kLongStream}) {
     for (const bool reset : {false, true}) {
-      RawClient client(server_.port());
+      RawClient client(server_.endpoint());
       client.Send(CompletionPost(request));
       ASSERT_TRUE(IsComputing());
       if (reset) {
@@ -60,8 +61,8 @@ TEST_F(DisconnectTest, CloseOrResetWhileTheAnswerIsComputed) {
   ExpectServes();
 }
 
-TEST_F(DisconnectTest, CloseInTheMiddleOfAStream) {
-  RawClient client(server_.port());
+TEST_P(DisconnectTest, CloseInTheMiddleOfAStream) {
+  RawClient client(server_.endpoint());
   client.Send(CompletionPost(kLongStream));
   ASSERT_TRUE(client.ReadUntil("data: "));
   client.Close();
@@ -69,14 +70,14 @@ TEST_F(DisconnectTest, CloseInTheMiddleOfAStream) {
   ExpectServes();
 }
 
-TEST_F(DisconnectTest, CloseWhileQueued) {
-  RawClient first(server_.port());
-  RawClient second(server_.port());
+TEST_P(DisconnectTest, CloseWhileQueued) {
+  RawClient first(server_.endpoint());
+  RawClient second(server_.endpoint());
   first.Send(CompletionPost(kLongWhole));
   second.Send(CompletionPost(kLongWhole));
   ASSERT_TRUE(Eventually([&] { return server_.model.engine().Stats().running == 2; }));
   for (const char* request : {kLongWhole, kLongStream}) {
-    RawClient queued(server_.port());
+    RawClient queued(server_.endpoint());
     queued.Send(CompletionPost(request));
     ASSERT_TRUE(Eventually([&] { return server_.model.engine().Stats().waiting == 1; }));
     queued.Close();
@@ -87,31 +88,31 @@ TEST_F(DisconnectTest, CloseWhileQueued) {
   EXPECT_TRUE(EverythingIsFree());
 }
 
-TEST_F(DisconnectTest, CloseWithAPipelinedRequestUnread) {
-  RawClient client(server_.port());
+TEST_P(DisconnectTest, CloseWithAPipelinedRequestUnread) {
+  RawClient client(server_.endpoint());
   client.Send(CompletionPost(kLongWhole) + Get("/health"));
   ASSERT_TRUE(IsComputing());
   client.Close();
   EXPECT_TRUE(EverythingIsFree());
 }
 
-TEST_F(DisconnectTest, AHalfClosedClientGetsItsWholeAnswer) {
+TEST_P(DisconnectTest, AHalfClosedClientGetsItsWholeAnswer) {
   const std::string request = R"({"prompt":"abc","max_tokens":60,"temperature":0)";
-  RawClient whole(server_.port());
+  RawClient whole(server_.endpoint());
   whole.Send(CompletionPost(request + "}"));
   whole.ShutdownWrite();
   const RawResponse answer = whole.Read();
   EXPECT_EQ(answer.status, 200);
   EXPECT_TRUE(answer.complete);
   EXPECT_EQ(TextOf(answer).size(), 60U);
-  RawClient stream(server_.port());
+  RawClient stream(server_.endpoint());
   stream.Send(CompletionPost(request + R"(,"stream":true})"));
   stream.ShutdownWrite();
   EXPECT_EQ(SseData(stream.Read().body).back(), "[DONE]");
 }
 
-TEST_F(DisconnectTest, AHalfClosedClientThatGoesLaterIsNoticed) {
-  RawClient client(server_.port());
+TEST_P(DisconnectTest, AHalfClosedClientThatGoesLaterIsNoticed) {
+  RawClient client(server_.endpoint());
   client.Send(CompletionPost(kLongWhole));
   client.ShutdownWrite();
   ASSERT_TRUE(IsComputing());
@@ -121,11 +122,11 @@ TEST_F(DisconnectTest, AHalfClosedClientThatGoesLaterIsNoticed) {
   EXPECT_TRUE(EverythingIsFree());
 }
 
-TEST_F(DisconnectTest, CutAtEveryByteOfARequest) {
+TEST_P(DisconnectTest, CutAtEveryByteOfARequest) {
   const std::string request = CompletionPost(R"({"prompt":"abc","max_tokens":3})");
   for (size_t length = 0; length <= request.size(); length += 3) {
     for (const int how : {0, 1, 2}) {
-      RawClient client(server_.port());
+      RawClient client(server_.endpoint());
       client.Send(std::string_view(request).substr(0, length));
       if (how == 0) client.Close();
       if (how == 1) client.Reset();
@@ -143,21 +144,23 @@ TEST_F(DisconnectTest, CutAtEveryByteOfARequest) {
 
 bool HasDisconnected(const TestServer& server) {
   return Eventually([&] {
-    RawClient client(server.port());
+    RawClient client(server.endpoint());
     client.Send(Get("/metrics"));
     return client.Read().body.find("weft_client_disconnects_total 1") != std::string::npos;
   });
 }
 
-TEST(SlowReaderTest, AStreamThatIsNotReadIsCutAndItsMemoryBounded) {
+class SlowReaderTest : public testing::TestWithParam<Wire> {};
+
+TEST_P(SlowReaderTest, AStreamThatIsNotReadIsCutAndItsMemoryBounded) {
   TestModelOptions model_options;
   model_options.max_context = 100'100;
   model_options.block_count = 30'000;
   ServerOptions options;
   options.max_stream_backlog_bytes = 64 << 10;
   options.send_buffer_bytes = 16 << 10;
-  TestServer server(model_options, options);
-  RawClient lazy(server.port(), 4096);
+  TestServer server(model_options, options, GetParam());
+  RawClient lazy(server.endpoint(), 4096);
   lazy.Send(CompletionPost(kLongStream));
   // Long before its 100,000 tokens are done, and while others are served.
   ASSERT_TRUE(HasDisconnected(server));
@@ -169,22 +172,22 @@ TEST(SlowReaderTest, AStreamThatIsNotReadIsCutAndItsMemoryBounded) {
   EXPECT_LT(received.size(), 1U << 20);
 }
 
-TEST(SlowReaderTest, AnAnswerThatIsNotReadTimesOut) {
+TEST_P(SlowReaderTest, AnAnswerThatIsNotReadTimesOut) {
   TestModelOptions model_options;
   model_options.max_context = 100'100;
   model_options.block_count = 30'000;
   ServerOptions options;
   options.send_buffer_bytes = 16 << 10;
   options.write_timeout = milliseconds(300);
-  TestServer server(model_options, options);
-  RawClient lazy(server.port(), 4096);
+  TestServer server(model_options, options, GetParam());
+  RawClient lazy(server.endpoint(), 4096);
   lazy.Send(CompletionPost(R"({"prompt":"a","max_tokens":5000,"logprobs":20})"));
   EXPECT_TRUE(HasDisconnected(server));
 }
 
-TEST(SlowReaderTest, OneThatReadsSlowlyGetsEverything) {
-  TestServer server;
-  RawClient client(server.port(), 4096);
+TEST_P(SlowReaderTest, OneThatReadsSlowlyGetsEverything) {
+  TestServer server({}, {}, GetParam());
+  RawClient client(server.endpoint(), 4096);
   client.Send(CompletionPost(R"({"prompt":"abc","max_tokens":400,"temperature":0,"stream":true})"));
   ASSERT_TRUE(client.ReadUntil("data: "));
   std::this_thread::sleep_for(milliseconds(200));
@@ -192,6 +195,13 @@ TEST(SlowReaderTest, OneThatReadsSlowlyGetsEverything) {
   EXPECT_TRUE(response.complete);
   EXPECT_EQ(SseData(response.body).back(), "[DONE]");
 }
+
+const auto kWires = testing::Values(Wire::kTcp, Wire::kTls, Wire::kUnix);
+const auto kNameOfWire = [](const testing::TestParamInfo<Wire>& info) {
+  return NameOf(info.param);
+};
+INSTANTIATE_TEST_SUITE_P(Wires, DisconnectTest, kWires, kNameOfWire);
+INSTANTIATE_TEST_SUITE_P(Wires, SlowReaderTest, kWires, kNameOfWire);
 
 }  // namespace
 }  // namespace weft

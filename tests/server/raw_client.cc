@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <csignal>
 #include <poll.h>
 #include <unistd.h>
 
@@ -9,42 +10,89 @@
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 namespace weft {
 
-RawClient::RawClient(uint16_t port) { Open(port, std::nullopt); }
-RawClient::RawClient(uint16_t port, int receive_buffer_bytes) { Open(port, receive_buffer_bytes); }
+struct RawClient::Tls {
+  ~Tls() {
+    SSL_free(ssl);
+    SSL_CTX_free(context);
+  }
+  SSL_CTX* context = nullptr;
+  SSL* ssl = nullptr;
+};
+
+RawClient::RawClient(const Endpoint& endpoint) { Open(endpoint, std::nullopt); }
+RawClient::RawClient(const Endpoint& endpoint, int receive_buffer_bytes) {
+  Open(endpoint, receive_buffer_bytes);
+}
 RawClient::~RawClient() { Close(); }
 
-void RawClient::Open(uint16_t port, std::optional<int> receive_buffer_bytes) {
-  socket_ = socket(AF_INET, SOCK_STREAM, 0);
+void RawClient::Open(const Endpoint& endpoint, std::optional<int> receive_buffer_bytes) {
+  connected_ = Connect(endpoint, receive_buffer_bytes) &&
+               (endpoint.tls_issuer.empty() || StartTls(endpoint));
+}
+
+bool RawClient::Connect(const Endpoint& endpoint, std::optional<int> receive_buffer_bytes) {
+  const bool is_unix = !endpoint.unix_path.empty();
+  socket_ = socket(is_unix ? AF_UNIX : AF_INET, SOCK_STREAM, 0);
   if (receive_buffer_bytes) {
     setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &*receive_buffer_bytes, sizeof(int));
+  }
+  if (is_unix) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    endpoint.unix_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    return connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
   }
   const int no_delay = 1;
   setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &no_delay, sizeof(no_delay));
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_port = htons(port);
+  address.sin_port = htons(endpoint.port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  connected_ = connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  return connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+}
+
+bool RawClient::StartTls(const Endpoint& endpoint) {
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes as to a file
+  tls_ = std::make_unique<Tls>();
+  tls_->context = SSL_CTX_new(TLS_client_method());
+  SSL_CTX_load_verify_locations(tls_->context, endpoint.tls_issuer.c_str(), nullptr);
+  SSL_CTX_set_verify(tls_->context, SSL_VERIFY_PEER, nullptr);
+  tls_->ssl = SSL_new(tls_->context);
+  SSL_set_fd(tls_->ssl, socket_);
+  return SSL_connect(tls_->ssl) == 1;
 }
 
 bool RawClient::Send(std::string_view data) {
   while (!data.empty()) {
-    const ssize_t sent = send(socket_, data.data(), data.size(), MSG_NOSIGNAL);
+    const int64_t sent = tls_ ? SSL_write(tls_->ssl, data.data(), static_cast<int>(data.size()))
+                              : send(socket_, data.data(), data.size(), MSG_NOSIGNAL);
     if (sent <= 0) return false;
     data.remove_prefix(static_cast<size_t>(sent));
   }
   return true;
 }
 
+int64_t RawClient::Receive(char* buffer, size_t size) {
+  return tls_ ? SSL_read(tls_->ssl, buffer, static_cast<int>(size))
+              : recv(socket_, buffer, size, 0);
+}
+
+bool RawClient::HasPending() const { return tls_ && SSL_pending(tls_->ssl) > 0; }
+
 bool RawClient::SendByteByByte(std::string_view data) {
   return std::ranges::all_of(data, [&](const char& byte) { return Send({&byte, 1}); });
 }
 
-void RawClient::ShutdownWrite() { shutdown(socket_, SHUT_WR); }
+void RawClient::ShutdownWrite() {
+  if (tls_) SSL_shutdown(tls_->ssl);
+  shutdown(socket_, SHUT_WR);
+}
 
 void RawClient::Close() {
   if (socket_ >= 0) close(socket_);
@@ -60,9 +108,9 @@ void RawClient::Reset() {
 bool RawClient::Fill() {
   constexpr int kPatienceMs = 20'000;
   pollfd state{socket_, POLLIN, 0};
-  if (poll(&state, 1, kPatienceMs) <= 0) return false;
+  if (!HasPending() && poll(&state, 1, kPatienceMs) <= 0) return false;
   char buffer[65536];
-  const ssize_t count = recv(socket_, buffer, sizeof(buffer), 0);
+  const int64_t count = Receive(buffer, sizeof(buffer));
   if (count <= 0) return false;
   received_.append(buffer, static_cast<size_t>(count));
   return true;
@@ -87,7 +135,7 @@ bool RawClient::IsClosedWithin(std::chrono::milliseconds duration) {
     pollfd state{socket_, POLLIN, 0};
     if (poll(&state, 1, 10) <= 0) continue;
     char buffer[4096];
-    if (recv(socket_, buffer, sizeof(buffer), 0) <= 0) return true;
+    if (Receive(buffer, sizeof(buffer)) <= 0) return true;
   }
   return false;
 }

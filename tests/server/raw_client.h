@@ -1,9 +1,10 @@
-// A client over a plain socket, which can do everything that a well-behaved one would not.
+// A client over a socket of any kind, which can do everything that a well-behaved one would not.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,11 +19,20 @@ struct RawResponse {
   bool complete = false;                       // as its length or last chunk says
 };
 
+// Where a server listens.
+struct Endpoint {
+  Endpoint(uint16_t its_port) : port(its_port) {}  // NOLINT(google-explicit-constructor)
+
+  uint16_t port = 0;
+  std::string unix_path;   // not empty: there instead
+  std::string tls_issuer;  // not empty: over TLS, with a certificate that this PEM file vouches for
+};
+
 class RawClient {
  public:
-  explicit RawClient(uint16_t port);
+  explicit RawClient(const Endpoint& endpoint);
   // With a small receive buffer, for a client that stops reading.
-  RawClient(uint16_t port, int receive_buffer_bytes);
+  RawClient(const Endpoint& endpoint, int receive_buffer_bytes);
   ~RawClient();
   RawClient(const RawClient&) = delete;
   RawClient& operator=(const RawClient&) = delete;
@@ -31,7 +41,7 @@ class RawClient {
   // False: the server has closed.
   bool Send(std::string_view data);
   bool SendByteByByte(std::string_view data);
-  void ShutdownWrite();  // half-close
+  void ShutdownWrite();  // half-close; over TLS after saying so
   void Close();          // FIN
   void Reset();          // RST
 
@@ -45,10 +55,18 @@ class RawClient {
   bool IsClosedWithin(std::chrono::milliseconds duration);
 
  private:
-  void Open(uint16_t port, std::optional<int> receive_buffer_bytes);
+  struct Tls;
+
+  void Open(const Endpoint& endpoint, std::optional<int> receive_buffer_bytes);
+  bool Connect(const Endpoint& endpoint, std::optional<int> receive_buffer_bytes);
+  bool StartTls(const Endpoint& endpoint);
   bool Fill();  // more bytes; false: end of file, error or 20 s of silence
+  // As recv: 0 at the end, less on an error.
+  int64_t Receive(char* buffer, size_t size);
+  bool HasPending() const;  // bytes that poll knows nothing of
 
   int socket_ = -1;
+  std::unique_ptr<Tls> tls_;  // null without TLS
   bool connected_ = false;
   std::string received_;  // not consumed yet
 };
