@@ -36,7 +36,8 @@ void AddExtension(X509* certificate, int kind, const char* value) {
 }  // namespace
 
 TestCertificate MakeCertificate(long valid_s) {
-  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"), EVP_PKEY_free);
   const std::unique_ptr<X509, decltype(&X509_free)> certificate(X509_new(), X509_free);
   X509* const x509 = certificate.get();
   X509_set_version(x509, X509_VERSION_3);
