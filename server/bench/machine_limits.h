@@ -17,8 +17,8 @@ struct PeakRate {
 
 struct MachineLimits {
   double read_bytes_per_s = 0;  // from DRAM
-  PeakRate float32 = {};        // attention, and products of float32 operands
-  PeakRate bf16 = {};           // products of bf16 operands
+  PeakRate float32 = {};        // attention in vectors, and products of float32 operands
+  PeakRate bf16 = {};           // products of bf16 operands, and attention on AMX's tiles
   PeakRate int8 = {};           // products of quantised weights in the int8 arithmetic
 };
 

@@ -103,7 +103,7 @@ std::string FormatLimits(const MachineLimits& limits, int thread_count) {
   };
   add("int8 products", limits.int8);
   add("bf16 products", limits.bf16);
-  add("attention", limits.float32);
+  add("float32 products", limits.float32);
   return text + "\n";
 }
 

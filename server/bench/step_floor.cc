@@ -94,6 +94,7 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
   // Query times key and probability times value: a multiplication and an addition an element each.
   cost.attention_operations_per_read =
       static_cast<double>(4 * config.query_size()) * static_cast<double>(config.layer_count);
+  cost.attention_on_tiles = kernels.isa == Isa::kAmx && kernels.kv_type == KvType::kBF16;
   cost.sliding_window = config.sliding_window;
   return cost;
 }
@@ -105,8 +106,8 @@ StepWork CountWork(const ModelCost& cost, std::span<const SequenceShape> sequenc
   for (const SequenceShape& sequence : sequences) {
     rows += static_cast<double>(sequence.row_count);
     work.bytes += cost.kv_bytes_per_position * PositionsRead(sequence, cost.sliding_window);
-    work.float_operations +=
-        cost.attention_operations_per_read * PositionsSeen(sequence, cost.sliding_window);
+    double& operations = cost.attention_on_tiles ? work.bf16_operations : work.float_operations;
+    operations += cost.attention_operations_per_read * PositionsSeen(sequence, cost.sliding_window);
   }
   const auto multiply = [&](const ProductCost& product, double product_rows, double share_read) {
     work.bytes += product.bytes * share_read;

@@ -32,6 +32,7 @@ struct ModelCost {
   double experts_per_token = 0;
   double kv_bytes_per_position = 0;
   double attention_operations_per_read = 0;  // one row, one position that it sees
+  bool attention_on_tiles = false;           // of AMX, at the rate of bf16 products
   int64_t sliding_window = 0;                // 0: none
 };
 

@@ -47,6 +47,16 @@ TEST(StepFloorTest, WeightsAreReadOnceAndMultipliedWithEveryRow) {
   EXPECT_DOUBLE_EQ(work.float_operations, 3 * 2e12 + 1e3 * (1 + 2 + 8));
 }
 
+TEST(StepFloorTest, AttentionOnTilesCountsAsProductsOfBf16) {
+  ModelCost cost;
+  cost.attention_operations_per_read = 1e3;
+  cost.attention_on_tiles = true;
+  const SequenceShape shape = {.first_position = 0, .row_count = 3};
+  const StepWork work = CountWork(cost, {&shape, 1}, 0);
+  EXPECT_DOUBLE_EQ(work.bf16_operations, 1e3 * (1 + 2 + 3));
+  EXPECT_DOUBLE_EQ(work.float_operations, 0);
+}
+
 TEST(StepFloorTest, AWindowHidesWhatIsBehindIt) {
   ModelCost cost;
   cost.kv_bytes_per_position = 1;
