@@ -11,6 +11,7 @@
 #include "proto/chat_messages.h"
 #include "proto/field_reader.h"
 #include "proto/json_reader.h"
+#include "proto/stream_options.h"
 #include "proto/unsupported_fields.h"
 
 namespace weft {
@@ -46,6 +47,9 @@ constexpr std::array kUnsupported = {
     UnsupportedField{"length_penalty", "1"},
     UnsupportedField{"early_stopping", "false"},
     UnsupportedField{"include_reasoning", "true"},
+    UnsupportedField{"reasoning_format", "\"auto\""},
+    UnsupportedField{"prompt_logprobs", "null"},
+    UnsupportedField{"suffix", "\"\""},
     UnsupportedField{"add_special_tokens", "false"},
 };
 
@@ -197,11 +201,20 @@ ApiResult<void> ReadPromptShape(const json& body, ChatRequest& request) {
   }
   const ordered_json& last = request.messages.back();
   const bool has_text = last.contains("content") && !last["content"].is_null();
-  if (last["role"] == "assistant" && has_text && !last.contains("tool_calls")) return {};
-  return tl::unexpected(InvalidField(
-      "continue_final_message",
-      "'continue_final_message' needs a last message of the assistant, with content and without "
-      "tool calls"));
+  if (last["role"] != "assistant" || !has_text || last.contains("tool_calls")) {
+    return tl::unexpected(InvalidField(
+        "continue_final_message",
+        "'continue_final_message' needs a last message of the assistant, with content and without "
+        "tool calls"));
+  }
+  if (request.tool_choice.kind == ToolChoiceKind::kRequired ||
+      request.tool_choice.kind == ToolChoiceKind::kFunction) {
+    return tl::unexpected(
+        InvalidField("tool_choice",
+                     "'tool_choice' asks for a call, but 'continue_final_message' for the rest "
+                     "of the last message; leave one of them out"));
+  }
+  return {};
 }
 
 ApiResult<void> ReadLengths(const json& body, ChatRequest& request) {
@@ -215,7 +228,10 @@ ApiResult<void> ReadLengths(const json& body, ChatRequest& request) {
                                   "the same, send one",
                                   *old_name, *request.max_tokens)));
   }
-  if (!request.max_tokens) request.max_tokens = old_name;
+  if (!request.max_tokens && old_name) {
+    request.max_tokens = old_name;
+    request.max_tokens_path = "max_tokens";
+  }
   WEFT_RETURN_IF_ERROR(ReadSamplingFields(body, request.sampling));
   if (request.max_tokens && request.sampling.min_tokens > *request.max_tokens) {
     return tl::unexpected(InvalidField(
@@ -223,18 +239,6 @@ ApiResult<void> ReadLengths(const json& body, ChatRequest& request) {
                                   request.sampling.min_tokens, *request.max_tokens)));
   }
   return {};
-}
-
-ApiResult<void> ReadStreamOptions(const json& body, ChatRequest& request) {
-  WEFT_RETURN_IF_ERROR(ReadBool(body, "stream", request.stream));
-  const json* options = FindField(body, "stream_options");
-  if (options == nullptr) return {};
-  if (!options->is_object()) return Refuse("stream_options", "an object", *options);
-  if (!request.stream) {
-    return tl::unexpected(InvalidField(
-        "stream_options", "'stream_options' has a meaning only together with 'stream': true"));
-  }
-  return ReadBool(*options, "include_usage", request.include_usage, "stream_options.");
 }
 
 ApiResult<void> ReadOutput(const json& body, ChatRequest& request) {
@@ -245,7 +249,12 @@ ApiResult<void> ReadOutput(const json& body, ChatRequest& request) {
     return tl::unexpected(InvalidField(
         "top_logprobs", "'top_logprobs' has a meaning only together with 'logprobs': true"));
   }
-  return ReadStreamOptions(body, request);
+  const ApiResult<StreamOptions> stream = ReadStreamOptions(body);
+  if (!stream) return tl::unexpected(stream.error());
+  request.stream = stream->stream;
+  request.include_usage = stream->include_usage;
+  request.unknown_field_count = stream->unknown_field_count;
+  return {};
 }
 
 // What OpenAI and other servers call by a kind of its own.
@@ -293,9 +302,22 @@ ApiResult<void> CheckFieldsWithoutEffect(const json& body) {
   bool flag = false;
   WEFT_RETURN_IF_ERROR(ReadBool(body, "store", flag));
   for (const std::string_view name : {"metadata", "prediction"}) {
-    const json* value = FindField(body, name);
-    if (value != nullptr && !value->is_object()) return Refuse(name, "an object", *value);
+    WEFT_RETURN_IF_ERROR(CheckObject(body, name));
   }
+  return {};
+}
+
+ApiResult<void> ReadReasoningEffort(const json& body, ChatRequest& request) {
+  std::optional<std::string> effort;
+  WEFT_RETURN_IF_ERROR(ReadString(body, "reasoning_effort", effort));
+  if (!effort) return {};
+  const auto found = request.template_variables.find("reasoning_effort");
+  if (found != request.template_variables.end() && *found != *effort) {
+    return tl::unexpected(InvalidField(
+        "reasoning_effort",
+        "'reasoning_effort' and 'chat_template_kwargs.reasoning_effort' differ; send one of them"));
+  }
+  request.template_variables["reasoning_effort"] = *effort;
   return {};
 }
 
@@ -309,11 +331,7 @@ ApiResult<void> ReadPlainFields(const json& body, ChatRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadOutput(body, request));
   WEFT_RETURN_IF_ERROR(ReadLengths(body, request));
   WEFT_RETURN_IF_ERROR(CheckFieldsWithoutEffect(body));
-  std::optional<std::string> effort;
-  WEFT_RETURN_IF_ERROR(ReadString(body, "reasoning_effort", effort));
-  if (effort && !request.template_variables.contains("reasoning_effort")) {
-    request.template_variables["reasoning_effort"] = *effort;
-  }
+  WEFT_RETURN_IF_ERROR(ReadReasoningEffort(body, request));
   return RefuseUnsupported(body, kUnsupported);
 }
 
@@ -346,7 +364,7 @@ ApiResult<ChatRequest> ReadChatRequest(ordered_json body) {
   ChatRequest request;
   WEFT_RETURN_IF_ERROR(ReadTemplateFields(template_fields, request));
   WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));
-  request.unknown_field_count = CountUnknown(plain_fields);
+  request.unknown_field_count += CountUnknown(plain_fields);
   return request;
 }
 

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "proto/field_reader.h"
 #include "proto/json_reader.h"
+#include "proto/stream_options.h"
 #include "proto/unsupported_fields.h"
 
 namespace weft {
@@ -162,7 +163,11 @@ ApiResult<void> ReadOutput(const json& body, CompletionRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "logprobs", 0, kMaxLogprobs, request.logprobs));
   WEFT_RETURN_IF_ERROR(
       ReadInteger(body, "prompt_logprobs", 0, kMaxLogprobs, request.prompt_logprobs));
-  WEFT_RETURN_IF_ERROR(ReadBool(body, "stream", request.stream));
+  const ApiResult<StreamOptions> stream = ReadStreamOptions(body);
+  if (!stream) return tl::unexpected(stream.error());
+  request.stream = stream->stream;
+  request.include_usage = stream->include_usage;
+  request.unknown_field_count = stream->unknown_field_count;
   WEFT_RETURN_IF_ERROR(CheckStreamable(request));
   if (request.use_beam_search && request.logprobs) {
     return tl::unexpected(InvalidField(
@@ -172,23 +177,11 @@ ApiResult<void> ReadOutput(const json& body, CompletionRequest& request) {
     return tl::unexpected(InvalidField(
         "max_tokens", "'max_tokens' 0 generates nothing; ask for at least 1, or set 'echo'"));
   }
-  const json* options = FindField(body, "stream_options");
-  if (options == nullptr) return {};
-  if (!options->is_object()) {
-    return tl::unexpected(InvalidField(
-        "stream_options",
-        fmt::format("'stream_options' must be an object, not {}", DescribeJson(*options))));
-  }
-  if (!request.stream) {
-    return tl::unexpected(InvalidField(
-        "stream_options", "'stream_options' has a meaning only together with 'stream': true"));
-  }
-  return ReadBool(*options, "include_usage", request.include_usage, "stream_options.");
+  return {};
 }
 
 constexpr std::array kUnsupported = {
     UnsupportedField{"add_special_tokens", "true"},
-    UnsupportedField{"truncate_prompt_tokens", "null"},
 };
 
 constexpr std::array<std::string_view, 16> kSupported = {
@@ -231,8 +224,9 @@ ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view text) {
   WEFT_RETURN_IF_ERROR(ReadLengths(body, request));
   WEFT_RETURN_IF_ERROR(ReadOutput(body, request));
   WEFT_RETURN_IF_ERROR(ReadString(body, "user", user));
+  WEFT_RETURN_IF_ERROR(CheckObject(body, "metadata"));
   WEFT_RETURN_IF_ERROR(RefuseUnsupported(body, kUnsupported));
-  request.unknown_field_count = CountUnknown(body);
+  request.unknown_field_count += CountUnknown(body);
   return request;
 }
 

@@ -77,6 +77,14 @@ ApiResult<void> ReadBool(const json& object, std::string_view name, bool& output
   return {};
 }
 
+ApiResult<void> CheckObject(const json& object, std::string_view name) {
+  const json* value = FindField(object, name);
+  if (value == nullptr || value->is_object()) return {};
+  return tl::unexpected(
+      InvalidField(std::string(name),
+                   fmt::format("'{}' must be an object, not {}", name, DescribeJson(*value))));
+}
+
 ApiResult<void> ReadString(const json& object, std::string_view name,
                            std::optional<std::string>& output) {
   const json* value = FindField(object, name);

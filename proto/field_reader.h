@@ -29,6 +29,8 @@ ApiResult<void> ReadNumber(const nlohmann::json& object, std::string_view name, 
 // `path_prefix` names the object that holds the field: "stream_options.".
 ApiResult<void> ReadBool(const nlohmann::json& object, std::string_view name, bool& output,
                          std::string_view path_prefix = "");
+// An object of whatever members, for a field without effect.
+ApiResult<void> CheckObject(const nlohmann::json& object, std::string_view name);
 ApiResult<void> ReadString(const nlohmann::json& object, std::string_view name,
                            std::optional<std::string>& output);
 

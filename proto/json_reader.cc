@@ -1,5 +1,6 @@
 #include "proto/json_reader.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -64,6 +65,15 @@ ordered_json* AddMember(ordered_json& object, const std::string& name,
   return &members.emplace_back(name, nullptr).second;
 }
 
+// What an object calls one of its members.
+template <typename Json>
+std::string_view NameOf(const Json& object, const Json& member) {
+  const auto& members = object.template get_ref<const typename Json::object_t&>();
+  const auto found =
+      std::ranges::find(members, &member, [](const auto& each) { return &each.second; });
+  return found == members.end() ? std::string_view() : std::string_view(found->first);
+}
+
 // Builds the document from the parser's events, which lets it stop at the first offence.
 template <typename Json>
 class DocumentBuilder : public nlohmann::json_sax<Json> {
@@ -88,7 +98,7 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
       error_ = JsonError("duplicate_key", fmt::format("the key '{}' appears twice in one object; "
                                                       "send it once",
                                                       name.substr(0, 100)));
-      error_->param = name.substr(0, 100);
+      error_->param = PathOf(name);
       return false;
     }
     return true;
@@ -131,11 +141,31 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     return true;
   }
 
+  // Where the document has come to, and a member there: "x[3].name". Looks for names from the end,
+  // where what is open stands.
+  std::string PathOf(std::string_view member) const {
+    constexpr size_t kMaxPath = 300;
+    std::string path;
+    for (size_t i = 0; i < open_.size() && path.size() < kMaxPath; ++i) {
+      const Json* child = i + 1 < open_.size() ? open_[i + 1] : nullptr;
+      if (open_[i]->is_array()) {
+        path += fmt::format("[{}]", open_[i]->size() - (child == nullptr ? 0 : 1));
+        continue;
+      }
+      const std::string name(child == nullptr ? member : NameOf(*open_[i], *child));
+      if (!path.empty() && !name.empty()) path += '.';
+      path += name.substr(0, 100);
+    }
+    return path;
+  }
+
   bool Open(Json container) {
     if (open_.size() >= kMaxJsonDepth) {
       error_ =
           JsonError("json_too_deep",
                     fmt::format("the request body nests deeper than {} levels", kMaxJsonDepth));
+      const Json& parent = *open_.back();
+      error_->param = PathOf(parent.is_object() ? NameOf(parent, *member_) : std::string_view());
       return false;
     }
     open_.push_back(Put(std::move(container)));

@@ -254,6 +254,11 @@ constexpr std::array<std::string_view, 11> kOthers = {"stop",
 
 constexpr std::array kUnsupported = {
     UnsupportedField{"skip_special_tokens", "true"},
+    UnsupportedField{"spaces_between_special_tokens", "true"},
+    UnsupportedField{"truncate_prompt_tokens", "null"},
+    UnsupportedField{"logits_processors", "null"},
+    UnsupportedField{"return_token_ids", "false"},
+    UnsupportedField{"return_tokens_as_token_ids", "false"},
     UnsupportedField{"response_format", "{\"type\":\"text\"}"},
     UnsupportedField{"structured_outputs", "null"},
     UnsupportedField{"guided_json", "null"},
@@ -262,6 +267,13 @@ constexpr std::array kUnsupported = {
     UnsupportedField{"guided_grammar", "null"},
     UnsupportedField{"grammar", "\"\""},
     UnsupportedField{"json_schema", "null"},
+    UnsupportedField{"n_predict", "null"},
+    UnsupportedField{"n_indent", "0"},
+    UnsupportedField{"n_probs", "0"},
+    UnsupportedField{"min_keep", "0"},
+    UnsupportedField{"post_sampling_probs", "false"},
+    UnsupportedField{"t_max_predict_ms", "null"},
+    UnsupportedField{"lora", "[]"},
 };
 
 }  // namespace

@@ -243,6 +243,7 @@ ExchangeOutcome GenerationHandler::Outcome(int status, bool keep_alive) const {
   ExchangeOutcome outcome;
   outcome.status = status;
   outcome.keep_alive = keep_alive;
+  outcome.ignored_fields = job_.unknown_field_count;
   if (job_.answer) {
     outcome.prompt_tokens = job_.answer->usage().prompt_tokens;
     outcome.completion_tokens = job_.answer->usage().completion_tokens;

@@ -25,6 +25,7 @@ struct ExchangeOutcome {
   bool keep_alive = false;  // another request may follow
   int64_t prompt_tokens = 0;
   int64_t completion_tokens = 0;
+  int32_t ignored_fields = 0;  // of the request: nobody knows them
 };
 inline constexpr int kClientGone = 499;
 

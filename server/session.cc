@@ -377,15 +377,20 @@ void Session::Record(const HttpRequest& request, std::string_view route,
     context_.metrics->CountKey(request.key_name, outcome.prompt_tokens, outcome.completion_tokens);
     key = " key=" + request.key_name;
   }
+  std::string ignored;
+  if (outcome.ignored_fields > 0) {
+    ignored = fmt::format(" ignored_fields={}", outcome.ignored_fields);
+  }
   // A probe every second would drown the rest.
   const bool is_probe = route == "/health" || route == "/ready" || route == "/metrics";
   std::string target = request.target.substr(0, 200);
   std::ranges::replace_if(
       target, [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; }, '?');
   Log(is_probe && outcome.status < 400 ? LogLevel::kDebug : LogLevel::kInfo,
-      "{} {} {} {} {} {:.1f} ms prompt={} completion={}{}", request.id, connection_->remote(),
+      "{} {} {} {} {} {:.1f} ms prompt={} completion={}{}{}", request.id, connection_->remote(),
       request.method.empty() ? "-" : request.method.substr(0, 20), target.empty() ? "-" : target,
-      outcome.status, duration_s * 1e3, outcome.prompt_tokens, outcome.completion_tokens, key);
+      outcome.status, duration_s * 1e3, outcome.prompt_tokens, outcome.completion_tokens, key,
+      ignored);
 }
 
 }  // namespace

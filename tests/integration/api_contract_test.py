@@ -145,6 +145,7 @@ class Served(unittest.TestCase):
                     ("GET", "/v1/completions", None, 405), ("DELETE", "/health", None, 405),
                     ("POST", "/v1/completions", {"prompt": "a" * 200_000}, 413)):
                 self.assertEqual(ask(method, path, body)[0], status, path)
+            self.assertEqual(server.output().count(" ignored_fields=1"), 1)  # as the access log has it
         answers, _ = server.checked
         self.assertGreaterEqual(answers, 38)
 

@@ -105,6 +105,8 @@ TEST(ChatRequestTest, KeepsTheOrderOfWhatTemplatesPrint) {
 
 TEST(ChatRequestTest, OldAndNewNameOfTheLengthMayAgree) {
   EXPECT_EQ(Parsed(With(R"("max_tokens":5)")).max_tokens, 5);
+  EXPECT_EQ(Parsed(With(R"("max_tokens":5)")).max_tokens_path, "max_tokens");
+  EXPECT_EQ(Parsed(With("")).max_tokens_path, "max_completion_tokens");
   EXPECT_EQ(Parsed(With(R"("max_tokens":5,"max_completion_tokens":5)")).max_tokens, 5);
 }
 
@@ -293,6 +295,13 @@ const RefusalCase kFieldRefusals[] = {
     {With(R"("reasoning_effort":5)"), "reasoning_effort", "a string"},
     {With(R"("continue_final_message":true)"), "continue_final_message", "of the assistant"},
     {With(R"("metadata":[])"), "metadata", "an object"},
+    {With(R"("prompt_logprobs":1)"), "prompt_logprobs", "not supported", kUnsupported},
+    {With(R"("reasoning_format":"none")"), "reasoning_format", "not supported", kUnsupported},
+    {With(R"("chat_template_kwargs":{"reasoning_effort":"low"},"reasoning_effort":"high")"),
+     "reasoning_effort", "differ"},
+    {R"({"messages":[{"role":"assistant","content":"a"}],"continue_final_message":true,
+         "tools":[{"type":"function","function":{"name":"a"}}],"tool_choice":"required"})",
+     "tool_choice", "the rest of the last message"},
     {With(R"("user":5)"), "user", "a string"},
     {With(R"("store":"yes")"), "store", "true or false"},
     {With(R"("service_tier":1)"), "service_tier", "a string"},
@@ -303,16 +312,22 @@ TEST(ChatRequestTest, RefusesDeepNestingWithoutRecursion) {
   std::string deep = R"({"messages":)";
   deep.append(10'000, '[');
   EXPECT_EQ(Refused(deep).code, "json_too_deep");
+  EXPECT_TRUE(Refused(deep).param.starts_with("messages[0][0]"));
+  std::string objects = R"({"messages":[{"role":"user","content":)";
+  for (int i = 0; i < 10'000; ++i) objects += R"({"a":)";
+  EXPECT_TRUE(Refused(objects).param.starts_with("messages[0].content.a.a"));
+  EXPECT_LT(Refused(objects).param.size(), 310U);
 }
 
 TEST(ChatRequestTest, RefusesDuplicateKeysInLargeObjectsToo) {
-  EXPECT_EQ(Refused(Conversation(R"({"role":"user","content":"a","role":"user"})")).param, "role");
+  EXPECT_EQ(Refused(Conversation(R"({"role":"user","content":"a","role":"user"})")).param,
+            "messages[0].role");
   std::string metadata = R"("metadata":{)";
   for (int i = 0; i < 100'000; ++i) metadata += "\"k" + std::to_string(i) + "\":1,";
   EXPECT_EQ(Parsed(With(metadata + R"("last":1})")).unknown_field_count, 0);
   const ApiError error = Refused(With(metadata + R"("k7":1})"));
   EXPECT_EQ(error.code, "duplicate_key");
-  EXPECT_EQ(error.param, "k7");
+  EXPECT_EQ(error.param, "metadata.k7");
 }
 
 TEST(ChatRequestTest, RefusesWhatIsNotUnicode) {
@@ -330,8 +345,9 @@ TEST(ChatRequestTest, TakesManyToolsButNotAnyNumber) {
   EXPECT_THAT(Refused(With(R"("tools":[)" + tools + "]")).message, HasSubstr("at most 256"));
 }
 
-TEST(ChatRequestTest, TakesLongTexts) {
-  const std::string text(8 << 20, 'x');
+TEST(ChatRequestTest, TakesAHundredMegabytes) {
+  std::string text;
+  text.resize(100'000'000, 'x');
   const ChatRequest request = Parsed(Conversation(R"({"role":"user","content":")" + text + "\"}"));
   EXPECT_EQ(request.messages[0]["content"].get<std::string>().size(), text.size());
   EXPECT_LT(Refused(Conversation(R"({"role":")" + text + "\"}")).message.size(), 300U);

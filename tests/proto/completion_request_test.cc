@@ -113,6 +113,10 @@ TEST(CompletionRequestTest, TakesNullForTheDefault) {
 
 TEST(CompletionRequestTest, CountsAndIgnoresUnknownFields) {
   EXPECT_EQ(Parsed(R"({"prompt":"Hi","frobnicate":1,"x":{"y":[]}})").unknown_field_count, 2);
+  EXPECT_EQ(Parsed(R"({"prompt":"Hi","x":1,"stream":true,
+                       "stream_options":{"include_obfuscation":true,"y":1,"z":2}})")
+                .unknown_field_count,
+            3);
 }
 
 TEST(CompletionRequestTest, AcceptsTheEndsOfRanges) {
@@ -217,7 +221,18 @@ const Refusal kRefusals[] = {
     {R"({"prompt":"","guided_regex":"a"})", "guided_regex", "leave it out",
      "unsupported_parameter"},
     {R"({"prompt":"","prompt":""})", "prompt", "appears twice", "duplicate_key"},
-    {R"({"prompt":"a","x":[{"y":1,"y":2}]})", "y", "appears twice", "duplicate_key"},
+    {R"({"prompt":"a","x":[{"y":1,"y":2}]})", "x[0].y", "appears twice", "duplicate_key"},
+    {R"({"prompt":"a","x":[1,[],{"y":{"z":[]},"w":[[],{"k":1,"k":2}]}]})", "x[2].w[1].k",
+     "appears twice", "duplicate_key"},
+    {R"([{"a":1,"a":2}])", "[0].a", "appears twice", "duplicate_key"},
+    {R"({"prompt":"","stream":true,"stream_options":{"continuous_usage_stats":true}})",
+     "stream_options.continuous_usage_stats", "include_usage", "unsupported_parameter"},
+    {R"({"prompt":"","stream":true,"stream_options":{"include_obfuscation":1}})",
+     "stream_options.include_obfuscation", "true or false"},
+    {R"({"prompt":"","metadata":"a"})", "metadata", "must be an object"},
+    {R"({"prompt":"","n_predict":5})", "n_predict", "leave it out", "unsupported_parameter"},
+    {R"({"prompt":"","truncate_prompt_tokens":5})", "truncate_prompt_tokens", "leave it out",
+     "unsupported_parameter"},
     {"", "", "not valid JSON", "invalid_json"},
     {R"({"prompt":"a"} x)", "", "at byte", "invalid_json"},
     {"{\"prompt\":\"\xff\"}", "", "UTF-8", "invalid_json"},
@@ -237,9 +252,18 @@ TEST(CompletionRequestTest, RefusesDeepNestingWithoutRecursion) {
   std::string deep = R"({"prompt":"","x":)";
   deep.append(10'000'000, '[');
   EXPECT_EQ(Refused(deep).code, "json_too_deep");
+  EXPECT_TRUE(Refused(deep).param.starts_with("x[0][0]")) << Refused(deep).param;
   const std::string deepest =
       std::string(kMaxJsonDepth - 1, '[') + "null" + std::string(kMaxJsonDepth - 1, ']');
   EXPECT_EQ(Parsed(R"({"prompt":"","x":)" + deepest + "}").unknown_field_count, 1);
+}
+
+TEST(CompletionRequestTest, TakesAHundredMegabytes) {
+  std::string text;
+  text.resize(100'000'000, 'x');
+  const std::string body = R"({"prompt":")" + text + R"(","n":0})";
+  EXPECT_EQ(Refused(body).param, "n");  // the text is read, and what follows it
+  EXPECT_LT(Refused(R"({"model":")" + text + R"(","prompt":5})").message.size(), 300U);
 }
 
 TEST(CompletionRequestTest, MessagesStayShortWhateverTheBodyHolds) {
@@ -247,6 +271,9 @@ TEST(CompletionRequestTest, MessagesStayShortWhateverTheBodyHolds) {
   EXPECT_LT(Refused(R"({"prompt":"","n":")" + long_text + "\"}").message.size(), 300U);
   EXPECT_LT(Refused("{\"" + long_text + "\":1,\"" + long_text + "\":2}").message.size(), 300U);
   EXPECT_LT(Refused("{\"prompt\":" + long_text).message.size(), 300U);
+  const std::string twice = "{\"" + long_text + "\":{\"a\":1,\"a\":2}}";
+  EXPECT_LT(Refused(twice).param.size(), 300U);
+  EXPECT_EQ(Refused(twice).code, "duplicate_key");
 }
 
 TEST(CompletionRequestTest, ParsesTheJsonTestSuiteAsItSays) {
