@@ -256,7 +256,8 @@ asio::awaitable<bool> Session::Secure() {
   context_.metrics->CountFailedHandshake();
   Log(LogLevel::kDebug, "{}: the TLS handshake failed", connection_->remote());
   if (status == HandshakeStatus::kPlainHttp) {
-    const HttpRequest nobodys;
+    HttpRequest nobodys;
+    nobodys.id = context_.NextRequestId();
     const HttpResponse refusal = ErrorResponse(
         HttpError(400, "tls_required", "this port speaks TLS: use https:// instead of http://"),
         nobodys);
@@ -413,7 +414,8 @@ asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection,
   const ActiveRequest counted(context.refusals);
   // A handshake costs more than what it would say.
   if (context.refusals > kMaxPolite || connection->needs_handshake()) co_return;
-  const HttpRequest nobodys;  // g++ 12 destroys a temporary twice here
+  HttpRequest nobodys;  // was not read
+  nobodys.id = context.NextRequestId();
   const HttpResponse response =
       ErrorResponse(HttpError(503, "too_many_connections",
                               "the server has all the connections it can; try again later"),

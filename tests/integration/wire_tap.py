@@ -52,8 +52,8 @@ class WireTap:
             writers.append(server_writer)
             await asyncio.gather(_pump(client_reader, server_writer, conversation.to_server),
                                  _pump(server_reader, client_writer, conversation.to_client))
-        except OSError:
-            pass  # one of the two has gone, and so the other must learn of it
+        except (OSError, asyncio.CancelledError):
+            pass  # one of the two has gone, and so the other must learn of it; or all is over
         finally:
             for writer in writers:
                 writer.transport.abort()

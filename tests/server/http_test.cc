@@ -292,6 +292,7 @@ TEST(LimitTest, Connections) {
   EXPECT_EQ(response.status, 503);
   EXPECT_EQ(ErrorOf(response)["code"], "too_many_connections");
   EXPECT_TRUE(response.headers.contains("retry-after"));
+  EXPECT_TRUE(response.headers.contains("x-request-id"));
   clients.pop_back();
   EXPECT_TRUE(Eventually([&] { return Ask(server, Get("/health")).status == 200; }));
 }

@@ -1,0 +1,87 @@
+"""curl, as people type it: `curl_test.py --weft BINARY --model MODEL --venv DIRECTORY`."""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from client_packages import enter_venv, skip
+from weft_server import WeftServer
+
+options = None
+
+
+class Curl(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = WeftServer(options.weft, ["--model", options.model, "--served-model-name", "demo"])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None)
+
+    def curl(self, path, *arguments, expected=0):
+        done = subprocess.run(["curl", "-sS", "--max-time", "60", *arguments, f"http://127.0.0.1:{self.server.port}{path}"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, expected, done.stderr)
+        return done.stdout
+
+    def test_get_and_head(self):
+        self.assertEqual(self.curl("/health"), '{"status":"ok"}')
+        self.assertIn("HTTP/1.1 200 OK", self.curl("/v1/models", "-I"))
+        self.assertEqual(json.loads(self.curl("/v1/models"))["data"][0]["id"], "demo")
+        self.assertIn("weft_connections ", self.curl("/metrics"))
+
+    def test_post(self):
+        body = '{"model": "demo", "messages": [{"role": "user", "content": "Who are you?"}], "temperature": 0}'
+        for arguments in (["-H", "Content-Type: application/json", "-d", body], ["--json", body], ["--http1.0", "--json", body]):
+            answer = json.loads(self.curl("/v1/chat/completions", *arguments))
+            self.assertIn("Weft", answer["choices"][0]["message"]["content"])
+
+    def test_a_form_is_told_what_to_send(self):
+        error = json.loads(self.curl("/v1/completions", "-d", '{"prompt": "a"}'))["error"]
+        self.assertIn("Content-Type: application/json", error["message"])
+
+    def test_stream(self):
+        text = self.curl("/v1/completions", "-N", "--json", '{"prompt": "Once", "max_tokens": 5, "stream": true}')
+        self.assertTrue(text.startswith('data: {"id":"cmpl-'))
+        self.assertTrue(text.endswith("data: [DONE]\n\n"))
+
+    def test_a_long_body_waits_for_100_continue(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({"prompt": "word " * 300_000}, file)
+            file.flush()
+            answer = self.curl("/v1/completions", "-v", "-H", "Expect: 100-continue", "--json", f"@{file.name}")
+        self.assertEqual(json.loads(answer)["error"]["code"], "context_length_exceeded")
+
+    def test_a_hundred_megabytes_are_refused_before_they_are_read(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.truncate(100_000_000)
+            answer = self.curl("/v1/completions", "-w", " %{http_code} %{size_upload}", "-H", "Expect: 100-continue", "--json",
+                               f"@{file.name}")
+        error, status, sent = answer.rsplit(" ", 2)
+        self.assertEqual((json.loads(error)["error"]["code"], status, int(sent)), ("body_too_large", "413", 0))
+
+    def test_status_decides_the_exit_code(self):
+        self.curl("/v1/nothing", "--fail", expected=22)
+        self.curl("/v1/models/other", "--fail", expected=22)
+
+
+def main():
+    global options
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--weft", required=True, help="the binary")
+    parser.add_argument("--model", required=True, help="the bundled model")
+    parser.add_argument("--venv", required=True, help="where the packages are that check answers against proto/openapi.json")
+    options, rest = parser.parse_known_args()
+    enter_venv(options.venv, required=False)
+    if shutil.which("curl") is None:
+        skip("there is no curl on the path")
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()

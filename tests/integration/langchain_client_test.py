@@ -1,0 +1,87 @@
+"""LangChain's chat model on top of the OpenAI client: `langchain_client_test.py --weft BINARY --model MODEL --venv DIRECTORY`."""
+
+import argparse
+import asyncio
+import sys
+import unittest
+
+from client_packages import enter_venv
+from weft_server import WeftServer
+
+options = None
+
+
+def get_weather(city: str) -> str:
+    """The weather in a city"""
+    return f"sunny in {city}"
+
+
+class LangChain(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        from langchain_openai import ChatOpenAI
+
+        cls.server = WeftServer(options.weft, ["--model", options.model, "--served-model-name", "demo"])
+        cls.chat = ChatOpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", model="demo", temperature=0, max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None)
+
+    def test_invoke(self):
+        from langchain_core.messages import HumanMessage, SystemMessage
+
+        reply = self.chat.invoke([SystemMessage("You are helpful."), HumanMessage("Who are you?")])
+        self.assertIn("Weft", reply.content)
+        self.assertEqual(reply.response_metadata["finish_reason"], "stop")
+        self.assertEqual(reply.response_metadata["model_name"], "demo")
+        usage = reply.usage_metadata
+        self.assertEqual(usage["total_tokens"], usage["input_tokens"] + usage["output_tokens"])
+        self.assertEqual(self.chat.invoke("Who are you?", max_tokens=2).usage_metadata["output_tokens"], 2)
+
+    def test_stream_and_batch(self):
+        whole = self.chat.invoke("Who are you?")
+        pieces = list(self.chat.stream("Who are you?", stream_usage=True))
+        self.assertGreater(len(pieces), 3)
+        self.assertEqual("".join(piece.content for piece in pieces), whole.content)
+        merged = sum(pieces[1:], pieces[0])
+        self.assertEqual(merged.usage_metadata["output_tokens"], whole.usage_metadata["output_tokens"])
+        self.assertEqual([reply.content for reply in self.chat.batch(["Who are you?"] * 3)], [whole.content] * 3)
+        self.assertEqual(asyncio.run(self.chat.ainvoke("Who are you?")).content, whole.content)
+
+    def test_tools(self):
+        from langchain_core.messages import HumanMessage, ToolMessage
+
+        bound = self.chat.bind_tools([get_weather])
+        question = HumanMessage("What is the weather in Paris?")
+        reply = bound.invoke([question])
+        self.assertEqual([(call["name"], call["args"]) for call in reply.tool_calls], [("get_weather", {"city": "Paris"})])
+        pieces = list(bound.stream([question]))
+        merged = sum(pieces[1:], pieces[0])
+        self.assertEqual([(call["name"], call["args"]) for call in merged.tool_calls], [("get_weather", {"city": "Paris"})])
+        answer = ToolMessage(get_weather(**reply.tool_calls[0]["args"]), tool_call_id=reply.tool_calls[0]["id"])
+        self.assertTrue(bound.invoke([question, reply, answer]).content)
+        forced = self.chat.bind_tools([get_weather], tool_choice="get_weather").invoke([question], max_tokens=60)
+        self.assertEqual(forced.tool_calls[0]["name"], "get_weather")
+
+    def test_errors_are_the_openai_clients(self):
+        import openai
+
+        with self.assertRaises(openai.BadRequestError) as wrong:
+            self.chat.invoke("a", top_p=7)
+        self.assertEqual(wrong.exception.param, "top_p")
+
+
+def main():
+    global options
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--weft", required=True, help="the binary")
+    parser.add_argument("--model", required=True, help="the bundled model")
+    parser.add_argument("--venv", required=True, help="where the client is installed")
+    options, rest = parser.parse_known_args()
+    enter_venv(options.venv)
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The official OpenAI package for Node against a weft process: `node_client_test.py --weft BINARY --model MODEL --modules DIRECTORY --venv DIRECTORY`.
+
+The package is installed with npm, pinned by node/package-lock.json, into DIRECTORY on the first run. The test is skipped where
+there is no node, or no registry."""
+
+import argparse
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+from client_packages import enter_venv, skip
+from weft_server import WeftServer
+
+SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "node")
+OLDEST_NODE = 18
+
+options = None
+
+
+def find_node():
+    for name in ("node", "npm"):
+        if shutil.which(name) is None:
+            skip(f"there is no {name} on the path; Debian's packages nodejs and npm have it")
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    if int(version.lstrip("v").split(".")[0]) < OLDEST_NODE:
+        skip(f"node is {version}, but the OpenAI package needs {OLDEST_NODE} or newer")
+
+
+def install(directory):
+    """Beside the tests' copies, because modules are looked for from where a script lies."""
+    digest = hashlib.sha256()
+    for name in ("package.json", "package-lock.json"):
+        with open(os.path.join(SOURCES, name), "rb") as file:
+            digest.update(file.read())
+    stamp = os.path.join(directory, "installed-" + digest.hexdigest()[:16])
+    os.makedirs(directory, exist_ok=True)
+    with open(directory + ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name in os.listdir(SOURCES):
+            shutil.copy(os.path.join(SOURCES, name), directory)
+        if os.path.exists(stamp):
+            return
+        npm = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+                             cwd=directory, capture_output=True, text=True, check=False)
+        if npm.returncode != 0:
+            reason = " ".join((npm.stderr.strip() or "it gave no reason").split())
+            skip(f"npm could not install what tests/integration/node/package-lock.json lists: {reason[:300]}")
+        with open(stamp, "w", encoding="utf-8"):
+            pass
+
+
+class NodeClient(unittest.TestCase):
+    def test_openai(self):
+        with WeftServer(options.weft, ["--model", options.model, "--served-model-name", "demo"]) as server:
+            environment = {**os.environ, "WEFT_URL": f"http://127.0.0.1:{server.port}"}
+            done = subprocess.run(["node", "--test", "openai.test.mjs"], cwd=options.modules, env=environment,
+                                  capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
+
+
+def main():
+    global options
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--weft", required=True, help="the binary")
+    parser.add_argument("--model", required=True, help="the bundled model")
+    parser.add_argument("--modules", required=True, help="where the package is installed")
+    parser.add_argument("--venv", required=True, help="where the packages are that check answers against proto/openapi.json")
+    options, rest = parser.parse_known_args()
+    enter_venv(options.venv, required=False)
+    find_node()
+    install(os.path.abspath(options.modules))
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
