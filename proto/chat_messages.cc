@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "base/result.h"
+#include "proto/json_checks.h"
 #include "proto/json_reader.h"
 
 namespace weft {
@@ -19,48 +20,10 @@ using nlohmann::ordered_json;
 constexpr std::array<std::string_view, 5> kRoles = {"system", "developer", "user", "assistant",
                                                     "tool"};
 
-// nullptr if absent or null.
-const ordered_json* Member(const ordered_json& object, std::string_view name) {
-  const auto found = object.find(name);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
-tl::unexpected<ApiError> Refuse(std::string path, std::string_view expected,
-                                const ordered_json& found) {
-  std::string message = fmt::format("'{}' must be {}, not {}", path, expected, DescribeJson(found));
-  return tl::unexpected(InvalidField(std::move(path), std::move(message)));
-}
-
-tl::unexpected<ApiError> RefuseMissing(std::string path, std::string_view why) {
-  std::string message = fmt::format("'{}' is missing; {}", path, why);
-  ApiError error = InvalidField(std::move(path), std::move(message));
-  error.code = "missing_required_parameter";
-  return tl::unexpected(std::move(error));
-}
-
-tl::unexpected<ApiError> RefuseUnsupported(std::string path, std::string message) {
-  ApiError error = InvalidField(std::move(path), std::move(message));
-  error.code = "unsupported_value";
-  return tl::unexpected(std::move(error));
-}
-
-ApiResult<void> CheckOptionalString(const ordered_json& object, std::string_view name,
-                                    const std::string& path) {
-  const ordered_json* value = Member(object, name);
-  if (value == nullptr || value->is_string()) return {};
-  return Refuse(fmt::format("{}.{}", path, name), "a string", *value);
-}
-
-ApiResult<void> CheckRequiredString(const ordered_json& object, std::string_view name,
-                                    const std::string& path, std::string_view why) {
-  if (Member(object, name) == nullptr) return RefuseMissing(fmt::format("{}.{}", path, name), why);
-  return CheckOptionalString(object, name, path);
-}
-
 // One element of a content array.
 ApiResult<void> CheckPart(const ordered_json& part, const std::string& path,
                           std::string_view role) {
-  if (!part.is_object()) return Refuse(path, "an object", part);
+  if (!part.is_object()) return RefuseValue(path, "an object", part);
   WEFT_RETURN_IF_ERROR(CheckRequiredString(part, "type", path, "send \"text\""));
   const auto type = part["type"].get<std::string_view>();
   if (type == "text") {
@@ -69,7 +32,7 @@ ApiResult<void> CheckPart(const ordered_json& part, const std::string& path,
   if (type == "refusal" && role == "assistant") {
     return CheckRequiredString(part, "refusal", path, "a part of type refusal has one");
   }
-  return RefuseUnsupported(
+  return RefuseUnsupportedValue(
       path + ".type", fmt::format("'{}.type' is '{}', but this server takes parts of type 'text' "
                                   "only",
                                   path, type.substr(0, 60)));
@@ -89,8 +52,10 @@ ApiResult<void> CheckContent(const ordered_json& message, const std::string& pat
                                            : "send a string or an array of text parts");
   }
   if (content->is_string()) return {};
-  if (!content->is_array()) return Refuse(content_path, "a string or an array of parts", *content);
-  if (content->empty()) return Refuse(content_path, "a string or parts, at least one", *content);
+  if (!content->is_array())
+    return RefuseValue(content_path, "a string or an array of parts", *content);
+  if (content->empty())
+    return RefuseValue(content_path, "a string or parts, at least one", *content);
   for (size_t i = 0; i < content->size(); ++i) {
     WEFT_RETURN_IF_ERROR(CheckPart((*content)[i], fmt::format("{}[{}]", content_path, i), role));
   }
@@ -98,20 +63,20 @@ ApiResult<void> CheckContent(const ordered_json& message, const std::string& pat
 }
 
 ApiResult<void> CheckToolCall(const ordered_json& call, const std::string& path) {
-  if (!call.is_object()) return Refuse(path, "an object", call);
+  if (!call.is_object()) return RefuseValue(path, "an object", call);
   WEFT_RETURN_IF_ERROR(CheckOptionalString(call, "id", path));
   WEFT_RETURN_IF_ERROR(CheckOptionalString(call, "type", path));
   if (const ordered_json* type = Member(call, "type"); type != nullptr && *type != "function") {
-    return Refuse(path + ".type", "\"function\"", *type);
+    return RefuseValue(path + ".type", "\"function\"", *type);
   }
   const ordered_json* function = Member(call, "function");
   const std::string function_path = path + ".function";
   if (function == nullptr) return RefuseMissing(function_path, "it says what was called");
-  if (!function->is_object()) return Refuse(function_path, "an object", *function);
+  if (!function->is_object()) return RefuseValue(function_path, "an object", *function);
   WEFT_RETURN_IF_ERROR(CheckRequiredString(*function, "name", function_path, "send its name"));
   const ordered_json* arguments = Member(*function, "arguments");
   if (arguments == nullptr || arguments->is_string() || arguments->is_object()) return {};
-  return Refuse(function_path + ".arguments", "a string of JSON", *arguments);
+  return RefuseValue(function_path + ".arguments", "a string of JSON", *arguments);
 }
 
 ApiResult<void> CheckToolCalls(ordered_json& message, const std::string& path,
@@ -125,7 +90,7 @@ ApiResult<void> CheckToolCalls(ordered_json& message, const std::string& path,
                                 "tools",
                                 calls_path, role)));
   }
-  if (!calls->is_array()) return Refuse(calls_path, "an array of tool calls", *calls);
+  if (!calls->is_array()) return RefuseValue(calls_path, "an array of tool calls", *calls);
   for (size_t i = 0; i < calls->size(); ++i) {
     WEFT_RETURN_IF_ERROR(CheckToolCall((*calls)[i], fmt::format("{}[{}]", calls_path, i)));
   }
@@ -134,18 +99,18 @@ ApiResult<void> CheckToolCalls(ordered_json& message, const std::string& path,
 }
 
 ApiResult<void> CheckMessage(ordered_json& message, const std::string& path) {
-  if (!message.is_object()) return Refuse(path, "an object", message);
+  if (!message.is_object()) return RefuseValue(path, "an object", message);
   constexpr std::string_view kRoleNames = "one of system, developer, user, assistant and tool";
   WEFT_RETURN_IF_ERROR(CheckRequiredString(message, "role", path,
                                            "send system, developer, user, assistant or tool"));
   const auto role = message["role"].get<std::string>();
   if (std::ranges::find(kRoles, role) == kRoles.end()) {
-    return Refuse(path + ".role", kRoleNames, message["role"]);
+    return RefuseValue(path + ".role", kRoleNames, message["role"]);
   }
   WEFT_RETURN_IF_ERROR(CheckOptionalString(message, "name", path));
   WEFT_RETURN_IF_ERROR(CheckOptionalString(message, "reasoning_content", path));
   if (Member(message, "function_call") != nullptr) {
-    return RefuseUnsupported(
+    return RefuseUnsupportedValue(
         path + ".function_call",
         fmt::format("'{}.function_call' is what tool_calls has replaced; send tool_calls", path));
   }
@@ -166,66 +131,80 @@ ApiResult<void> CheckToolName(const ordered_json& function, const std::string& p
   const bool valid = !name.empty() && name.size() <= kMaxToolNameBytes &&
                      std::ranges::all_of(name, IsToolNameCharacter);
   if (valid) return {};
-  return Refuse(path + ".name",
-                fmt::format("1 to {} characters of A-Z a-z 0-9 _ - . : /", kMaxToolNameBytes),
-                function["name"]);
+  return RefuseValue(path + ".name",
+                     fmt::format("1 to {} characters of A-Z a-z 0-9 _ - . : /", kMaxToolNameBytes),
+                     function["name"]);
 }
 
 ApiResult<void> CheckTool(const ordered_json& tool, const std::string& path) {
-  if (!tool.is_object()) return Refuse(path, "an object", tool);
-  WEFT_RETURN_IF_ERROR(CheckRequiredString(tool, "type", path, "send \"function\""));
-  if (tool["type"] != "function") {
-    return RefuseUnsupported(path + ".type",
-                             fmt::format("'{}.type' is {}, but this server knows tools of type "
-                                         "\"function\" only",
-                                         path, DescribeJson(tool["type"])));
-  }
+  if (!tool.is_object()) return RefuseValue(path, "an object", tool);
+  WEFT_RETURN_IF_ERROR(CheckToolType(tool, path));
   const std::string function_path = path + ".function";
   const ordered_json* function = Member(tool, "function");
   if (function == nullptr) return RefuseMissing(function_path, "it describes the tool");
-  if (!function->is_object()) return Refuse(function_path, "an object", *function);
-  WEFT_RETURN_IF_ERROR(CheckToolName(*function, function_path));
-  WEFT_RETURN_IF_ERROR(CheckOptionalString(*function, "description", function_path));
-  const ordered_json* parameters = Member(*function, "parameters");
-  if (parameters != nullptr && !parameters->is_object()) {
-    return Refuse(function_path + ".parameters", "a JSON schema (an object)", *parameters);
-  }
-  const ordered_json* strict = Member(*function, "strict");
-  if (strict != nullptr && !strict->is_boolean()) {
-    return Refuse(function_path + ".strict", "true or false", *strict);
-  }
-  return {};
+  if (!function->is_object()) return RefuseValue(function_path, "an object", *function);
+  return CheckFunction(*function, function_path);
 }
 
 }  // namespace
 
 ApiResult<void> CheckMessages(ordered_json& messages) {
-  if (!messages.is_array()) return Refuse("messages", "an array of messages", messages);
-  if (messages.empty()) return Refuse("messages", "an array of at least one message", messages);
+  if (!messages.is_array()) return RefuseValue("messages", "an array of messages", messages);
+  if (messages.empty())
+    return RefuseValue("messages", "an array of at least one message", messages);
   for (size_t i = 0; i < messages.size(); ++i) {
     WEFT_RETURN_IF_ERROR(CheckMessage(messages[i], fmt::format("messages[{}]", i)));
   }
   return {};
 }
 
-ApiResult<void> CheckTools(const ordered_json& tools) {
-  if (!tools.is_array()) return Refuse("tools", "an array of tools", tools);
-  if (tools.size() > kMaxTools) {
-    return tl::unexpected(InvalidField(
-        "tools",
-        fmt::format("'tools' has {} tools; send at most {} a request", tools.size(), kMaxTools)));
+ApiResult<void> CheckToolType(const ordered_json& tool, const std::string& path) {
+  WEFT_RETURN_IF_ERROR(CheckRequiredString(tool, "type", path, "send \"function\""));
+  if (tool["type"] == "function") return {};
+  return RefuseUnsupportedValue(path + ".type",
+                                fmt::format("'{}.type' is {}, but this server knows tools of type "
+                                            "\"function\" only",
+                                            path, DescribeJson(tool["type"])));
+}
+
+ApiResult<void> CheckFunction(const ordered_json& function, const std::string& path) {
+  WEFT_RETURN_IF_ERROR(CheckToolName(function, path));
+  WEFT_RETURN_IF_ERROR(CheckOptionalString(function, "description", path));
+  const ordered_json* parameters = Member(function, "parameters");
+  if (parameters != nullptr && !parameters->is_object()) {
+    return RefuseValue(path + ".parameters", "a JSON schema (an object)", *parameters);
   }
+  const ordered_json* strict = Member(function, "strict");
+  if (strict != nullptr && !strict->is_boolean()) {
+    return RefuseValue(path + ".strict", "true or false", *strict);
+  }
+  return {};
+}
+
+ApiResult<void> CheckToolCount(const ordered_json& tools) {
+  if (!tools.is_array()) return RefuseValue("tools", "an array of tools", tools);
+  if (tools.size() <= kMaxTools) return {};
+  return tl::unexpected(InvalidField(
+      "tools",
+      fmt::format("'tools' has {} tools; send at most {} a request", tools.size(), kMaxTools)));
+}
+
+ApiResult<void> CheckNewName(std::string_view name, const std::string& path,
+                             std::unordered_set<std::string_view>& names) {
+  if (names.insert(name).second) return {};
+  return tl::unexpected(InvalidField(
+      path,
+      fmt::format("'{}' is '{}', as that of an earlier tool; names must differ", path, name)));
+}
+
+ApiResult<void> CheckTools(const ordered_json& tools) {
+  WEFT_RETURN_IF_ERROR(CheckToolCount(tools));
   std::unordered_set<std::string_view> names;
   for (size_t i = 0; i < tools.size(); ++i) {
-    WEFT_RETURN_IF_ERROR(CheckTool(tools[i], fmt::format("tools[{}]", i)));
+    const std::string path = fmt::format("tools[{}]", i);
+    WEFT_RETURN_IF_ERROR(CheckTool(tools[i], path));
     const auto& name = tools[i]["function"]["name"].get_ref<const std::string&>();
-    if (!names.insert(name).second) {
-      return tl::unexpected(InvalidField(
-          fmt::format("tools[{}].function.name", i),
-          fmt::format("'tools[{}].function.name' is '{}', as that of an earlier tool; names must "
-                      "differ",
-                      i, name)));
-    }
+    WEFT_RETURN_IF_ERROR(CheckNewName(name, path + ".function.name", names));
   }
   return {};
 }

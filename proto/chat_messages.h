@@ -3,7 +3,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
+#include <string_view>
+#include <unordered_set>
 
 #include <nlohmann/json.hpp>
 
@@ -22,5 +23,14 @@ ApiResult<void> CheckMessages(nlohmann::ordered_json& messages);
 
 // `tools`: an array of functions with unlike names.
 ApiResult<void> CheckTools(const nlohmann::ordered_json& tools);
+
+// What CheckTools is made of, for other endpoints' shapes of tools. `path` is the object's.
+ApiResult<void> CheckToolCount(const nlohmann::ordered_json& tools);
+ApiResult<void> CheckToolType(const nlohmann::ordered_json& tool, const std::string& path);
+// Name, description, parameters and strict.
+ApiResult<void> CheckFunction(const nlohmann::ordered_json& function, const std::string& path);
+// `names` are those of earlier tools; this one is added.
+ApiResult<void> CheckNewName(std::string_view name, const std::string& path,
+                             std::unordered_set<std::string_view>& names);
 
 }  // namespace weft

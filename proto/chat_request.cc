@@ -12,6 +12,7 @@
 #include "proto/field_reader.h"
 #include "proto/json_reader.h"
 #include "proto/stream_options.h"
+#include "proto/template_fields.h"
 #include "proto/unsupported_fields.h"
 
 namespace weft {
@@ -68,55 +69,6 @@ tl::unexpected<ApiError> Refuse(std::string_view name, std::string_view expected
 
 bool IsOneOf(std::string_view name, const auto& names) {
   return std::ranges::find(names, name) != names.end();
-}
-
-// Takes the fields out of `body` that ReadTemplateFields reads; what is left goes to the readers of
-// plain fields.
-json TakeOtherFields(ordered_json& body, ordered_json& template_fields) {
-  json rest = json::object();
-  template_fields = ordered_json::object();
-  for (auto& [name, value] : body.get_ref<ordered_json::object_t&>()) {
-    if (IsOneOf(name, kTemplateFields)) {
-      template_fields[name] = std::move(value);
-    } else {
-      rest.emplace(name, json(value));
-    }
-  }
-  return rest;
-}
-
-ApiResult<void> ReadTemplateVariables(ordered_json& fields, ChatRequest& request) {
-  const auto found = fields.find("chat_template_kwargs");
-  if (found == fields.end() || found->is_null()) return {};
-  if (!found->is_object()) {
-    return tl::unexpected(InvalidField(
-        "chat_template_kwargs",
-        fmt::format("'chat_template_kwargs' must be an object of variables for the chat template, "
-                    "not {}",
-                    DescribeJson(*found))));
-  }
-  for (const std::string_view own : {"messages", "tools", "documents", "add_generation_prompt"}) {
-    if (!found->contains(own)) continue;
-    std::string path = fmt::format("chat_template_kwargs.{}", own);
-    std::string message =
-        fmt::format("'{}' is a field of the request itself; send it there, as '{}'", path, own);
-    return tl::unexpected(InvalidField(std::move(path), std::move(message)));
-  }
-  request.template_variables = std::move(*found);
-  return {};
-}
-
-ApiResult<void> ReadDocuments(ordered_json& fields, ChatRequest& request) {
-  const auto found = fields.find("documents");
-  if (found == fields.end() || found->is_null()) return {};
-  const bool valid = found->is_array() &&
-                     std::ranges::all_of(*found, [](const auto& each) { return each.is_object(); });
-  if (!valid) {
-    return tl::unexpected(
-        InvalidField("documents", "'documents' must be an array of objects, for the template"));
-  }
-  request.documents = std::move(*found);
-  return {};
 }
 
 ApiResult<void> ReadTemplateFields(ordered_json& fields, ChatRequest& request) {
@@ -360,7 +312,7 @@ ApiResult<ChatRequest> ReadChatRequest(ordered_json body) {
         "", fmt::format("the request body must be a JSON object, not {}", DescribeJson(body))));
   }
   ordered_json template_fields;
-  const json plain_fields = TakeOtherFields(body, template_fields);
+  const json plain_fields = SplitFields(body, kTemplateFields, template_fields);
   ChatRequest request;
   WEFT_RETURN_IF_ERROR(ReadTemplateFields(template_fields, request));
   WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));

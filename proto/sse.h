@@ -1,4 +1,4 @@
-// Server-sent events (WHATWG HTML, section 9.2) as OpenAI's streams use them: data lines only.
+// Server-sent events (WHATWG HTML, section 9.2) as OpenAI's streams use them.
 #pragma once
 
 #include <string>
@@ -14,6 +14,14 @@ inline std::string SseEvent(std::string_view json) {
   event += json;
   event += "\n\n";
   return event;
+}
+
+// With a name, for streams whose events have several shapes.
+inline std::string SseEvent(std::string_view name, std::string_view json) {
+  std::string event = "event: ";
+  event += name;
+  event += '\n';
+  return event + SseEvent(json);
 }
 
 }  // namespace weft

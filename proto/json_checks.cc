@@ -1,0 +1,51 @@
+#include "proto/json_checks.h"
+
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/result.h"
+#include "proto/json_reader.h"
+
+namespace weft {
+
+using nlohmann::ordered_json;
+
+const ordered_json* Member(const ordered_json& object, std::string_view name) {
+  const auto found = object.find(name);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+tl::unexpected<ApiError> RefuseValue(std::string path, std::string_view expected,
+                                     const ordered_json& found) {
+  std::string message = fmt::format("'{}' must be {}, not {}", path, expected, DescribeJson(found));
+  return tl::unexpected(InvalidField(std::move(path), std::move(message)));
+}
+
+tl::unexpected<ApiError> RefuseMissing(std::string path, std::string_view why) {
+  std::string message = fmt::format("'{}' is missing; {}", path, why);
+  ApiError error = InvalidField(std::move(path), std::move(message));
+  error.code = "missing_required_parameter";
+  return tl::unexpected(std::move(error));
+}
+
+tl::unexpected<ApiError> RefuseUnsupportedValue(std::string path, std::string message) {
+  ApiError error = InvalidField(std::move(path), std::move(message));
+  error.code = "unsupported_value";
+  return tl::unexpected(std::move(error));
+}
+
+ApiResult<void> CheckOptionalString(const ordered_json& object, std::string_view name,
+                                    const std::string& path) {
+  const ordered_json* value = Member(object, name);
+  if (value == nullptr || value->is_string()) return {};
+  return RefuseValue(fmt::format("{}.{}", path, name), "a string", *value);
+}
+
+ApiResult<void> CheckRequiredString(const ordered_json& object, std::string_view name,
+                                    const std::string& path, std::string_view why) {
+  if (Member(object, name) == nullptr) return RefuseMissing(fmt::format("{}.{}", path, name), why);
+  return CheckOptionalString(object, name, path);
+}
+
+}  // namespace weft

@@ -1,0 +1,30 @@
+// Checks of one member of a JSON object whose members keep their order: what conversations and
+// tools are made of. Errors name the path. Include from .cc files only.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "proto/api_error.h"
+
+namespace weft {
+
+// nullptr if absent or null. Valid while `object` lives.
+const nlohmann::ordered_json* Member(const nlohmann::ordered_json& object, std::string_view name);
+
+// "'path' must be `expected`, not ...".
+tl::unexpected<ApiError> RefuseValue(std::string path, std::string_view expected,
+                                     const nlohmann::ordered_json& found);
+// "'path' is missing; `why`".
+tl::unexpected<ApiError> RefuseMissing(std::string path, std::string_view why);
+// Code "unsupported_value".
+tl::unexpected<ApiError> RefuseUnsupportedValue(std::string path, std::string message);
+
+ApiResult<void> CheckOptionalString(const nlohmann::ordered_json& object, std::string_view name,
+                                    const std::string& path);
+ApiResult<void> CheckRequiredString(const nlohmann::ordered_json& object, std::string_view name,
+                                    const std::string& path, std::string_view why);
+
+}  // namespace weft

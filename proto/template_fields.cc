@@ -1,0 +1,65 @@
+#include "proto/template_fields.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "proto/chat_request.h"
+#include "proto/json_reader.h"
+
+namespace weft {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+json SplitFields(ordered_json& body, std::span<const std::string_view> names,
+                 ordered_json& fields) {
+  json rest = json::object();
+  fields = ordered_json::object();
+  for (auto& [name, value] : body.get_ref<ordered_json::object_t&>()) {
+    if (std::ranges::find(names, name) != names.end()) {
+      fields[name] = std::move(value);
+    } else {
+      rest.emplace(name, json(value));
+    }
+  }
+  return rest;
+}
+
+ApiResult<void> ReadTemplateVariables(ordered_json& fields, ChatRequest& request) {
+  const auto found = fields.find("chat_template_kwargs");
+  if (found == fields.end() || found->is_null()) return {};
+  if (!found->is_object()) {
+    return tl::unexpected(InvalidField(
+        "chat_template_kwargs",
+        fmt::format("'chat_template_kwargs' must be an object of variables for the chat template, "
+                    "not {}",
+                    DescribeJson(*found))));
+  }
+  for (const std::string_view own : {"messages", "tools", "documents", "add_generation_prompt"}) {
+    if (!found->contains(own)) continue;
+    std::string path = fmt::format("chat_template_kwargs.{}", own);
+    std::string message =
+        fmt::format("'{}' is a field of the request itself; send it there, as '{}'", path, own);
+    return tl::unexpected(InvalidField(std::move(path), std::move(message)));
+  }
+  request.template_variables = std::move(*found);
+  return {};
+}
+
+ApiResult<void> ReadDocuments(ordered_json& fields, ChatRequest& request) {
+  const auto found = fields.find("documents");
+  if (found == fields.end() || found->is_null()) return {};
+  const bool valid = found->is_array() &&
+                     std::ranges::all_of(*found, [](const auto& each) { return each.is_object(); });
+  if (!valid) {
+    return tl::unexpected(
+        InvalidField("documents", "'documents' must be an array of objects, for the template"));
+  }
+  request.documents = std::move(*found);
+  return {};
+}
+
+}  // namespace weft
