@@ -19,6 +19,8 @@ constexpr std::array kRoutes = {
     Route{RouteId::kModel, "GET", "/v1/models/{id}"},
     Route{RouteId::kCompletions, "POST", "/v1/completions"},
     Route{RouteId::kChatCompletions, "POST", "/v1/chat/completions"},
+    Route{RouteId::kMessages, "POST", "/v1/messages"},
+    Route{RouteId::kCountTokens, "POST", "/v1/messages/count_tokens"},
 };
 
 // Whether the path fits; `argument` is set to what {id} covers (it may hold slashes: models are

@@ -21,7 +21,9 @@ enum class RouteId {
   kModels,
   kModel,
   kCompletions,
-  kChatCompletions
+  kChatCompletions,
+  kMessages,
+  kCountTokens
 };
 
 struct Route {

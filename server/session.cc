@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "server/chat_job.h"
 #include "server/completion_job.h"
+#include "server/messages_job.h"
 #include "server/plain_handlers.h"
 #include "server/preparation.h"
 #include "server/tokenize_answers.h"
@@ -182,6 +183,8 @@ PrepareFunction PrepareFunctionOf(RouteId route) {
       return PrepareCompletion;
     case RouteId::kChatCompletions:
       return PrepareChat;
+    case RouteId::kMessages:
+      return PrepareMessages;
     default:
       return nullptr;
   }
@@ -190,6 +193,8 @@ PrepareFunction PrepareFunctionOf(RouteId route) {
 // Of the routes that answer a body without generating; nullptr for the others.
 AnswerFunction AnswerFunctionOf(RouteId route) {
   switch (route) {
+    case RouteId::kCountTokens:
+      return AnswerCountTokens;
     case RouteId::kTokenize:
       return AnswerTokenize;
     case RouteId::kDetokenize:

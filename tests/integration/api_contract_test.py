@@ -132,6 +132,9 @@ class Served(unittest.TestCase):
             self.assertEqual(ask("POST", "/v1/completions", {"prompt": "a", **usage})[0], 200)
             self.assertEqual(ask("POST", "/v1/chat/completions", {**chat, "n": 2, "logprobs": True, "top_logprobs": 3})[0], 200)
             self.assertEqual(ask("POST", "/v1/chat/completions", {**chat, **usage, "logprobs": True})[0], 200)
+            self.assertEqual(ask("POST", "/v1/messages", {**chat, "stop_sequences": ["x"], "metadata": {}})[0], 200)
+            self.assertEqual(ask("POST", "/v1/messages", {**chat, "stream": True})[0], 200)
+            self.assertEqual(ask("POST", "/v1/messages/count_tokens", {"messages": chat["messages"]})[0], 200)
             for body in ({"prompt": "a"}, {"prompt": "a", "return_token_strs": True}, {"content": "aé"},
                          {"content": "aé", "with_pieces": True}, {**chat, "add_special_tokens": True}):
                 self.assertEqual(ask("POST", "/tokenize", body)[0], 200, body)
@@ -141,13 +144,15 @@ class Served(unittest.TestCase):
                     ("POST", "/v1/completions", {}, 400), ("POST", "/v1/chat/completions", chat | {"n": 0}, 400),
                     ("POST", "/v1/completions", {"prompt": "a", "model": "b"}, 404), ("GET", "/v1/models/other", None, 404),
                     ("GET", "/nothing", None, 404), ("POST", "/tokenize", {}, 400),
+                    ("POST", "/v1/messages", chat | {"temperature": 2}, 400), ("POST", "/v1/messages", chat | {"model": "b"}, 404),
+                    ("POST", "/v1/messages/count_tokens", {}, 400),
                     ("POST", "/detokenize", {"tokens": [-1]}, 400), ("POST", "/apply-template", {}, 400),
                     ("GET", "/v1/completions", None, 405), ("DELETE", "/health", None, 405),
                     ("POST", "/v1/completions", {"prompt": "a" * 200_000}, 413)):
                 self.assertEqual(ask(method, path, body)[0], status, path)
             self.assertEqual(server.output().count(" ignored_fields=1"), 1)  # as the access log has it
         answers, _ = server.checked
-        self.assertGreaterEqual(answers, 38)
+        self.assertGreaterEqual(answers, 44)
 
 
 def main():

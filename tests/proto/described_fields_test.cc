@@ -14,6 +14,7 @@
 
 #include "proto/chat_request.h"
 #include "proto/completion_request.h"
+#include "proto/messages_request.h"
 #include "proto/openapi.h"
 
 namespace weft {
@@ -80,6 +81,15 @@ std::vector<Endpoint> Endpoints() {
                       {"top_logprobs", {{"logprobs", true}}},
                       {"tool_choice", {{"tools", json::array({kWeather})}}}},
        .parse = [](const std::string& body) { return UnknownFields(ParseChatRequest(body)); }},
+      {.schema = "MessagesRequest",
+       .body = {{"messages", json::array({{{"role", "user"}, {"content", "a"}}})},
+                {"max_tokens", INT32_MAX}},
+       .companions = json::object(),
+       .parse = [](const std::string& body) -> ApiResult<int32_t> {
+         const ApiResult<MessagesRequest> request = ParseMessagesRequest(body);
+         if (!request) return tl::unexpected(request.error());
+         return request->chat.unknown_field_count;
+       }},
   };
 }
 

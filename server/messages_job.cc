@@ -1,0 +1,43 @@
+#include "server/messages_job.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "proto/messages_request.h"
+#include "proto/messages_response.h"
+#include "server/messages_answer.h"
+#include "server/reply_job.h"
+
+namespace weft {
+
+ApiResult<GenerationJob> PrepareMessages(std::string_view body, const PrepareContext& context) {
+  const ApiResult<MessagesRequest> request = ParseMessagesRequest(body);
+  if (!request) return tl::unexpected(request.error());
+  MessagesAnswerOptions answer;
+  ApiResult<GenerationJob> job = PrepareReply(request->chat, context, answer.reply);
+  if (!job) return job;
+  answer.model = job->model;
+  answer.prompt_tokens = std::ssize(job->prompts.front());
+  answer.stream = request->chat.stream;
+  answer.omits_thinking = request->omits_thinking;
+  job->stream = request->chat.stream;
+  job->answer = std::make_unique<MessagesAnswer>(std::move(answer));
+  return job;
+}
+
+ApiResult<PostAnswer> AnswerCountTokens(std::string_view body, const PrepareContext& context) {
+  const ApiResult<MessagesRequest> request = ParseCountTokensRequest(body);
+  if (!request) return tl::unexpected(request.error());
+  const ApiResult<const ServedModel*> model = FindModel(request->chat.model, context.models);
+  if (!model) return tl::unexpected(model.error());
+  ReplySetup setup;
+  const ApiResult<std::string> prompt = RenderReplyPrompt(request->chat, **model, setup);
+  if (!prompt) return tl::unexpected(prompt.error());
+  const std::vector<TokenId> tokens = (*model)->tokenizer->Encode(
+      *prompt, {.add_special_tokens = false, .parse_special_tokens = true});
+  return PostAnswer{.body = CountTokensJson(std::ssize(tokens)),
+                    .unknown_field_count = request->chat.unknown_field_count};
+}
+
+}  // namespace weft

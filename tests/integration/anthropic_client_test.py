@@ -1,0 +1,198 @@
+"""Anthropic's official Python client against a weft process: `anthropic_client_test.py --weft BINARY --model MODEL --venv DIRECTORY`.
+
+The client is installed from PyPI (see client_packages.py). MODEL is the bundled one, which greets and calls tools.
+"""
+
+import argparse
+import socket
+import sys
+import threading
+import unittest
+
+from client_packages import enter_venv
+from weft_server import WeftServer
+
+options = None
+
+WEATHER = {"name": "get_weather", "description": "The weather in a city", "input_schema": {
+    "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
+WHO = [{"role": "user", "content": "Who are you?"}]
+PARIS = [{"role": "user", "content": "What is the weather in Paris?"}]
+
+
+class Messages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import anthropic
+
+        cls.anthropic = anthropic
+        cls.server = WeftServer(options.weft, ["--model", options.model, "--served-model-name", "demo"])
+        cls.client = anthropic.Anthropic(base_url=f"http://127.0.0.1:{cls.server.port}", api_key="none", max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.server.__exit__(None)
+
+    def fields(self, messages, temperature=0, **fields):
+        body = {"temperature": temperature}  # the client has no parameter for it any more
+        return {"model": "demo", "max_tokens": 100, "messages": messages, "extra_body": body, **fields}
+
+    def create(self, messages, **fields):
+        return self.client.messages.create(**self.fields(messages, **fields))
+
+    def test_whole_and_streamed(self):
+        whole = self.create(WHO)
+        self.assertEqual((whole.type, whole.role, whole.model), ("message", "assistant", "demo"))
+        self.assertIn("Weft", whole.content[0].text)
+        self.assertEqual((whole.stop_reason, whole.stop_sequence), ("end_turn", None))
+        self.assertGreater(whole.usage.input_tokens, 0)
+        self.assertGreater(whole.usage.output_tokens, 0)
+        with self.client.messages.stream(**self.fields(WHO)) as stream:
+            text = "".join(stream.text_stream)
+            final = stream.get_final_message()
+        self.assertEqual(text, whole.content[0].text)
+        self.assertEqual([(block.type, block.text) for block in final.content], [("text", text)])
+        self.assertEqual((final.stop_reason, final.usage), (whole.stop_reason, whole.usage))
+
+    def test_the_raw_events(self):
+        kinds = [event.type for event in self.create(WHO, stream=True)]
+        self.assertEqual(kinds[0:2], ["message_start", "content_block_start"])
+        self.assertEqual(set(kinds[2:-3]), {"content_block_delta"})
+        self.assertEqual(kinds[-3:], ["content_block_stop", "message_delta", "message_stop"])
+
+    def test_system_blocks_and_stop_sequences(self):
+        blocks = [{"role": "user", "content": [{"type": "text", "text": "Who are you?", "cache_control": {"type": "ephemeral"}}]}]
+        plain = self.create(WHO, system="You are kind.")
+        self.assertEqual(self.create(blocks, system=[{"type": "text", "text": "You are kind."}]).content, plain.content)
+        stopped = self.create(WHO, stop_sequences=["Weft"])
+        self.assertEqual((stopped.stop_reason, stopped.stop_sequence), ("stop_sequence", "Weft"))
+        self.assertNotIn("Weft", "".join(block.text for block in stopped.content))
+        cut = self.create(WHO, max_tokens=2)
+        self.assertEqual((cut.stop_reason, cut.usage.output_tokens), ("max_tokens", 2))
+
+    def test_what_the_assistant_has_begun_is_continued(self):
+        begun = self.create(WHO).content[0].text[:8].rstrip()
+        goes_on = self.create([*WHO, {"role": "assistant", "content": begun}])
+        self.assertTrue(goes_on.content[0].text)
+        self.assertFalse(goes_on.content[0].text.startswith(begun))
+
+    def test_a_tool_is_called_and_its_answer_taken(self):
+        whole = self.create(PARIS, tools=[WEATHER])
+        self.assertEqual(whole.stop_reason, "tool_use")
+        call = whole.content[-1]
+        self.assertEqual((call.type, call.name, call.input), ("tool_use", "get_weather", {"city": "Paris"}))
+        with self.client.messages.stream(**self.fields(PARIS, tools=[WEATHER])) as stream:
+            final = stream.get_final_message()
+        self.assertEqual((final.content[-1].name, final.content[-1].input, final.stop_reason), (call.name, call.input, "tool_use"))
+        result = {"type": "tool_result", "tool_use_id": call.id, "content": '{"weather": "sunny"}'}
+        answer = self.create([*PARIS, {"role": "assistant", "content": whole.content}, {"role": "user", "content": [result]}],
+                             tools=[WEATHER])
+        self.assertEqual(answer.stop_reason, "end_turn")
+        self.assertTrue(answer.content[0].text)
+
+    def test_tool_choice(self):
+        named = self.create(PARIS, tools=[WEATHER], tool_choice={"type": "tool", "name": "get_weather"})
+        self.assertEqual(named.content[0].name, "get_weather")
+        none = self.create(PARIS, tools=[WEATHER], tool_choice={"type": "none"})
+        self.assertEqual([block.type for block in none.content], ["text"])
+
+    def test_the_clients_tool_runner(self):
+        @self.anthropic.beta_tool
+        def get_weather(city: str) -> str:
+            """The weather in a city
+
+            Args:
+                city: which
+            """
+            asked.append(city)
+            return "sunny"
+
+        asked = []
+        final = self.client.beta.messages.tool_runner(**self.fields(PARIS, tools=[get_weather])).until_done()
+        self.assertEqual(asked, ["Paris"])
+        self.assertEqual(final.stop_reason, "end_turn")
+
+    def test_count_tokens(self):
+        for fields in ({"messages": WHO}, {"messages": PARIS, "tools": [WEATHER], "system": "Be kind."}):
+            counted = self.client.messages.count_tokens(model="demo", **fields).input_tokens
+            self.assertEqual(self.create(**fields).usage.input_tokens, counted)
+
+    def test_errors_are_the_clients_own(self):
+        with self.assertRaises(self.anthropic.BadRequestError) as wrong:
+            self.create(WHO, temperature=2)
+        self.assertEqual(wrong.exception.body["error"]["type"], "invalid_request_error")
+        self.assertIn("'temperature' must be a number from 0 to 1", wrong.exception.body["error"]["message"])
+        self.assertEqual(wrong.exception.request_id, wrong.exception.body["request_id"])
+        with self.assertRaises(self.anthropic.NotFoundError) as missing:
+            self.create(WHO, model="other")
+        self.assertEqual(missing.exception.body["error"]["type"], "not_found_error")
+        with self.assertRaises(self.anthropic.BadRequestError) as image:
+            self.create([{"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "http://a"}}]}])
+        self.assertIn("messages[0].content[0].type", str(image.exception))
+        with self.assertRaises(self.anthropic.BadRequestError) as search:
+            self.create(WHO, tools=[{"type": "web_search_20250305", "name": "web_search"}])
+        self.assertIn("web_search_20250305", str(search.exception))
+        with self.assertRaises(self.anthropic.BadRequestError):
+            self.create([{"role": "user", "content": "a " * 50000}])
+
+    def test_the_requests_id(self):
+        self.assertTrue(self.create(WHO)._request_id)
+        raw = self.client.messages.with_raw_response.create(**self.fields(WHO, extra_headers={"X-Request-Id": "mine"}))
+        self.assertEqual(raw.headers["request-id"], "mine")
+
+    def test_closing_a_stream_early_frees_the_server(self):
+        with self.create(WHO, stream=True) as stream:
+            next(iter(stream))
+        self.assertTrue(self.create(WHO, max_tokens=1))
+
+    def test_asynchronously(self):
+        import asyncio
+
+        async def ask():
+            async with self.anthropic.AsyncAnthropic(base_url=str(self.client.base_url), api_key="none") as client:
+                return await asyncio.gather(*(client.messages.create(**self.fields(WHO)) for _ in range(8)))
+
+        texts = {answer.content[0].text for answer in asyncio.run(ask())}
+        self.assertEqual(texts, {self.create(WHO).content[0].text})
+
+
+def only_connection(port):
+    """A connection that is served, and kept; the one before it may not be over at once."""
+    while True:
+        connection = socket.create_connection(("127.0.0.1", port))
+        connection.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+        if connection.recv(1000).startswith(b"HTTP/1.1 200"):
+            return connection
+        connection.close()
+
+
+class Retries(unittest.TestCase):
+    def test_a_busy_server_is_asked_again(self):
+        import anthropic
+
+        with WeftServer(options.weft, ["--model", options.model, "--max-connections", "1"]) as server:
+            fields = {"model": "weft-demo", "max_tokens": 3, "messages": WHO}
+            address = f"http://127.0.0.1:{server.port}"
+            other = only_connection(server.port)
+            with self.assertRaises((anthropic.InternalServerError, anthropic.APIConnectionError)):
+                with anthropic.Anthropic(base_url=address, api_key="none", max_retries=0) as client:
+                    client.messages.create(**fields)
+            threading.Timer(0.3, other.close).start()
+            with anthropic.Anthropic(base_url=address, api_key="none", max_retries=5) as client:
+                self.assertTrue(client.messages.create(**fields).content)
+
+
+def main():
+    global options
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--weft", required=True, help="the binary")
+    parser.add_argument("--model", required=True, help="a model file with a chat template that calls tools")
+    parser.add_argument("--venv", required=True, help="where the client is installed")
+    options, rest = parser.parse_known_args()
+    enter_venv(options.venv)
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()
