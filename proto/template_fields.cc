@@ -38,7 +38,14 @@ ApiResult<void> ReadTemplateVariables(ordered_json& fields, ChatRequest& request
                     "not {}",
                     DescribeJson(*found))));
   }
-  for (const std::string_view own : {"messages", "tools", "documents", "add_generation_prompt"}) {
+  for (const std::string_view own : {"bos_token", "eos_token"}) {
+    if (!found->contains(own)) continue;
+    std::string path = fmt::format("chat_template_kwargs.{}", own);
+    std::string message = fmt::format("'{}' is the model's own; leave it out", path);
+    return tl::unexpected(InvalidField(std::move(path), std::move(message)));
+  }
+  for (const std::string_view own :
+       {"messages", "tools", "documents", "add_generation_prompt", "continue_final_message"}) {
     if (!found->contains(own)) continue;
     std::string path = fmt::format("chat_template_kwargs.{}", own);
     std::string message =
