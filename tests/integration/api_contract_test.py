@@ -4,6 +4,7 @@
 import argparse
 import copy
 import json
+import re
 import sys
 import unittest
 
@@ -94,6 +95,19 @@ class Document(unittest.TestCase):
         broken = changed(document, lambda value: value["paths"]["/health"]["get"].pop("responses"))
         broken["paths"]["/health"]["get"]["responses"] = {"two hundred": {}}
         self.assertNotEqual(list(OpenAPIV31SpecValidator(broken).iter_errors()), [])
+
+    def test_every_field_of_a_request_is_in_the_docs(self):
+        from api_contract import Contract
+
+        with open(__file__.replace("tests/integration/api_contract_test.py", "docs/API.md"), encoding="utf-8") as file:
+            text = file.read()
+        missing = set()
+        for name, schema in Contract().document["components"]["schemas"].items():
+            if not name.endswith("Request") and name != "SamplingFields":
+                continue
+            for part in [schema, *schema.get("allOf", []), *schema.get("oneOf", [])]:
+                missing |= {f"{name}.{field}" for field in part.get("properties", {}) if not re.search(rf"[`.]{field}[`.:]", text)}
+        self.assertEqual(missing, set())
 
     def test_defaults_are_allowed_values(self):
         from api_contract import Contract
