@@ -2,31 +2,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include "proto/logprob_json.h"
+
 namespace weft {
 namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json TokenJson(const ChatTokenLogprob& token) {
-  ordered_json value;
-  value["token"] = token.token;
-  value["logprob"] = token.logprob;
-  ordered_json& bytes = value["bytes"];
-  if (!token.bytes.empty()) bytes = ordered_json::array();
-  for (const char byte : token.bytes) bytes.push_back(static_cast<unsigned char>(byte));
-  return value;
-}
-
 ordered_json LogprobsJson(const std::optional<std::vector<ChatLogprob>>& logprobs) {
   if (!logprobs) return nullptr;
   ordered_json value;
   ordered_json& content = value["content"] = ordered_json::array();
-  for (const ChatLogprob& logprob : *logprobs) {
-    ordered_json entry = TokenJson(logprob.chosen);
-    ordered_json& top = entry["top_logprobs"] = ordered_json::array();
-    for (const ChatTokenLogprob& candidate : logprob.top) top.push_back(TokenJson(candidate));
-    content.push_back(std::move(entry));
-  }
+  for (const ChatLogprob& logprob : *logprobs) content.push_back(LogprobJson(logprob, nullptr));
   value["refusal"] = nullptr;
   return value;
 }

@@ -8,32 +8,13 @@
 #include <fmt/core.h>
 
 #include "engine/engine.h"
+#include "server/job_submission.h"
 #include "server/preparation.h"
 
 namespace weft {
 namespace {
 
 namespace asio = boost::asio;
-
-// What the engine's refusal of a request means to the client.
-ApiError RefusalOf(const Error& refusal) {
-  ApiError error;
-  error.message = refusal.message;
-  switch (refusal.code) {
-    case ErrorCode::kResourceExhausted:
-      error.status = 429;
-      error.type = "rate_limit_error";
-      error.code = "queue_full";
-      return error;
-    case ErrorCode::kUnavailable:
-      return HttpError(503, "shutting_down", "the server is shutting down; try another one");
-    case ErrorCode::kInvalidArgument:
-      error.code = "invalid_value";
-      return error;
-    default:
-      return HttpError(500, "internal_error", refusal.message);
-  }
-}
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -64,7 +45,7 @@ GenerationHandler::GenerationHandler(Connection& connection, const HttpRequest& 
 GenerationHandler::~GenerationHandler() {
   connection_.Unwatch();
   queue_->Close();
-  if (job_.answer && !job_.answer->finished()) AbortAll();
+  if (job_.answer && !job_.answer->finished()) AbortJob(job_, engine_ids_);
 }
 
 std::shared_ptr<EventQueue> GenerationHandler::MakeQueue() {
@@ -91,11 +72,12 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   first_token_times_.resize(job_.prompts.size() * static_cast<size_t>(job_.choice_count));
   job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));
 
+  if (job_.background != nullptr) co_return co_await AnswerBackground();
   connection_.Watch([this] {
     client_gone_ = true;
     wakeup_->Signal();
   });
-  if (std::optional<ApiError> refusal = Submit()) {
+  if (std::optional<ApiError> refusal = SubmitJob(job_, queue_, context_, engine_ids_)) {
     co_return co_await AnswerError(*std::move(refusal));
   }
   ExchangeOutcome outcome;
@@ -109,41 +91,12 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
 }
 
 asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
-  const PrepareContext context{.models = context_.models};
+  const PrepareContext context{.models = context_.models, .responses = &context_.responses};
   ApiResult<GenerationJob> job;
   const std::function<void()> work = [&] { job = prepare_(request_.body, context); };
   const ApiResult<void> run = co_await RunPreparation(context_, request_.body.size(), work);
   if (!run) co_return tl::unexpected(run.error());
   co_return job;
-}
-
-// An engine request a prompt; nullopt, or why one was refused (then none goes on).
-std::optional<ApiError> GenerationHandler::Submit() {
-  Engine& engine = *job_.model->engine;
-  if (!job_.has_seed) job_.sampling.seed = context_.NextSeed();
-  for (size_t i = 0; i < job_.prompts.size(); ++i) {
-    const auto prompt_tokens = static_cast<int32_t>(job_.prompts[i].size());
-    Request request;
-    request.id = engine.NextId();
-    request.prompt = std::move(job_.prompts[i]);
-    request.sampling = job_.sampling;
-    request.choice_count = job_.choice_count;
-    request.visible_tokens = job_.visible_tokens;
-    request.sink = std::make_shared<QueueSink>(queue_, static_cast<int32_t>(i));
-    const RequestId id = request.id;
-    const Result<void> submitted = engine.Submit(std::move(request));
-    if (!submitted) {
-      AbortAll();
-      return RefusalOf(submitted.error());
-    }
-    engine_ids_.push_back(id);
-    context_.metrics->CountPrompt(prompt_tokens);
-  }
-  return std::nullopt;
-}
-
-void GenerationHandler::AbortAll() {
-  for (const RequestId id : engine_ids_) job_.model->engine->Abort(id);
 }
 
 void GenerationHandler::Measure(const EngineEvent& event) {
@@ -201,7 +154,7 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerStream() {
     co_await ConsumeEvents();
     if (client_gone()) co_return Outcome(kClientGone, false);
     if (const std::optional<ApiError>& failure = answer.failure()) {
-      AbortAll();
+      AbortJob(job_, engine_ids_);
       if (!stream_begun_) co_return co_await AnswerError(*failure);
       co_await WriteStream(answer.StreamError(*failure), true);
       co_return Outcome(failure->status, false);
@@ -222,11 +175,22 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerWhole() {
     if (client_gone()) co_return Outcome(kClientGone, false);
   }
   if (answer.failure()) {
-    AbortAll();
+    AbortJob(job_, engine_ids_);
     co_return co_await AnswerError(*answer.failure());
   }
   HttpResponse response;
   response.body = answer.WholeBody();
+  const ExchangeOutcome sent = co_await SendResponse(connection_, request_, response,
+                                                     request_.keep_alive && !context_.draining);
+  co_return Outcome(sent.status, sent.keep_alive);
+}
+
+asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerBackground() {
+  ApiResult<std::string> body =
+      context_.background.Start(std::move(job_), connection_.executor(), context_);
+  if (!body) co_return co_await AnswerError(std::move(body).error());
+  HttpResponse response;
+  response.body = *std::move(body);
   const ExchangeOutcome sent = co_await SendResponse(connection_, request_, response,
                                                      request_.keep_alive && !context_.draining);
   co_return Outcome(sent.status, sent.keep_alive);

@@ -51,8 +51,6 @@ class GenerationHandler {
 
   boost::asio::awaitable<ApiResult<GenerationJob>> Prepare();
   std::shared_ptr<EventQueue> MakeQueue();
-  std::optional<ApiError> Submit();
-  void AbortAll();
   bool client_gone() const { return client_gone_ || queue_->overflowed(); }
   // Waits for events and hands them to the answer; none come when the client has gone.
   boost::asio::awaitable<void> ConsumeEvents();
@@ -60,6 +58,8 @@ class GenerationHandler {
   boost::asio::awaitable<bool> WriteStream(std::string events, bool is_last);
   boost::asio::awaitable<ExchangeOutcome> AnswerStream();
   boost::asio::awaitable<ExchangeOutcome> AnswerWhole();
+  // Says that the job has begun; it goes on by itself.
+  boost::asio::awaitable<ExchangeOutcome> AnswerBackground();
   boost::asio::awaitable<ExchangeOutcome> AnswerError(ApiError error);
   ExchangeOutcome Outcome(int status, bool keep_alive) const;
 

@@ -16,6 +16,8 @@
 
 namespace weft {
 
+class ResponsesAnswer;
+
 struct GenerationJob {
   const ServedModel* model = nullptr;
   std::vector<std::vector<TokenId>> prompts;  // none is empty; an engine request each
@@ -26,11 +28,15 @@ struct GenerationJob {
   bool stream = false;
   int32_t unknown_field_count = 0;
   std::unique_ptr<GenerationAnswer> answer;
+  ResponsesAnswer* background = nullptr;  // the answer, if nobody waits for it
 };
+
+class ResponseStore;
 
 // What there is to prepare a job with; all of it outlives the job.
 struct PrepareContext {
   const std::vector<ServedModel>& models;  // not empty
+  ResponseStore* responses = nullptr;      // what /v1/responses comes back to
 };
 
 // Everything between the body and Engine::Submit; one function an endpoint. May take long for a

@@ -120,6 +120,24 @@ std::string PercentDecode(std::string_view text) {
   return decoded;
 }
 
+std::vector<std::pair<std::string, std::string>> QueryParameters(std::string_view target) {
+  std::vector<std::pair<std::string, std::string>> parameters;
+  size_t begin = target.find('?');
+  while (begin != std::string_view::npos) {
+    const size_t end = target.find('&', begin + 1);
+    std::string pair(
+        target.substr(begin + 1, end == std::string_view::npos ? end : end - begin - 1));
+    std::ranges::replace(pair, '+', ' ');
+    const size_t equals = pair.find('=');
+    std::string value =
+        equals == std::string::npos ? std::string() : PercentDecode(pair.substr(equals + 1));
+    if (!pair.empty())
+      parameters.emplace_back(PercentDecode(pair.substr(0, equals)), std::move(value));
+    begin = end;
+  }
+  return parameters;
+}
+
 bool IsSaneRequestId(std::string_view id) {
   constexpr size_t kMaxLength = 128;
   const auto is_sane = [](char c) {

@@ -57,6 +57,9 @@ inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 // "%2F" -> "/"; a sequence that is not two hexadecimal digits stays as it is.
 std::string PercentDecode(std::string_view text);
 
+// "/a?b=c%20d&e" -> {"b","c d"}, {"e",""}; "+" is a space. As many as there are.
+std::vector<std::pair<std::string, std::string>> QueryParameters(std::string_view target);
+
 // 1 to 128 characters of A-Z a-z 0-9 . _ : -
 bool IsSaneRequestId(std::string_view id);
 

@@ -82,6 +82,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& optio
   request.max_sequences = options.max_sequences;
   request.block_size = kBlockSize;
   request.thread_count = thread_count;
+  request.stored_bytes = options.stored_bytes;
   WEFT_ASSIGN_OR_RETURN(model->memory_, PlanMemory(model->checkpoint_, kernels, request));
   model->threads_ = std::make_unique<ThreadPool>(thread_count, NumaNodes());
   LogFacts(model->checkpoint_, kernels, model->memory_, *model->threads_);

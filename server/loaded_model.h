@@ -23,6 +23,7 @@ struct ModelOptions {
   std::optional<KvType> kv_type;  // nullopt: what goes with the arithmetic
   int32_t thread_count = 0;       // 0: what this process may use
   uint64_t memory_bytes = 0;      // 0: what this process may use
+  uint64_t stored_bytes = 0;      // of it, for what the server keeps besides
   int32_t context = 0;            // 0: the model's
   int32_t max_batch_tokens = 512;
   int32_t max_sequences = 64;

@@ -33,7 +33,7 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
   runner.thread_count = request.thread_count;
   MemoryPlan plan;
   plan.limit_bytes = request.limit_bytes;
-  plan.reserve_bytes = std::min(kMaxReserveBytes, request.limit_bytes / 8);
+  plan.reserve_bytes = std::min(kMaxReserveBytes, request.limit_bytes / 8) + request.stored_bytes;
   plan.weight_bytes = static_cast<uint64_t>(Weights::PackedBytes(checkpoint.tensors, kernels));
   plan.workspace_bytes =
       static_cast<uint64_t>(TransformerRunner::WorkspaceBytes(config, kernels, runner));

@@ -18,11 +18,12 @@ struct MemoryRequest {
   int32_t max_sequences = 64;      // running at once
   int64_t block_size = 32;         // positions a KV block
   int32_t thread_count = 1;
+  uint64_t stored_bytes = 0;  // of responses that the server keeps
 };
 
 struct MemoryPlan {
   uint64_t limit_bytes = 0;
-  uint64_t reserve_bytes = 0;  // for the program, its sockets and the requests in them
+  uint64_t reserve_bytes = 0;  // for the program, its sockets, the requests in them, what it keeps
   uint64_t weight_bytes = 0;
   uint64_t workspace_bytes = 0;
   uint64_t block_bytes = 0;

@@ -10,6 +10,7 @@
 #include "proto/openapi.h"
 #include "server/generation_job.h"
 #include "server/server_context.h"
+#include "server/stored_responses.h"
 
 namespace weft {
 namespace {
@@ -67,6 +68,11 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
       return Models(context);
     case RouteId::kModel:
       return Model(request, context, match.argument);
+    case RouteId::kResponse:
+    case RouteId::kDeleteResponse:
+    case RouteId::kCancelResponse:
+    case RouteId::kResponseInputItems:
+      return HandleStoredResponse(request, match, context);
     default:  // health; what the session answers itself never comes here
       return Json("{\"status\":\"ok\"}");
   }

@@ -1,5 +1,5 @@
 // The routes that answer at once: health, readiness, metrics, version, models, the API's
-// description.
+// description, stored responses.
 #pragma once
 
 #include "server/http_message.h"

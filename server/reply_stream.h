@@ -32,6 +32,7 @@ class ReplyStream {
   std::vector<ReplyDelta> Finish();
 
   int32_t call_count() const { return parser_.call_count(); }
+  bool in_reasoning() const { return parser_.in_reasoning(); }
 
  private:
   std::vector<ReplyDelta> Begin();

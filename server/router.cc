@@ -21,6 +21,11 @@ constexpr std::array kRoutes = {
     Route{RouteId::kChatCompletions, "POST", "/v1/chat/completions"},
     Route{RouteId::kMessages, "POST", "/v1/messages"},
     Route{RouteId::kCountTokens, "POST", "/v1/messages/count_tokens"},
+    Route{RouteId::kResponses, "POST", "/v1/responses"},
+    Route{RouteId::kCancelResponse, "POST", "/v1/responses/{id}/cancel"},
+    Route{RouteId::kResponseInputItems, "GET", "/v1/responses/{id}/input_items"},
+    Route{RouteId::kResponse, "GET", "/v1/responses/{id}"},
+    Route{RouteId::kDeleteResponse, "DELETE", "/v1/responses/{id}"},
 };
 
 // Whether the path fits; `argument` is set to what {id} covers (it may hold slashes: models are

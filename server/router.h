@@ -23,7 +23,12 @@ enum class RouteId {
   kCompletions,
   kChatCompletions,
   kMessages,
-  kCountTokens
+  kCountTokens,
+  kResponses,
+  kResponse,
+  kDeleteResponse,
+  kCancelResponse,
+  kResponseInputItems,
 };
 
 struct Route {

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/mapped_file.h"
+#include "base/resources.h"
 #include "server/bundled_model.h"
 #include "server/chat_format.h"
 #include "server/loaded_model.h"
@@ -33,6 +34,16 @@ std::string NameOfPath(const std::string& path) {
   if (normal.extension() == ".gguf") return normal.stem().string();
   const auto& last = normal.has_filename() ? normal : normal.parent_path();
   return last.filename().string();
+}
+
+// What the responses kept may take, within the process's limit.
+void FitResponseStore(ServeOptions& options) {
+  constexpr uint64_t kDefaultBytes = 64u << 20;
+  const uint64_t limit =
+      options.model.memory_bytes > 0 ? options.model.memory_bytes : AvailableMemoryBytes();
+  options.server.response_store_bytes =
+      options.response_store_bytes.value_or(std::min(kDefaultBytes, limit / 16));
+  options.model.stored_bytes = options.server.response_store_bytes;
 }
 
 // Every connection is a file: asks for as many as the system gives, and counts with no more.
@@ -112,6 +123,7 @@ Result<void> Serve(ServeOptions options) {
   WEFT_ASSIGN_OR_RETURN(const std::shared_ptr<Access> access, Access::Load(options.server));
   // Where nothing can be read again, a terminal that closes ends the process as usual.
   if (access->is_reloadable()) InstallReloadSignal();
+  FitResponseStore(options);
   options.model.on_step = [metrics](const StepReport& report) { metrics->CountStep(report); };
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(options.model));
   ServedModel served;

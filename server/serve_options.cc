@@ -139,6 +139,12 @@ void AddServerFlags(CLI::App& app, ServeOptions& options) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 30))
       ->default_str("8MiB");
+  app.add_option(
+         "--response-store", options.response_store_bytes,
+         "Memory for responses that clients come back to, as 64MiB; the oldest go first; 0: "
+         "none (64MiB, or a sixteenth of --memory)")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
   AddSeconds(app, "--idle-timeout", server.idle_timeout, "Seconds between requests");
   AddSeconds(app, "--header-timeout", server.header_timeout, "Seconds for a request's head");
   AddSeconds(app, "--body-timeout", server.body_timeout, "Seconds for a request's body");

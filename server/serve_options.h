@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/log.h"
@@ -16,6 +18,7 @@ struct ServeOptions {
   std::string served_model_name;   // empty: the file's or directory's name
   std::string chat_template_path;  // a Jinja file; empty: the model's own template
   ServerOptions server;
+  std::optional<uint64_t> response_store_bytes;  // absent: as much as is sensible
   std::chrono::milliseconds shutdown_timeout{30'000};
   LogLevel log_level = LogLevel::kInfo;
   std::string help;  // not empty: print it instead of serving

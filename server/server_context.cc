@@ -31,6 +31,7 @@ ServerContext::ServerContext(ServerOptions options_, std::vector<ServedModel> mo
       access(std::move(access_)),
       cors(options.cors_origins),
       body_budget(options.max_buffered_body_bytes),
+      responses({.size_bytes = options.response_store_bytes}),
       preparation(static_cast<size_t>(options.preparation_threads)),
       random_base_(Random64()) {}
 

@@ -10,9 +10,11 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include "server/access.h"
+#include "server/background_runs.h"
 #include "server/byte_budget.h"
 #include "server/cors.h"
 #include "server/metrics.h"
+#include "server/response_store.h"
 #include "server/served_model.h"
 #include "server/server_options.h"
 
@@ -33,12 +35,14 @@ struct ServerContext {
   const std::shared_ptr<const Access> access;
   const CorsPolicy cors;
   ByteBudget body_budget;
+  ResponseStore responses;
   boost::asio::thread_pool preparation;
   std::atomic<int32_t> preparations{0};     // on or waiting for its threads
   std::atomic<bool> draining{false};        // no new work; running work goes on
   std::atomic<int32_t> active_requests{0};  // between head read and answer written
   std::atomic<int32_t> connections{0};
   std::atomic<int32_t> refusals{0};  // connections being told that there are too many
+  BackgroundRuns background;         // count among active_requests
 
  private:
   const uint64_t random_base_;

@@ -30,7 +30,8 @@ struct ServerOptions {
   uint64_t max_buffered_body_bytes = 256u << 20;  // of all requests being read; more: 503
   // More of a stream that its client has not read yet: the stream is cut.
   size_t max_stream_backlog_bytes = 1 << 20;
-  int send_buffer_bytes = 256 << 10;  // the kernel's, a connection
+  uint64_t response_store_bytes = 64u << 20;  // of /v1/responses; 0: none are stored
+  int send_buffer_bytes = 256 << 10;          // the kernel's, a connection
 
   std::chrono::milliseconds idle_timeout{75'000};  // between requests; then closed
   std::chrono::milliseconds header_timeout{

@@ -19,6 +19,7 @@
 #include "server/messages_job.h"
 #include "server/plain_handlers.h"
 #include "server/preparation.h"
+#include "server/responses_job.h"
 #include "server/tokenize_answers.h"
 
 namespace weft {
@@ -185,6 +186,8 @@ PrepareFunction PrepareFunctionOf(RouteId route) {
       return PrepareChat;
     case RouteId::kMessages:
       return PrepareMessages;
+    case RouteId::kResponses:
+      return PrepareResponse;
     default:
       return nullptr;
   }

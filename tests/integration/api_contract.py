@@ -188,6 +188,7 @@ class Contract:
         if response.complete and unfinished:
             self._blame(request, response, f"the stream ends inside an event: {unfinished[-100:]!r}")
         ends = self._resolved(schema).get("x-stream-end", [])
+        goes_on_after = self._resolved(schema).get("x-stream-goes-on-after", [])
         ended = False
         for event in events:
             lines = [line for line in event.split("\n") if not line.startswith(":")]
@@ -204,7 +205,8 @@ class Contract:
                 continue
             self.event_count += 1
             instance = json.loads(data)
-            ended = "error" in instance or instance.get("type") in ends
+            kind = instance.get("type")
+            ended = kind in ends or "error" in instance and kind not in goes_on_after
             if fields.get("event", instance.get("type", "")) != instance.get("type", ""):
                 self._blame(request, response, f"the event {fields['event']!r} has the type {instance.get('type')!r}")
             for fault in self._errors(schema, instance):

@@ -16,6 +16,7 @@
 #include "proto/completion_request.h"
 #include "proto/messages_request.h"
 #include "proto/openapi.h"
+#include "proto/responses_request.h"
 
 namespace weft {
 namespace {
@@ -81,6 +82,16 @@ std::vector<Endpoint> Endpoints() {
                       {"top_logprobs", {{"logprobs", true}}},
                       {"tool_choice", {{"tools", json::array({kWeather})}}}},
        .parse = [](const std::string& body) { return UnknownFields(ParseChatRequest(body)); }},
+      {.schema = "CreateResponseRequest",
+       .body = {{"input", "a"}},
+       .companions = {{"stream_options", {{"stream", true}}},
+                      {"tool_choice",
+                       {{"tools", json::array({{{"type", "function"}, {"name", "weather"}}})}}}},
+       .parse = [](const std::string& body) -> ApiResult<int32_t> {
+         const ApiResult<ResponsesRequest> request = ParseResponsesRequest(body);
+         if (!request) return tl::unexpected(request.error());
+         return request->chat.unknown_field_count;
+       }},
       {.schema = "MessagesRequest",
        .body = {{"messages", json::array({{{"role", "user"}, {"content", "a"}}})},
                 {"max_tokens", INT32_MAX}},

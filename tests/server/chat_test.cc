@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/server/scripted_chat.h"
 #include "tests/server/test_server.h"
 
 namespace weft {
@@ -13,32 +14,6 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-// Makes every prompt 256 bytes long, so that the model's script begins where the reply does.
-constexpr int32_t kPromptBytes = 256;
-constexpr std::string_view kTemplate =
-    "{#- <tool_call> -#}"
-    "{%- set ns = namespace(text='') -%}"
-    "{%- for m in messages -%}"
-    "{%- if m.role == 'user' and m.content == 'refuse' -%}"
-    "{{- raise_exception('this model does not talk to you') -}}{%- endif -%}"
-    "{%- set ns.text = ns.text ~ '<' ~ m.role ~ '>' ~ (m.content or '') -%}"
-    "{%- for call in m.tool_calls or [] -%}"
-    "{%- set ns.text = ns.text ~ call.function.name ~ call.function.arguments | tojson -%}"
-    "{%- endfor -%}{%- endfor -%}"
-    "{%- for tool in tools or [] -%}{%- set ns.text = ns.text ~ tool.function.name -%}"
-    "{%- endfor -%}"
-    "{{- ns.text -}}"
-    "{%- if add_generation_prompt -%}{{- '.' * (250 - ns.text | length) -}}<asst>{%- endif -%}";
-
-TestModelOptions Saying(std::string reply, int32_t begun_bytes = 0) {
-  TestModelOptions options;
-  options.chat_template = kTemplate;
-  options.reply = std::move(reply);
-  options.reply_position = kPromptBytes + begun_bytes;
-  options.max_context = 1024;
-  return options;
-}
 
 RawResponse Chat(const TestServer& server, const std::string& fields,
                  const std::string& messages = R"([{"role":"user","content":"Hi"}])") {

@@ -30,6 +30,24 @@ TEST(RouterTest, FindsRoutesAndMethods) {
   EXPECT_EQ(FindRoute("GET", "").label, "other");
 }
 
+TEST(RouterTest, PathsMayGoOnAfterAnId) {
+  const RouteMatch cancel = FindRoute("POST", "/v1/responses/resp_1/cancel");
+  EXPECT_EQ(cancel.route->id, RouteId::kCancelResponse);
+  EXPECT_EQ(cancel.argument, "resp_1");
+  EXPECT_EQ(FindRoute("GET", "/v1/responses/resp_1").route->id, RouteId::kResponse);
+  EXPECT_EQ(FindRoute("DELETE", "/v1/responses/resp_1").route->id, RouteId::kDeleteResponse);
+  EXPECT_EQ(FindRoute("POST", "/v1/responses/resp_1").allow, "GET, HEAD, DELETE");
+  EXPECT_EQ(FindRoute("GET", "/v1/responses").allow, "POST");
+}
+
+TEST(HttpMessageTest, ReadsQueries) {
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(QueryParameters("/a"), Pairs());
+  EXPECT_EQ(QueryParameters("/a?"), Pairs());
+  EXPECT_EQ(QueryParameters("/a?b=c%20d&&e&f=+%26=&f="),
+            Pairs({{"b", "c d"}, {"e", ""}, {"f", " &="}, {"f", ""}}));
+}
+
 TEST(HttpMessageTest, PercentDecodesWhatIsEncoded) {
   EXPECT_EQ(PercentDecode("/a%2Fb%20c"), "/a/b c");
   EXPECT_EQ(PercentDecode("%"), "%");

@@ -1,0 +1,29 @@
+#include "proto/stored_response_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace weft {
+
+using nlohmann::ordered_json;
+
+std::string ItemListJson(const std::vector<ListedItem>& items, bool has_more) {
+  std::string data;
+  for (const ListedItem& item : items) {
+    if (!data.empty()) data += ',';
+    data += item.json;
+  }
+  ordered_json ids;
+  ids["first_id"] = items.empty() ? ordered_json() : ordered_json(items.front().id);
+  ids["last_id"] = items.empty() ? ordered_json() : ordered_json(items.back().id);
+  ids["has_more"] = has_more;
+  const std::string tail =
+      ids.dump(-1, ' ', false, ordered_json::error_handler_t::replace).substr(1);
+  return R"({"object":"list","data":[)" + data + "]," + tail;
+}
+
+std::string DeletedResponseJson(std::string_view id) {
+  const ordered_json body = {{"id", id}, {"object", "response"}, {"deleted", true}};
+  return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace weft

@@ -1,0 +1,62 @@
+#include "server/job_submission.h"
+
+#include <utility>
+
+#include "engine/engine.h"
+#include "server/server_context.h"
+
+namespace weft {
+namespace {
+
+// What the engine's refusal of a request means to the client.
+ApiError RefusalOf(const Error& refusal) {
+  ApiError error;
+  error.message = refusal.message;
+  switch (refusal.code) {
+    case ErrorCode::kResourceExhausted:
+      error.status = 429;
+      error.type = "rate_limit_error";
+      error.code = "queue_full";
+      return error;
+    case ErrorCode::kUnavailable:
+      return HttpError(503, "shutting_down", "the server is shutting down; try another one");
+    case ErrorCode::kInvalidArgument:
+      error.code = "invalid_value";
+      return error;
+    default:
+      return HttpError(500, "internal_error", refusal.message);
+  }
+}
+
+}  // namespace
+
+std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<EventQueue>& queue,
+                                  ServerContext& context, std::vector<RequestId>& engine_ids) {
+  Engine& engine = *job.model->engine;
+  if (!job.has_seed) job.sampling.seed = context.NextSeed();
+  for (size_t i = 0; i < job.prompts.size(); ++i) {
+    const auto prompt_tokens = static_cast<int32_t>(job.prompts[i].size());
+    Request request;
+    request.id = engine.NextId();
+    request.prompt = std::move(job.prompts[i]);
+    request.sampling = job.sampling;
+    request.choice_count = job.choice_count;
+    request.visible_tokens = job.visible_tokens;
+    request.sink = std::make_shared<QueueSink>(queue, static_cast<int32_t>(i));
+    const RequestId id = request.id;
+    const Result<void> submitted = engine.Submit(std::move(request));
+    if (!submitted) {
+      AbortJob(job, engine_ids);
+      return RefusalOf(submitted.error());
+    }
+    engine_ids.push_back(id);
+    context.metrics->CountPrompt(prompt_tokens);
+  }
+  return std::nullopt;
+}
+
+void AbortJob(const GenerationJob& job, const std::vector<RequestId>& engine_ids) {
+  for (const RequestId id : engine_ids) job.model->engine->Abort(id);
+}
+
+}  // namespace weft

@@ -1,0 +1,84 @@
+// The responses that clients may come back to: bounded, in memory, the oldest go first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace weft {
+
+// One item of a conversation, as JSON text.
+struct StoredItem {
+  std::string id;
+  std::string json;
+};
+using StoredItems = std::vector<std::shared_ptr<const StoredItem>>;
+
+// Each stands alone: it has the whole conversation, so that those before it may go.
+struct StoredResponse {
+  std::string id;
+  std::string body;  // the response object, JSON text
+  bool background = false;
+  bool finished = true;  // otherwise it will be replaced
+  StoredItems history;   // what came before the request
+  StoredItems input;     // of the request
+  StoredItems output;
+};
+
+struct ResponseStoreLimits {
+  uint64_t size_bytes = 64u << 20;  // 0: nothing is stored
+  size_t count = 16384;
+};
+
+// Any thread. What is counted is every byte of a response and its items, shared ones once for each
+// response, and an allowance for what holds them.
+class ResponseStore {
+ public:
+  explicit ResponseStore(const ResponseStoreLimits& limits) : limits_(limits) {}
+
+  bool enabled() const { return limits_.size_bytes > 0 && limits_.count > 0; }
+  const ResponseStoreLimits& limits() const { return limits_; }
+
+  // Adds a response, or takes it for the one that has its id. The oldest finished ones make room.
+  // False, and nothing has changed: there is no room even so.
+  bool Put(std::shared_ptr<const StoredResponse> response);
+  // As Put, but only where there is a response of this id: it may have been deleted meanwhile.
+  bool Replace(std::shared_ptr<const StoredResponse> response);
+  // nullptr if it is not there (any more).
+  std::shared_ptr<const StoredResponse> Find(std::string_view id) const;
+  // An item that a stored response brought or made.
+  std::shared_ptr<const StoredItem> FindItem(std::string_view id) const;
+  // False: it was not there.
+  bool Erase(std::string_view id);
+
+  uint64_t used_bytes() const;
+  size_t count() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<const StoredResponse> response;
+    uint64_t size_bytes = 0;
+  };
+  using Entries = std::list<Entry>;  // oldest first
+
+  bool PutLocked(std::shared_ptr<const StoredResponse> response, Entries::iterator old);
+  bool MakeRoom(uint64_t size_bytes, size_t count, Entries::iterator keep);
+  void EraseLocked(Entries::iterator entry);
+  void Index(const Entry& entry);
+  void Unindex(const Entry& entry);
+
+  const ResponseStoreLimits limits_;
+  mutable std::mutex mutex_;
+  Entries entries_;
+  std::unordered_map<std::string_view, Entries::iterator> by_id_;  // keys live in the entries
+  std::unordered_map<std::string_view, std::shared_ptr<const StoredItem>> items_;
+  uint64_t used_bytes_ = 0;
+};
+
+}  // namespace weft

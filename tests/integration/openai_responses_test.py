@@ -1,0 +1,261 @@
+"""/v1/responses by the official OpenAI Python client, and case by case what the public Open Responses compliance suite asks for:
+`openai_responses_test.py --weft BINARY --chat-model MODEL --venv DIRECTORY`. The bundled model greets and calls tools.
+
+The client is installed from PyPI (see client_packages.py)."""
+
+import argparse
+import http.client
+import json
+import sys
+import time
+import unittest
+
+from client_packages import enter_venv
+from weft_server import WeftServer
+
+options = None
+
+# What the suite's schemas require of a response, with the types that they allow.
+NUMBER, TEXT, OBJECT, LIST, FLAG, NULL = (int, float), str, dict, list, bool, type(None)
+RESPONSE_FIELDS = {
+    "id": TEXT, "object": TEXT, "created_at": int, "completed_at": (int, NULL), "status": TEXT, "incomplete_details": (OBJECT, NULL),
+    "model": TEXT, "previous_response_id": (TEXT, NULL), "instructions": (TEXT, NULL), "output": LIST, "error": (OBJECT, NULL),
+    "tools": LIST, "tool_choice": (TEXT, OBJECT), "truncation": TEXT, "parallel_tool_calls": FLAG, "text": OBJECT, "top_p": NUMBER,
+    "presence_penalty": NUMBER, "frequency_penalty": NUMBER, "top_logprobs": int, "temperature": NUMBER, "reasoning": (OBJECT, NULL),
+    "usage": (OBJECT, NULL), "max_output_tokens": (int, NULL), "max_tool_calls": (int, NULL), "store": FLAG, "background": FLAG,
+    "service_tier": TEXT, "metadata": OBJECT, "safety_identifier": (TEXT, NULL), "prompt_cache_key": (TEXT, NULL)}
+ITEM_FIELDS = {
+    "message": {"id": TEXT, "status": TEXT, "role": TEXT, "content": LIST},
+    "reasoning": {"id": TEXT, "summary": LIST},
+    "function_call": {"id": TEXT, "call_id": TEXT, "name": TEXT, "arguments": TEXT, "status": TEXT}}
+PART_FIELDS = {"output_text": {"text": TEXT, "annotations": LIST}, "reasoning_text": {"text": TEXT}}
+TOOL_FIELDS = {"name": TEXT, "description": (TEXT, NULL), "parameters": (OBJECT, NULL), "strict": (FLAG, NULL)}
+PLACE = {"item_id": TEXT, "output_index": int}
+EVENT_FIELDS = {
+    **{f"response.{name}": {"response": OBJECT} for name in ("created", "in_progress", "completed", "incomplete", "failed")},
+    **{f"response.output_item.{name}": {"output_index": int, "item": OBJECT} for name in ("added", "done")},
+    **{f"response.content_part.{name}": {**PLACE, "content_index": int, "part": OBJECT} for name in ("added", "done")},
+    "response.output_text.delta": {**PLACE, "content_index": int, "delta": TEXT},
+    "response.output_text.done": {**PLACE, "content_index": int, "text": TEXT},
+    "response.function_call_arguments.delta": {**PLACE, "delta": TEXT},
+    "response.function_call_arguments.done": {**PLACE, "arguments": TEXT}}
+
+WEATHER = {"type": "function", "name": "get_weather", "description": "Get the current weather for a location", "parameters": {
+    "type": "object", "required": ["location"],
+    "properties": {"location": {"type": "string", "description": "The city and state, e.g. San Francisco, CA"}}}}
+WEATHER_QUESTION = "What's the weather like in San Francisco?"
+
+
+def user(text):
+    return {"type": "message", "role": "user", "content": text}
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import openai
+
+        cls.openai = openai
+        cls.server = WeftServer(options.weft, ["--model", options.chat_model, "--served-model-name", "demo"])
+        cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.server.__exit__(None)
+
+
+class Compliance(Case):
+    """The cases of the suite for text and tools, over plain HTTP as the suite sends them; none says how to sample."""
+
+    def require(self, value, fields):
+        for name, types in fields.items():
+            self.assertIn(name, value)
+            self.assertIsInstance(value[name], types, name)
+            self.assertFalse(isinstance(value[name], bool) and types in (int, NUMBER), name)
+
+    def check_item(self, item):
+        self.require(item, ITEM_FIELDS[item["type"]])
+        self.assertIn(item.get("status", "completed"), ("in_progress", "completed", "incomplete"))
+        for part in item.get("content", []):
+            self.require(part, PART_FIELDS[part["type"]])
+
+    def check_response(self, response):
+        self.require(response, RESPONSE_FIELDS)
+        self.assertEqual(response["object"], "response")
+        self.assertIn(response["truncation"], ("auto", "disabled"))
+        self.assertEqual(response["text"]["format"]["type"], "text")
+        for item in response["output"]:
+            self.check_item(item)
+        for tool in response["tools"]:
+            self.require(tool, TOOL_FIELDS)
+        if response["usage"] is not None:
+            self.require(response["usage"], {"input_tokens": int, "output_tokens": int, "total_tokens": int})
+            self.require(response["usage"]["input_tokens_details"], {"cached_tokens": int})
+            self.require(response["usage"]["output_tokens_details"], {"reasoning_tokens": int})
+
+    def send(self, body):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=120)
+        try:
+            connection.request("POST", "/v1/responses", json.dumps({"model": "demo", **body}), {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            text = response.read().decode()
+            self.assertEqual(response.status, 200, text)
+            return text, response.headers.get_content_type()
+        finally:
+            connection.close()
+
+    def create(self, body):
+        text, kind = self.send({**body, "stream": False})
+        self.assertEqual(kind, "application/json")
+        response = json.loads(text)
+        self.check_response(response)
+        self.assertTrue(response["output"])
+        return response
+
+    def stream(self, body):
+        """The events, each held against its schema, and the final response."""
+        text, kind = self.send({**body, "stream": True})
+        self.assertEqual(kind, "text/event-stream")
+        blocks = text.split("\n\n")
+        self.assertEqual(blocks[-2:], ["data: [DONE]", ""])
+        events = []
+        for block in blocks[:-2]:
+            name, data = block.split("\n")
+            event = json.loads(data.removeprefix("data: "))
+            self.assertEqual(name, f"event: {event['type']}")
+            self.assertEqual(event["sequence_number"], len(events))
+            self.require(event, EVENT_FIELDS[event["type"]])
+            if "response" in event:
+                self.check_response(event["response"])
+            if "item" in event:
+                self.check_item(event["item"])
+            if "part" in event:
+                self.require(event["part"], PART_FIELDS[event["part"]["type"]])
+            events.append(event)
+        return events, events[-1]["response"]
+
+    def test_basic_response(self):
+        self.assertEqual(self.create({"input": [user("Say hello in exactly 3 words.")]})["status"], "completed")
+
+    def test_streaming_response(self):
+        events, final = self.stream({"input": [user("Count from 1 to 5.")]})
+        self.assertEqual(final["status"], "completed")
+        text = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
+        self.assertEqual(text, final["output"][0]["content"][0]["text"])
+
+    def test_system_prompt(self):
+        system = {"type": "message", "role": "system", "content": "You are a pirate. Always respond in pirate speak."}
+        self.assertEqual(self.create({"input": [system, user("Say hello.")]})["status"], "completed")
+
+    def test_tool_calling(self):
+        response = self.create({"input": [user(WEATHER_QUESTION)], "tools": [WEATHER]})
+        self.assertIn("function_call", [item["type"] for item in response["output"]])
+
+    def test_tool_calling_streamed(self):
+        events, _ = self.stream({"input": [user(WEATHER_QUESTION)], "tools": [WEATHER]})
+        types = [event["type"] for event in events]
+        self.assertIn("response.function_call_arguments.delta", types)
+        self.assertIn("response.function_call_arguments.done", types)
+        for kind in ("response.output_item.added", "response.output_item.done"):
+            self.assertIn("function_call", [event["item"]["type"] for event in events if event["type"] == kind])
+
+    def test_multi_turn(self):
+        assistant = {"type": "message", "role": "assistant", "content": "Hello Alice! Nice to meet you. How can I help you today?"}
+        response = self.create({"input": [user("My name is Alice."), assistant, user("What is my name?")]})
+        self.assertEqual(response["status"], "completed")
+
+    def test_an_image_is_refused_by_name(self):
+        status, answer = self.server.request("POST", "/v1/responses", {"input": [{"role": "user", "content": [
+            {"type": "input_text", "text": "What is this?"}, {"type": "input_image", "image_url": "data:,"}]}]})
+        self.assertEqual((status, answer["error"]["param"]), (400, "input[0].content[1].type"))
+
+
+class Client(Case):
+    """client.responses, all of its methods."""
+
+    def ask(self, question, **fields):
+        return self.client.responses.create(model="demo", input=question, **{"temperature": 0, **fields})
+
+    def test_whole_and_streamed(self):
+        whole = self.ask("Who are you?")
+        self.assertIn("Weft", whole.output_text)
+        self.assertEqual(whole.usage.output_tokens_details.reasoning_tokens, 0)
+        events = list(self.ask("Who are you?", stream=True))
+        self.assertEqual(events[-1].type, "response.completed")
+        self.assertEqual(events[-1].response.output_text, whole.output_text)
+        with self.client.responses.stream(model="demo", input="Who are you?", temperature=0) as stream:
+            self.assertEqual(stream.get_final_response().output_text, whole.output_text)
+
+    def test_a_tool_is_called_and_its_answer_taken(self):
+        first = self.ask("What is the weather in Paris?", tools=[WEATHER])
+        call = next(item for item in first.output if item.type == "function_call")
+        self.assertEqual(call.name, "get_weather")
+        self.assertIn("Paris", call.arguments)
+        answer = {"type": "function_call_output", "call_id": call.call_id, "output": '{"weather": "sunny"}'}
+        chained = self.ask([answer], tools=[WEATHER], previous_response_id=first.id)
+        self.assertTrue(chained.output_text)
+        # The same without the store.
+        resent = self.ask([user("What is the weather in Paris?"), *[item.to_dict() for item in first.output], answer],
+                          tools=[WEATHER], store=False)
+        self.assertEqual(resent.output_text, chained.output_text)
+
+    def test_retrieve_list_and_delete(self):
+        first = self.ask("Hello!")
+        second = self.ask("Who are you?", previous_response_id=first.id, metadata={"k": "v"})
+        self.assertEqual(self.client.responses.retrieve(second.id).output_text, second.output_text)
+        items = list(self.client.responses.input_items.list(second.id, order="asc", limit=2))  # turns pages by itself
+        self.assertEqual([item.content[0].text for item in items], ["Hello!", first.output_text, "Who are you?"])
+        self.client.responses.delete(second.id)
+        with self.assertRaises(self.openai.NotFoundError) as gone:
+            self.client.responses.retrieve(second.id)
+        self.assertEqual(gone.exception.code, "response_not_found")
+        with self.assertRaises(self.openai.BadRequestError) as missing:
+            self.ask("And?", previous_response_id=second.id)
+        self.assertEqual(missing.exception.code, "previous_response_not_found")
+        with self.assertRaises(self.openai.BadRequestError):
+            self.client.responses.cancel(first.id)
+
+    def test_background(self):
+        response = self.ask("Who are you?", background=True)
+        self.assertIn(response.status, ("queued", "in_progress"))
+        deadline = time.monotonic() + 60
+        while response.status in ("queued", "in_progress") and time.monotonic() < deadline:
+            time.sleep(0.02)
+            response = self.client.responses.retrieve(response.id)
+        self.assertEqual(response.status, "completed")
+        self.assertIn("Weft", response.output_text)
+        self.assertEqual(self.client.responses.cancel(response.id).status, "completed")
+
+    def test_length_logprobs_and_instructions(self):
+        response = self.ask("Who are you?", max_output_tokens=3, instructions="Be brief.", top_logprobs=2,
+                            include=["message.output_text.logprobs"])
+        self.assertEqual((response.status, response.incomplete_details.reason), ("incomplete", "max_output_tokens"))
+        logprobs = response.output[0].content[0].logprobs
+        self.assertEqual([len(entry.top_logprobs) for entry in logprobs], [2] * len(logprobs))
+        self.assertTrue(logprobs)
+
+    def test_errors_are_the_clients_own(self):
+        with self.assertRaises(self.openai.NotFoundError):
+            self.client.responses.create(model="other", input="a")
+        with self.assertRaises(self.openai.BadRequestError) as schema:
+            self.ask("a", text={"format": {"type": "json_object"}})
+        self.assertEqual(schema.exception.param, "text.format.type")
+        with self.assertRaises(self.openai.BadRequestError) as long:
+            self.ask("a " * 5000)
+        self.assertEqual(long.exception.code, "context_length_exceeded")
+
+
+def main():
+    global options
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--weft", required=True, help="the binary")
+    parser.add_argument("--chat-model", required=True, help="a model file with a chat template")
+    parser.add_argument("--venv", required=True, help="where the client is installed")
+    options, rest = parser.parse_known_args()
+    enter_venv(options.venv)
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+
+
+if __name__ == "__main__":
+    main()

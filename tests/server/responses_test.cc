@@ -1,0 +1,518 @@
+// /v1/responses through a socket: what comes back for what was sent.
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/scripted_chat.h"
+#include "tests/server/test_server.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+RawResponse Create(const TestServer& server, const std::string& fields,
+                   const std::string& input = R"("Hi")") {
+  return server.PostTo("/v1/responses",
+                       R"({"input":)" + input + (fields.empty() ? "" : "," + fields) + "}");
+}
+
+json Created(const TestServer& server, const std::string& fields,
+             const std::string& input = R"("Hi")") {
+  const RawResponse response = Create(server, fields, input);
+  EXPECT_EQ(response.status, 200) << response.body;
+  return json::parse(response.body);
+}
+
+constexpr auto kTools =
+    R"("tools":[{"type":"function","name":"weather","parameters":{"type":"object"}}])";
+
+// The events of a stream, checked for what is true of all streams.
+std::vector<json> EventsOf(const RawResponse& response) {
+  EXPECT_EQ(response.status, 200) << response.body;
+  std::vector<json> events;
+  size_t begin = 0;
+  while (begin < response.body.size()) {
+    const size_t end = response.body.find("\n\n", begin);
+    const std::string event = response.body.substr(begin, end - begin);
+    begin = end + 2;
+    if (event == "data: [DONE]") {
+      EXPECT_EQ(begin, response.body.size());
+      break;
+    }
+    EXPECT_THAT(event, StartsWith("event: "));
+    const size_t line = event.find('\n');
+    EXPECT_EQ(event.substr(line + 1, 6), "data: ");
+    events.push_back(json::parse(event.substr(line + 7)));
+    EXPECT_EQ(events.back()["type"], event.substr(7, line - 7));
+    EXPECT_EQ(events.back()["sequence_number"], events.size() - 1);
+  }
+  return events;
+}
+
+std::vector<std::string> TypesOf(const std::vector<json>& events) {
+  std::vector<std::string> types;
+  for (const json& event : events) {
+    std::string type = event["type"];
+    if (types.empty() || types.back() != type) types.push_back(std::move(type));  // deltas: one
+  }
+  return types;
+}
+
+// The output as a client puts it together from the events of its items.
+json OutputOf(const std::vector<json>& events) {
+  json output = json::array();
+  for (const json& event : events) {
+    const std::string type = event["type"];
+    if (type == "response.output_item.added") {
+      EXPECT_EQ(event["output_index"], output.size());
+      output.push_back(event["item"]);
+      EXPECT_EQ(event["item"]["status"], "in_progress");
+      continue;
+    }
+    if (!event.contains("output_index")) continue;
+    json& item = output.at(event["output_index"].get<size_t>());
+    EXPECT_EQ(event.value("item_id", item["id"].get<std::string>()), item["id"]);
+    if (type == "response.content_part.added") {
+      EXPECT_EQ(event["content_index"], item["content"].size());
+      item["content"].push_back(event["part"]);
+    } else if (type == "response.function_call_arguments.delta") {
+      item["arguments"] = item["arguments"].get<std::string>() + event["delta"].get<std::string>();
+    } else if (type.ends_with("_text.delta")) {
+      json& part = item["content"].at(event["content_index"].get<size_t>());
+      part["text"] = part["text"].get<std::string>() + event["delta"].get<std::string>();
+      if (event.contains("logprobs")) {
+        for (const json& logprob : event["logprobs"]) part["logprobs"].push_back(logprob);
+      }
+    } else if (type == "response.function_call_arguments.done") {
+      EXPECT_EQ(event["arguments"], item["arguments"]);
+    } else if (type.ends_with("_text.done")) {
+      EXPECT_EQ(event["text"], item["content"][0]["text"]);
+    } else if (type == "response.content_part.done") {
+      EXPECT_EQ(event["part"], item["content"][0]);
+    } else if (type == "response.output_item.done") {
+      item["status"] = event["item"]["status"];
+      EXPECT_EQ(event["item"], item);
+    }
+  }
+  return output;
+}
+
+// What differs from one response to the next.
+json WithoutIds(json response) {
+  for (const char* const name : {"id", "created_at", "completed_at"}) response.erase(name);
+  for (json& item : response["output"]) {
+    item.erase("id");
+    item.erase("call_id");
+  }
+  return response;
+}
+
+TEST(ResponsesTest, AnswersWithTheWholeObject) {
+  const TestServer server(Saying("Hello, Łódź!"));
+  const json body = Created(server, R"("model":"test-model","metadata":{"a":"b"},"temperature":0.5,
+      "instructions":"Be kind.","max_output_tokens":50,"user":"u","reasoning":{"effort":"low"})");
+  EXPECT_EQ(body["object"], "response");
+  EXPECT_THAT(body["id"].get<std::string>(), StartsWith("resp_"));
+  EXPECT_EQ(body["status"], "completed");
+  EXPECT_GE(body["completed_at"], body["created_at"]);
+  EXPECT_EQ(body["model"], "test-model");
+  ASSERT_EQ(body["output"].size(), 1U);
+  const json& message = body["output"][0];
+  EXPECT_THAT(message["id"].get<std::string>(), StartsWith("msg_"));
+  EXPECT_EQ(message["type"], "message");
+  EXPECT_EQ(message["role"], "assistant");
+  EXPECT_EQ(message["status"], "completed");
+  EXPECT_EQ(message["content"], json({{{"type", "output_text"},
+                                       {"text", "Hello, Łódź!"},
+                                       {"annotations", json::array()},
+                                       {"logprobs", json::array()}}}));
+  EXPECT_EQ(body["usage"], json({{"input_tokens", kPromptBytes},
+                                 {"input_tokens_details", {{"cached_tokens", 0}}},
+                                 {"output_tokens", 16},
+                                 {"output_tokens_details", {{"reasoning_tokens", 0}}},
+                                 {"total_tokens", kPromptBytes + 16}}));
+  // The request, repeated; defaults filled in.
+  const json expected = {{"error", nullptr},
+                         {"incomplete_details", nullptr},
+                         {"metadata", {{"a", "b"}}},
+                         {"temperature", 0.5},
+                         {"instructions", "Be kind."},
+                         {"max_output_tokens", 50},
+                         {"user", "u"},
+                         {"reasoning", {{"effort", "low"}, {"summary", nullptr}}},
+                         {"store", true},
+                         {"background", false},
+                         {"tools", json::array()},
+                         {"tool_choice", "auto"},
+                         {"top_p", 1.0},
+                         {"top_logprobs", 0},
+                         {"truncation", "disabled"},
+                         {"parallel_tool_calls", true},
+                         {"service_tier", "default"},
+                         {"previous_response_id", nullptr},
+                         {"max_tool_calls", nullptr},
+                         {"presence_penalty", 0.0},
+                         {"frequency_penalty", 0.0},
+                         {"safety_identifier", nullptr},
+                         {"prompt_cache_key", nullptr},
+                         {"text", {{"format", {{"type", "text"}}}, {"verbosity", "medium"}}}};
+  for (const auto& [name, value] : expected.items()) EXPECT_EQ(body[name], value) << name;
+}
+
+TEST(ResponsesTest, AStreamTellsTheSameStory) {
+  const TestServer server(
+      Saying("<think>\nHm.\n</think>\n\nSee.\n<tool_call>\n{\"name\": \"weather\", "
+             "\"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>"));
+  const json whole = Created(server, kTools);
+  const RawResponse response = Create(server, std::string(kTools) + R"(,"stream":true)");
+  EXPECT_THAT(response.headers.at("content-type"), HasSubstr("text/event-stream"));
+  EXPECT_THAT(response.body, testing::EndsWith("data: [DONE]\n\n"));
+  const std::vector<json> events = EventsOf(response);
+  EXPECT_THAT(
+      TypesOf(events),
+      ElementsAre("response.created", "response.in_progress", "response.output_item.added",
+                  "response.content_part.added", "response.reasoning_text.delta",
+                  "response.reasoning_text.done", "response.content_part.done",
+                  "response.output_item.done", "response.output_item.added",
+                  "response.content_part.added", "response.output_text.delta",
+                  "response.output_text.done", "response.content_part.done",
+                  "response.output_item.done", "response.output_item.added",
+                  "response.function_call_arguments.delta", "response.function_call_arguments.done",
+                  "response.output_item.done", "response.completed"));
+  EXPECT_EQ(events[0]["response"]["status"], "in_progress");
+  EXPECT_EQ(events[0]["response"]["output"], json::array());
+  EXPECT_EQ(events[0]["response"]["usage"], nullptr);
+  EXPECT_EQ(events[0]["response"]["id"], events.back()["response"]["id"]);
+  EXPECT_EQ(WithoutIds(events.back()["response"]), WithoutIds(whole));
+  EXPECT_EQ(OutputOf(events), events.back()["response"]["output"]);
+
+  const json& output = whole["output"];
+  ASSERT_EQ(output.size(), 3U);
+  EXPECT_EQ(output[0]["type"], "reasoning");
+  EXPECT_EQ(output[0]["summary"], json::array());
+  EXPECT_EQ(output[0]["content"], json({{{"type", "reasoning_text"}, {"text", "Hm."}}}));
+  EXPECT_EQ(output[1]["content"][0]["text"], "See.");
+  EXPECT_EQ(output[2]["name"], "weather");
+  EXPECT_EQ(output[2]["arguments"], "{\"city\": \"Oslo\"}");
+  EXPECT_THAT(output[2]["call_id"].get<std::string>(), StartsWith("call_"));
+  EXPECT_EQ(whole["usage"]["output_tokens_details"]["reasoning_tokens"], 14);
+  EXPECT_EQ(whole["tools"][0]["name"], "weather");
+  EXPECT_EQ(whole["tools"][0]["description"], nullptr);
+}
+
+TEST(ResponsesTest, LengthMakesItIncomplete) {
+  const TestServer server(Saying("Hello"));
+  const json body = Created(server, R"("max_output_tokens":3)");
+  EXPECT_EQ(body["status"], "incomplete");
+  EXPECT_EQ(body["incomplete_details"], json({{"reason", "max_output_tokens"}}));
+  EXPECT_EQ(body["completed_at"], nullptr);
+  EXPECT_EQ(body["output"][0]["status"], "incomplete");
+  EXPECT_EQ(body["output"][0]["content"][0]["text"], "Hel");
+  const std::vector<json> events =
+      EventsOf(Create(server, R"("max_output_tokens":3,"stream":true)"));
+  EXPECT_EQ(events.back()["type"], "response.incomplete");
+  EXPECT_EQ(OutputOf(events), events.back()["response"]["output"]);
+}
+
+TEST(ResponsesTest, AnEmptyReplyIsAnEmptyMessage) {
+  const TestServer server(Saying("<think>Hm.</think>"));
+  const json output = Created(server, "")["output"];
+  ASSERT_EQ(output.size(), 2U);
+  EXPECT_EQ(output[1]["content"][0]["text"], "");
+}
+
+TEST(ResponsesTest, LogprobsAreThoseOfTheText) {
+  const TestServer server(Saying("<think>Hm.</think>Yes."));
+  const std::string fields =
+      R"("include":["message.output_text.logprobs"],"top_logprobs":2,"stream":true)";
+  const std::vector<json> events = EventsOf(Create(server, fields));
+  const json output = OutputOf(events);
+  EXPECT_EQ(output, events.back()["response"]["output"]);
+  std::string text;
+  for (const json& entry : output[1]["content"][0]["logprobs"]) {
+    text += entry["token"].get<std::string>();
+    EXPECT_EQ(entry["bytes"], json({entry["token"].get<std::string>()[0]}));
+    EXPECT_EQ(entry["top_logprobs"].size(), 2U);
+  }
+  EXPECT_EQ(text, "Yes.");
+}
+
+TEST(ResponsesTest, APreviousResponseIsTheConversationSoFar) {
+  TestModelOptions options = Saying("");
+  options.reply.clear();  // letters that depend on the whole context
+  const TestServer server(options);
+  const std::string fields = R"("seed":5,"max_output_tokens":8)";
+  const json first = Created(server, fields, R"("one")");
+  const std::string text = first["output"][0]["content"][0]["text"];
+  const json second = Created(
+      server, fields + R"(,"previous_response_id":")" + first["id"].get<std::string>() + '"',
+      R"("two")");
+  const json whole = Created(server, fields,
+                             R"([{"role":"user","content":"one"},{"role":"assistant","content":")" +
+                                 text + R"("},{"role":"user","content":"two"}])");
+  EXPECT_EQ(second["output"][0]["content"], whole["output"][0]["content"]);
+  EXPECT_EQ(second["previous_response_id"], first["id"]);
+  const json alone = Created(server, fields, R"("two")");
+  EXPECT_NE(second["output"][0]["content"], alone["output"][0]["content"]);
+
+  // So does what an item refers to.
+  const json referred = Created(
+      server, fields,
+      R"([{"role":"user","content":"one"},{"type":"item_reference","id":")" +
+          first["output"][0]["id"].get<std::string>() + R"("},{"role":"user","content":"two"}])");
+  EXPECT_EQ(referred["output"][0]["content"], whole["output"][0]["content"]);
+}
+
+TEST(ResponsesTest, InstructionsAreThoseOfTheRequestAlone) {
+  TestModelOptions options = Saying("");
+  options.reply.clear();
+  const TestServer server(options);
+  const std::string fields = R"("seed":5,"max_output_tokens":8)";
+  const json told = Created(server, fields + R"(,"instructions":"Be kind.")", R"("one")");
+  const json system =
+      Created(server, fields,
+              R"([{"role":"system","content":"Be kind."},{"role":"user","content":"one"}])");
+  EXPECT_EQ(told["output"][0]["content"], system["output"][0]["content"]);
+  const json next =
+      Created(server, fields + R"(,"previous_response_id":")" + told["id"].get<std::string>() + '"',
+              R"("two")");
+  const std::string text = told["output"][0]["content"][0]["text"];
+  const json whole = Created(server, fields,
+                             R"([{"role":"user","content":"one"},{"role":"assistant","content":")" +
+                                 text + R"("},{"role":"user","content":"two"}])");
+  EXPECT_EQ(next["output"][0]["content"], whole["output"][0]["content"]);
+}
+
+TEST(ResponsesTest, WhatIsNotStoredCannotBeContinued) {
+  const TestServer server(Saying("Hello"));
+  const json body = Created(server, R"("store":false)");
+  EXPECT_EQ(body["store"], false);
+  const RawResponse gone =
+      Create(server, R"("previous_response_id":")" + body["id"].get<std::string>() + '"');
+  EXPECT_EQ(gone.status, 400);
+  EXPECT_EQ(ErrorOf(gone)["code"], "previous_response_not_found");
+  EXPECT_EQ(ErrorOf(gone)["param"], "previous_response_id");
+  const RawResponse item = Create(server, "", R"([{"type":"item_reference","id":"msg_1"}])");
+  EXPECT_EQ(item.status, 400);
+  EXPECT_EQ(ErrorOf(item)["param"], "input[0].id");
+}
+
+TEST(ResponsesTest, AServerWithoutAStoreSaysSo) {
+  ServerOptions options;
+  options.response_store_bytes = 0;
+  const TestServer server(Saying("Hello"), options);
+  EXPECT_EQ(Created(server, "")["store"], false);
+  const RawResponse refused = Create(server, R"("store":true)");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(ErrorOf(refused)["param"], "store");
+}
+
+TEST(ResponsesTest, OneTooLargeForTheStoreSaysSo) {
+  ServerOptions options;
+  options.response_store_bytes = 100;
+  const TestServer server(Saying("Hello"), options);
+  EXPECT_EQ(Created(server, "")["store"], false);
+}
+
+TEST(ResponsesTest, ErrorsNameTheFieldsAsTheyAreCalledHere) {
+  const TestServer server(Saying("x"));
+  const RawResponse refused = Create(server, "", R"("refuse")");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(ErrorOf(refused)["param"], "input");
+  const RawResponse length = Create(server, R"("max_output_tokens":1000)");
+  EXPECT_EQ(ErrorOf(length)["param"], "max_output_tokens");
+  EXPECT_EQ(ErrorOf(length)["code"], "context_length_exceeded");
+  const RawResponse model = Create(server, R"("model":"other")");
+  EXPECT_EQ(model.status, 404);
+  const TestServer none;
+  EXPECT_EQ(ErrorOf(Create(none, ""))["code"], "no_chat_template");
+}
+
+TEST(ResponsesTest, AFailedStepFailsTheResponse) {
+  TestServer server(Saying("Hello"));
+  server.model.FailNextStep();
+  const RawResponse answer = Create(server, R"("stream":true)");
+  EXPECT_EQ(answer.status, 500);
+  EXPECT_EQ(ErrorOf(answer)["code"], "generation_failed");
+}
+
+RawResponse Ask(const TestServer& server, const std::string& method, const std::string& path) {
+  RawClient client(server.port());
+  client.Send(method + " /v1/responses/" + path + " HTTP/1.1\r\nHost: test\r\n" +
+              (method == "POST" ? "Content-Length: 0\r\n" : "") + "\r\n");
+  return client.Read();
+}
+
+json Asked(const TestServer& server, const std::string& method, const std::string& path) {
+  const RawResponse response = Ask(server, method, path);
+  EXPECT_EQ(response.status, 200) << response.body;
+  return json::parse(response.body);
+}
+
+TEST(ResponsesTest, IsFetchedAndDeleted) {
+  const TestServer server(Saying("Hello"));
+  const json made = Created(server, "");
+  const std::string id = made["id"];
+  EXPECT_EQ(Asked(server, "GET", id), made);
+  EXPECT_EQ(Asked(server, "GET", id + "?stream=false&include[]=message.output_text.logprobs"),
+            made);
+  const RawResponse stream = Ask(server, "GET", id + "?stream=true&starting_after=3");
+  EXPECT_EQ(stream.status, 400);
+  EXPECT_EQ(ErrorOf(stream)["param"], "stream");
+  EXPECT_EQ(ErrorOf(stream)["code"], "unsupported_parameter");
+  EXPECT_EQ(ErrorOf(Ask(server, "GET", id + "?starting_after=3"))["param"], "starting_after");
+  const RawResponse cancelled = Ask(server, "POST", id + "/cancel");
+  EXPECT_EQ(cancelled.status, 400);  // it was not in the background
+  EXPECT_EQ(ErrorOf(cancelled)["param"], "response_id");
+
+  EXPECT_EQ(Asked(server, "DELETE", id),
+            json({{"id", id}, {"object", "response"}, {"deleted", true}}));
+  const std::vector<std::pair<std::string, std::string>> gone = {
+      {"GET", id}, {"DELETE", id}, {"POST", id + "/cancel"}, {"GET", id + "/input_items"}};
+  for (const auto& [method, path] : gone) {
+    const RawResponse response = Ask(server, method, path);
+    EXPECT_EQ(response.status, 404) << path;
+    EXPECT_EQ(ErrorOf(response)["code"], "response_not_found");
+  }
+}
+
+TEST(ResponsesTest, SeveralMethodsOnOnePath) {
+  const TestServer server(Saying("Hello"));
+  const RawResponse patch = Ask(server, "PATCH", "resp_1");
+  EXPECT_EQ(patch.status, 405);
+  EXPECT_EQ(patch.headers.at("allow"), "GET, HEAD, DELETE");
+  EXPECT_EQ(Ask(server, "GET", "resp_1/cancel").headers.at("allow"), "POST");
+  EXPECT_EQ(Ask(server, "DELETE", "resp_1/input_items").status, 405);
+}
+
+std::vector<std::string> TextsOf(const json& list) {
+  std::vector<std::string> texts;
+  for (const json& item : list["data"]) texts.push_back(item["content"][0]["text"]);
+  return texts;
+}
+
+TEST(ResponsesTest, ListsWhatTheModelWasGiven) {
+  const TestServer server(Saying("Hello"));
+  const std::string first = Created(server, "", R"("one")")["id"];
+  const std::string id = Created(
+      server, R"("previous_response_id":")" + first + '"',
+      R"([{"role":"user","content":"two","id":"msg_mine"},{"role":"user","content":"three"}])")
+      ["id"];
+  const json all = Asked(server, "GET", id + "/input_items?order=asc");
+  EXPECT_EQ(all["object"], "list");
+  EXPECT_THAT(TextsOf(all), ElementsAre("one", "Hello", "two", "three"));
+  EXPECT_EQ(all["has_more"], false);
+  EXPECT_EQ(all["first_id"], all["data"][0]["id"]);
+  EXPECT_EQ(all["last_id"], all["data"][3]["id"]);
+  EXPECT_EQ(all["data"][2]["id"], "msg_mine");
+  // Newest first, unless asked otherwise.
+  EXPECT_THAT(TextsOf(Asked(server, "GET", id + "/input_items")),
+              ElementsAre("three", "two", "Hello", "one"));
+  const json page = Asked(server, "GET", id + "/input_items?limit=2&after=msg_mine");
+  EXPECT_THAT(TextsOf(page), ElementsAre("Hello", "one"));
+  EXPECT_EQ(page["has_more"], false);
+  EXPECT_EQ(Asked(server, "GET", id + "/input_items?limit=1&after=msg_mine")["has_more"], true);
+  const std::string last = all["data"][0]["id"];
+  const json none = Asked(server, "GET", id + "/input_items?after=" + last);
+  EXPECT_EQ(none["data"], json::array());
+  EXPECT_EQ(none["first_id"], nullptr);
+  for (const char* const wrong :
+       {"limit=0", "limit=101", "limit=x", "limit=1x", "order=up", "after=x"}) {
+    const RawResponse refused = Ask(server, "GET", id + "/input_items?" + wrong);
+    EXPECT_EQ(refused.status, 400) << wrong;
+    const std::string field(wrong, std::string_view(wrong).find('='));
+    EXPECT_EQ(ErrorOf(refused)["param"], field);
+  }
+}
+
+TEST(ResponsesTest, GoesOnInTheBackground) {
+  TestServer server(Saying("Hello"));
+  server.model.HoldSteps();
+  const json begun = Created(server, R"("background":true)");
+  EXPECT_EQ(begun["status"], "queued");
+  EXPECT_EQ(begun["background"], true);
+  EXPECT_EQ(begun["output"], json::array());
+  const std::string id = begun["id"];
+  EXPECT_EQ(Asked(server, "GET", id), begun);
+  const RawResponse early = Create(server, R"("previous_response_id":")" + id + '"');
+  EXPECT_EQ(early.status, 400);
+  EXPECT_EQ(ErrorOf(early)["param"], "previous_response_id");
+  server.model.ReleaseSteps();
+  EXPECT_TRUE(Eventually([&] { return Asked(server, "GET", id)["status"] == "completed"; }));
+  const json ended = Asked(server, "GET", id);
+  EXPECT_EQ(ended["output"][0]["content"][0]["text"], "Hello");
+  EXPECT_EQ(ended["usage"]["output_tokens"], 6);
+  EXPECT_EQ(Asked(server, "POST", id + "/cancel"), ended);  // too late: it stays as it is
+  EXPECT_EQ(Create(server, R"("previous_response_id":")" + id + '"').status, 200);
+}
+
+TEST(ResponsesTest, IsCancelledInTheBackground) {
+  TestModelOptions options = Saying("");
+  options.reply.clear();
+  TestServer server(options);
+  server.model.SetStepTime(std::chrono::milliseconds(2));
+  const std::string id = Created(server, R"("background":true,"ignore_eos":true)")["id"];
+  EXPECT_TRUE(Eventually([&] { return Asked(server, "GET", id)["status"] == "in_progress"; }));
+  const json cancelled = Asked(server, "POST", id + "/cancel");
+  EXPECT_EQ(cancelled["status"], "cancelled");
+  EXPECT_EQ(cancelled["output"][0]["status"], "incomplete");
+  EXPECT_EQ(Asked(server, "POST", id + "/cancel"), cancelled);
+  EXPECT_EQ(Asked(server, "GET", id), cancelled);
+  EXPECT_TRUE(Eventually([&] { return server.model.used_blocks() == 0; }));
+}
+
+TEST(ResponsesTest, IsDeletedInTheBackground) {
+  TestModelOptions options = Saying("");
+  options.reply.clear();
+  TestServer server(options);
+  server.model.SetStepTime(std::chrono::milliseconds(2));
+  const std::string id = Created(server, R"("background":true,"ignore_eos":true)")["id"];
+  EXPECT_TRUE(Eventually([&] { return server.model.used_blocks() > 0; }));
+  EXPECT_EQ(Asked(server, "DELETE", id)["deleted"], true);
+  EXPECT_EQ(Ask(server, "GET", id).status, 404);
+  EXPECT_TRUE(Eventually([&] { return server.model.used_blocks() == 0; }));
+  EXPECT_EQ(Ask(server, "GET", id).status, 404);
+}
+
+TEST(ResponsesTest, FailsInTheBackground) {
+  TestServer server(Saying("Hello"));
+  server.model.FailNextStep();
+  const std::string id = Created(server, R"("background":true)")["id"];
+  EXPECT_TRUE(Eventually([&] { return Asked(server, "GET", id)["status"] == "failed"; }));
+  const json failed = Asked(server, "GET", id);
+  EXPECT_EQ(failed["error"]["code"], "generation_failed");
+  EXPECT_THAT(failed["error"]["message"].get<std::string>(), testing::Not(testing::IsEmpty()));
+}
+
+TEST(ResponsesTest, TheBackgroundNeedsRoomInTheStore) {
+  ServerOptions options;
+  options.response_store_bytes = 100;
+  const TestServer server(Saying("Hello"), options);
+  const RawResponse refused = Create(server, R"("background":true)");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(ErrorOf(refused)["code"], "overloaded");
+  options.response_store_bytes = 0;
+  const TestServer none(Saying("Hello"), options);
+  EXPECT_EQ(ErrorOf(Create(none, R"("background":true)"))["param"], "background");
+}
+
+TEST(ResponsesTest, AShutdownWaitsForTheBackground) {
+  TestServer server(Saying("Hello"));
+  server.model.SetStepTime(std::chrono::milliseconds(5));
+  Created(server, R"("background":true)");
+  server.server->Stop(std::chrono::steady_clock::now() + std::chrono::seconds(20));
+  EXPECT_THAT(server.model.metrics()->Render({}),
+              HasSubstr("weft_choices_finished_total{reason=\"stop\"} 1"));
+}
+
+}  // namespace
+}  // namespace weft
