@@ -109,6 +109,17 @@ class Document(unittest.TestCase):
                 missing |= {f"{name}.{field}" for field in part.get("properties", {}) if not re.search(rf"[`.]{field}[`.:]", text)}
         self.assertEqual(missing, set())
 
+    def test_every_error_code_is_in_the_docs(self):
+        from api_contract import Contract
+
+        with open(__file__.replace("tests/integration/api_contract_test.py", "docs/API.md"), encoding="utf-8") as file:
+            text = file.read()
+        table = re.search(r"\n## Errors\n(.*?)\n## ", text, re.DOTALL).group(1)
+        described = set(Contract().document["components"]["schemas"]["Error"]["properties"]["error"]["properties"]["code"]["enum"])
+        written = {code for row in re.findall(r"^\| \d+ \| (.*?) \|", table, re.MULTILINE) for code in re.findall(r"`(\w+)`", row)}
+        self.assertEqual(written - described, set())
+        self.assertEqual({code for code in described if f"`{code}`" not in text}, set())
+
     def test_defaults_are_allowed_values(self):
         from api_contract import Contract
 
