@@ -108,3 +108,27 @@ test('an abandoned stream and an aborted request free the server', async () => {
   await assert.rejects(client.completions.create({ ...long, n: 8 }, { timeout: 20 }), OpenAI.APIConnectionTimeoutError);
   assert.ok((await client.completions.create({ model, prompt: 'a', max_tokens: 1 })).choices);
 });
+
+test('a response, whole, streamed, stored and continued', async () => {
+  const fields = { model, input: 'Who are you?', temperature: 0 };
+  const whole = await client.responses.create(fields);
+  assert.equal(whole.status, 'completed');
+  assert.match(whole.output_text, /Weft/);
+  const events = await collect(await client.responses.create({ ...fields, stream: true }));
+  assert.equal(events[0].type, 'response.created');
+  assert.equal(events.at(-1).type, 'response.completed');
+  assert.equal(events.filter((event) => event.type === 'response.output_text.delta').map((event) => event.delta).join(''), whole.output_text);
+  assert.equal((await client.responses.retrieve(whole.id)).output_text, whole.output_text);
+  const next = await client.responses.create({ ...fields, input: 'And what do you do?', previous_response_id: whole.id });
+  assert.equal(next.previous_response_id, whole.id);
+  await client.responses.delete(whole.id);
+  await assert.rejects(client.responses.retrieve(whole.id), OpenAI.NotFoundError);
+});
+
+test('a response calls a tool', async () => {
+  const [{ function: weather }] = tools;
+  const input = question[0].content;
+  const response = await client.responses.create({ model, input, tools: [{ type: 'function', strict: false, ...weather }], temperature: 0 });
+  const call = response.output.find((item) => item.type === 'function_call');
+  assert.deepEqual([call.name, JSON.parse(call.arguments)], ['get_weather', { city: 'Paris' }]);
+});
