@@ -129,6 +129,25 @@ TEST(ResponsesRequestTest, ItemsOfOneTurnAreOneMessage) {
   EXPECT_FALSE(request.input[0].contains("id"));
 }
 
+TEST(ResponsesRequestTest, AnotherSpeakerEndsATurn) {
+  const ResponsesRequest request = Parsed(Input(R"(
+    {"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},
+    {"type":"function_call_output","call_id":"c1","output":"one"},
+    {"type":"function_call","call_id":"c2","name":"f","arguments":"{}"},
+    {"role":"user","content":"stop"},
+    {"type":"reasoning","summary":[{"type":"summary_text","text":"s"}]},
+    {"role":"assistant","content":"Yes."},{"role":"assistant","content":"Sir."})"));
+  EXPECT_EQ(MessagesOf(request), ordered_json::parse(R"([
+    {"role":"assistant","content":null,"tool_calls":[
+      {"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},
+    {"role":"tool","content":"one","tool_call_id":"c1","name":"f"},
+    {"role":"assistant","content":null,"tool_calls":[
+      {"id":"c2","type":"function","function":{"name":"f","arguments":"{}"}}]},
+    {"role":"user","content":"stop"},
+    {"role":"assistant","content":"Yes.","reasoning_content":"s"},
+    {"role":"assistant","content":"Sir."}])"));
+}
+
 TEST(ResponsesRequestTest, AnOutputNeedsItsCall) {
   const ResponsesRequest request = Parsed(Input(
       R"({"role":"user","content":"a"},{"type":"function_call_output","call_id":"c","output":"x"})"));

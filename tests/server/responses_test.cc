@@ -455,11 +455,14 @@ TEST(ResponsesTest, GoesOnInTheBackground) {
   EXPECT_EQ(Create(server, R"("previous_response_id":")" + id + '"').status, 200);
 }
 
+// So that what nobody ends does not end while a test looks: some 700 tokens.
+constexpr std::chrono::milliseconds kLongStep{50};
+
 TEST(ResponsesTest, IsCancelledInTheBackground) {
   TestModelOptions options = Saying("");
   options.reply.clear();
   TestServer server(options);
-  server.model.SetStepTime(std::chrono::milliseconds(2));
+  server.model.SetStepTime(kLongStep);
   const std::string id = Created(server, R"("background":true,"ignore_eos":true)")["id"];
   EXPECT_TRUE(Eventually([&] { return Asked(server, "GET", id)["status"] == "in_progress"; }));
   const json cancelled = Asked(server, "POST", id + "/cancel");
@@ -474,7 +477,7 @@ TEST(ResponsesTest, IsDeletedInTheBackground) {
   TestModelOptions options = Saying("");
   options.reply.clear();
   TestServer server(options);
-  server.model.SetStepTime(std::chrono::milliseconds(2));
+  server.model.SetStepTime(kLongStep);
   const std::string id = Created(server, R"("background":true,"ignore_eos":true)")["id"];
   EXPECT_TRUE(Eventually([&] { return server.model.used_blocks() > 0; }));
   EXPECT_EQ(Asked(server, "DELETE", id)["deleted"], true);
