@@ -290,7 +290,13 @@ ApiResult<void> ReadReasoning(const json& body, ResponsesRequest& request) {
   if (effort->is_null()) return {};
   echo["effort"] = *effort;
   ordered_json& variables = request.chat.template_variables;
-  if (!variables.contains("reasoning_effort")) variables["reasoning_effort"] = *effort;
+  if (variables.contains("reasoning_effort") &&
+      variables["reasoning_effort"] != ordered_json(*effort)) {
+    return tl::unexpected(InvalidField(
+        "reasoning.effort",
+        "'reasoning.effort' and 'chat_template_kwargs.reasoning_effort' differ; send one of them"));
+  }
+  variables["reasoning_effort"] = *effort;
   if (*effort == "none" && !variables.contains("enable_thinking")) {
     variables["enable_thinking"] = false;
   }

@@ -231,6 +231,8 @@ TEST(ResponsesRequestTest, RefusesByPath) {
       {With(R"("temperature":3)"), "temperature"},
       {With(R"("reasoning":"low")"), "reasoning"},
       {With(R"("reasoning":{"effort":"huge"})"), "reasoning.effort"},
+      {With(R"("reasoning":{"effort":"low"},"chat_template_kwargs":{"reasoning_effort":"high"})"),
+       "reasoning.effort"},
       {With(R"("reasoning":{"summary":3})"), "reasoning.summary"},
       {With(R"("text":{"format":{"type":"json_schema"}})"), "text.format.type", parameter},
       {With(R"("text":{"format":{"type":"json_object"}})"), "text.format.type", parameter},
