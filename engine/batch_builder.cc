@@ -12,6 +12,8 @@ BatchBuilder::BatchBuilder(int32_t max_batch_tokens) {
   sequences_.reserve(row_count);
   logit_rows_.reserve(row_count);
   logit_targets_.reserve(row_count);
+  hidden_rows_.reserve(row_count);
+  hidden_targets_.reserve(row_count);
 }
 
 ForwardBatch BatchBuilder::Build(const StepPlan& plan) {
@@ -21,12 +23,15 @@ ForwardBatch BatchBuilder::Build(const StepPlan& plan) {
   sequences_.clear();
   logit_rows_.clear();
   logit_targets_.clear();
+  hidden_rows_.clear();
+  hidden_targets_.clear();
   for (const PlannedSequence& planned : plan.sequences) Append(planned);
   return {.token_ids = token_ids_,
           .positions = positions_,
           .phases = phases_,
           .sequences = sequences_,
-          .logit_rows = logit_rows_};
+          .logit_rows = logit_rows_,
+          .hidden_rows = hidden_rows_};
 }
 
 void BatchBuilder::Append(const PlannedSequence& planned) {
@@ -45,6 +50,10 @@ void BatchBuilder::Append(const PlannedSequence& planned) {
     if (for_prompt || for_sample) {
       logit_rows_.push_back(static_cast<int32_t>(token_ids_.size()));
       logit_targets_.push_back({.sequence = &sequence, .position = position});
+    }
+    if (position >= sequence.next_pooled) {
+      hidden_rows_.push_back(static_cast<int32_t>(token_ids_.size()));
+      hidden_targets_.push_back(&sequence);
     }
     token_ids_.push_back(sequence.tokens[static_cast<size_t>(position)]);
     positions_.push_back(position);

@@ -21,9 +21,11 @@ class BatchBuilder {
   explicit BatchBuilder(int32_t max_batch_tokens);
 
   // Logits are wanted of the last token, if the sequence samples, and of prompt positions whose
-  // logprobs are asked for. Valid until the next call, and while the planned sequences do not
-  // change.
+  // logprobs are asked for; hidden states of positions that are to be pooled. Valid until the next
+  // call, and while the planned sequences do not change.
   ForwardBatch Build(const StepPlan& plan);
+  // One for every entry of ForwardBatch::hidden_rows.
+  const std::vector<Sequence*>& hidden_targets() const { return hidden_targets_; }
   // One for every entry of ForwardBatch::logit_rows.
   const std::vector<LogitTarget>& logit_targets() const { return logit_targets_; }
 
@@ -36,6 +38,8 @@ class BatchBuilder {
   std::vector<SequenceSpan> sequences_;
   std::vector<int32_t> logit_rows_;
   std::vector<LogitTarget> logit_targets_;
+  std::vector<int32_t> hidden_rows_;
+  std::vector<Sequence*> hidden_targets_;
 };
 
 }  // namespace weft

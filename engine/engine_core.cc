@@ -42,7 +42,8 @@ EngineCore::EngineCore(const EngineOptions& options, ModelRunner& runner, Clock 
 Result<void> EngineCore::Validate(const Request& request) const {
   WEFT_CHECK(request.sink != nullptr);
   const int64_t vocab_size = runner_.vocab_size();
-  WEFT_RETURN_IF_ERROR(ValidateSampling(request.sampling, vocab_size));
+  WEFT_RETURN_IF_ERROR(request.pooling ? ValidatePooling(request)
+                                       : ValidateSampling(request.sampling, vocab_size));
   if (request.choice_count < 1 || request.choice_count > options_.max_sequences)
     return Fail(ErrorCode::kInvalidArgument,
                 "the number of choices is {}, but must be from 1 to {}", request.choice_count,
@@ -70,6 +71,16 @@ Result<void> EngineCore::Validate(const Request& request) const {
         prompt_count, request.sampling.max_tokens, total_count, capacity);
   if (request.sampling.beam_width > 0) return ValidateBeams(request, total_count);
   return {};
+}
+
+Result<void> EngineCore::ValidatePooling(const Request& request) {
+  const SamplingParams& params = request.sampling;
+  if (request.choice_count == 1 && params.max_tokens == 0 && params.beam_width == 0 &&
+      !params.prompt_logprobs) {
+    return {};
+  }
+  return Fail(ErrorCode::kInvalidArgument,
+              "with pooling there is one choice, max_tokens is 0, and no beams or prompt_logprobs");
 }
 
 Result<void> EngineCore::ValidateBeams(const Request& request, int64_t total_count) const {
@@ -173,7 +184,14 @@ void EngineCore::Step() {
 
 Result<void> EngineCore::RunPlan(const StepPlan& plan) try {
   for (const BlockCopy& copy : plan.copies) runner_.CopyBlock(copy.from, copy.to);
-  const ForwardBatch batch = batch_builder_.Build(plan);
+  ForwardBatch batch = batch_builder_.Build(plan);
+  // In the order of their positions, whatever the chunks: the sum is the same.
+  const HiddenVisitor pool = [&](int64_t index, std::span<const float> hidden) {
+    Sequence& sequence = *batch_builder_.hidden_targets()[static_cast<size_t>(index)];
+    sequence.request->pooler()->Add(hidden);
+    ++sequence.next_pooled;
+  };
+  batch.visit_hidden = &pool;
   const auto vocab_size = static_cast<size_t>(runner_.vocab_size());
   const std::vector<LogitTarget>& targets = batch_builder_.logit_targets();
   outcomes_.clear();
@@ -348,6 +366,7 @@ void EngineCore::CommitPrompt(Sequence& sequence) {
       sequence.output_count() > 0)
     return;
   request.EmitPromptLogprobs();
+  if (request.pooler() != nullptr) return FinishEmbedding(request);
   if (!sequence.samples) {
     FinishAllChoices(
         request,
@@ -358,6 +377,11 @@ void EngineCore::CommitPrompt(Sequence& sequence) {
   for (const auto& choice : request.choices()) {
     if (choice->state == SequenceState::kAwaitingPrompt) scheduler_.Fork(sequence, *choice);
   }
+}
+
+void EngineCore::FinishEmbedding(LiveRequest& request) {
+  const Result<void> emitted = request.EmitEmbedding();
+  FinishAllChoices(request, emitted ? Ending() : Failed(emitted.error()));
 }
 
 void EngineCore::CommitToken(SampledToken& sampled) {

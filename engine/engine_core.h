@@ -57,6 +57,7 @@ class EngineCore {
 
  private:
   Result<void> ValidateBeams(const Request& request, int64_t total_count) const;
+  static Result<void> ValidatePooling(const Request& request);
 
   struct SampledToken {
     Sequence* sequence = nullptr;
@@ -97,6 +98,7 @@ class EngineCore {
   void Commit(const StepPlan& plan);
   void CommitPromptLogprob(const LogitTarget& target, TokenLogprob logprob);
   void CommitPrompt(Sequence& sequence);
+  void FinishEmbedding(LiveRequest& request);
   void CommitToken(SampledToken& sampled);
   // The beams of this step, a request's together.
   void CommitBeams();

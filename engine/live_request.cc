@@ -43,6 +43,10 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool,
   first.prompt_count = first.token_count();
   first.next_prompt_logprob = sampling.prompt_logprobs ? 0 : first.prompt_count;
   first.samples = sampling.max_tokens > 0;
+  if (request_.pooling) {
+    pooler_.emplace(*request_.pooling);
+    first.next_pooled = *request_.pooling == Pooling::kMean ? 0 : first.prompt_count - 1;
+  }
   // OpenAI's echo counts the first prompt token as certain.
   if (sampling.prompt_logprobs)
     prompt_logprobs_.push_back({.token = request_.prompt.front(), .logprob = 0, .top = {}});
@@ -71,6 +75,12 @@ void LiveRequest::EmitPromptLogprobs() {
   WEFT_CHECK(prompt_logprobs_.size() == request_.prompt.size());
   prompt_logprobs_emitted_ = true;
   request_.sink->OnPromptLogprobs(std::exchange(prompt_logprobs_, {}));
+}
+
+Result<void> LiveRequest::EmitEmbedding() {
+  WEFT_ASSIGN_OR_RETURN(std::vector<float> pooled, pooler_->Take());
+  request_.sink->OnEmbedding(std::move(pooled));
+  return {};
 }
 
 std::string_view LiveRequest::VisibleText(TokenId token) const {

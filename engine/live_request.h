@@ -53,6 +53,11 @@ class LiveRequest {
   // Hands the collected ones over, the first time it is called.
   void EmitPromptLogprobs();
 
+  // nullptr: nothing is pooled.
+  Pooler* pooler() { return pooler_ ? &*pooler_ : nullptr; }
+  // Hands the pooled vector over; the prompt is computed. An error fails the request.
+  Result<void> EmitEmbedding();
+
   // The text that this request wants of a token that has none for others; empty if it wants none.
   std::string_view VisibleText(TokenId token) const;
 
@@ -77,6 +82,7 @@ class LiveRequest {
   Request request_;
   std::vector<std::unique_ptr<Sequence>> choices_;  // beams, where beams are searched
   std::optional<BeamSearch> beam_search_;
+  std::optional<Pooler> pooler_;
   std::vector<Sequence*> beams_;
   int32_t unfinished_count_ = 0;
   std::vector<TokenLogprob> prompt_logprobs_;

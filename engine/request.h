@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/pooler.h"
 #include "engine/sampling_params.h"
 #include "model/tensor.h"
 
@@ -63,6 +64,9 @@ class TokenSink {
   virtual void OnPromptLogprobs(
       std::vector<TokenLogprob> logprobs) = 0;  // at most once, before any token; first entry: the
                                                 // first prompt token, logprob 0, no top
+  // Once, before the terminal event of a request with `pooling` that does not fail; others never
+  // get one. As many numbers as the model's hidden state has.
+  virtual void OnEmbedding(std::vector<float>) {}
   virtual void OnTokens(TokensEvent event) = 0;
   virtual void OnFinish(FinishEvent event) = 0;
 };
@@ -77,6 +81,9 @@ struct Request {
   SamplingParams sampling;
   int32_t choice_count = 1;  // n: continuations that share the prompt's blocks
   int32_t priority = 0;      // lower first; equal: first come, first served
+  // Generates nothing, but makes one vector of the prompt's hidden states, as they are after the
+  // final norm. One choice, max_tokens 0, nothing of the sampling parameters is looked at.
+  std::optional<Pooling> pooling;
   std::string tenant;
   std::optional<std::chrono::steady_clock::time_point> deadline;  // aborted when it passes
   std::shared_ptr<const VisibleTokens> visible_tokens;            // optional

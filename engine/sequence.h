@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -51,6 +52,8 @@ struct Sequence {
   // The first prompt position whose logits are still wanted for prompt logprobs; prompt_count if
   // none is.
   int32_t next_prompt_logprob = 0;
+  // The first prompt position whose hidden state is still to be pooled; beyond all if none is.
+  int32_t next_pooled = std::numeric_limits<int32_t>::max();
   bool samples = true;  // false: the prompt is computed and nothing generated (max_tokens 0)
 
   double logprob_sum = 0;  // FinishEvent's

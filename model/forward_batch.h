@@ -21,14 +21,21 @@ struct SequenceSpan {
   std::span<const int32_t> block_table;  // blocks of positions 0 .. first_position + row_count - 1
 };
 
+// The hidden state, after the final norm, of entry `index` of ForwardBatch::hidden_rows; the buffer
+// is reused afterwards. Called once for every entry, in their order, by the thread that called
+// Forward; what it throws comes out of Forward.
+using HiddenVisitor = std::function<void(int64_t index, std::span<const float> hidden)>;
+
 // All spans belong to the caller and outlive the call. Rows of different sequences never share a
 // written block.
 struct ForwardBatch {
-  std::span<const TokenId> token_ids;       // one a row, each in [0, vocab_size)
-  std::span<const int32_t> positions;       // one a row
-  std::span<const TokenPhase> phases;       // one a row
-  std::span<const SequenceSpan> sequences;  // cover all rows, in order
-  std::span<const int32_t> logit_rows;      // ascending: the rows whose logits are wanted
+  std::span<const TokenId> token_ids;           // one a row, each in [0, vocab_size)
+  std::span<const int32_t> positions;           // one a row
+  std::span<const TokenPhase> phases;           // one a row
+  std::span<const SequenceSpan> sequences;      // cover all rows, in order
+  std::span<const int32_t> logit_rows;          // ascending: the rows whose logits are wanted
+  std::span<const int32_t> hidden_rows{};       // ascending: the rows whose hidden state is wanted
+  const HiddenVisitor* visit_hidden = nullptr;  // set if there are such rows
 
   int64_t row_count() const { return static_cast<int64_t>(token_ids.size()); }
 };

@@ -1,5 +1,6 @@
 #include "model/transformer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -48,12 +49,31 @@ void Logits(const Step& step, const Weights& weights, std::span<const int32_t> l
   }
 }
 
+// The hidden states of the rows that want them. Overwrites the residual stream.
+void HiddenStates(const Step& step, const Weights& weights, const ForwardBatch& batch) {
+  const Workspace& b = step.buffers;
+  const int64_t size = step.config.hidden_size;
+  const int64_t count = std::ssize(batch.hidden_rows);
+  const auto row_of = [&](int64_t i) {
+    return b.residual[batch.hidden_rows[static_cast<size_t>(i)]];
+  };
+  ParallelRows(step.threads, count, [&](int64_t i, int thread) {
+    float* const normed = b.normed_row[thread];
+    step.kernels.rms_norm(row_of(i), weights.output_norm().data(), size, step.epsilon(), normed);
+    std::copy_n(normed, size, row_of(i));
+  });
+  for (int64_t i = 0; i < count; ++i) {
+    (*batch.visit_hidden)(i, {row_of(i), static_cast<size_t>(size)});
+  }
+}
+
 void CheckBatch(const ForwardBatch& batch, const Workspace& workspace, const KvCache& cache,
                 const ThreadPool& threads) {
   const WorkspaceOptions& options = workspace.options();
   WEFT_CHECK(batch.row_count() <= options.max_rows);
   WEFT_CHECK(std::ssize(batch.positions) == batch.row_count());
   WEFT_CHECK(std::ssize(batch.logit_rows) <= batch.row_count());
+  WEFT_CHECK(batch.hidden_rows.empty() || batch.visit_hidden != nullptr);
   WEFT_CHECK(cache.block_size() == options.block_size);
   WEFT_CHECK(threads.thread_count() <= options.thread_count);
 }
@@ -88,6 +108,7 @@ void Transformer::Forward(const ForwardBatch& batch, KvCache& cache, Workspace& 
     }
   }
   Logits(step, *weights_, batch.logit_rows, visit);
+  HiddenStates(step, *weights_, batch);
 }
 
 }  // namespace weft

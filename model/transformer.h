@@ -31,7 +31,8 @@ class Transformer {
 
   // The cache and the workspace were made for this model, these kernels and this pool; the batch
   // has at most WorkspaceOptions::max_rows rows. Computes the batch's rows, writes their K and V
-  // into the cache and hands the wanted logits to `visit`, on the pool's threads. A row's result
+  // into the cache, hands the wanted logits to `visit`, on the pool's threads, and then the wanted
+  // hidden states to the batch's visitor. A row's result
   // depends on that row and its sequence's earlier positions alone. Where the time went is added to
   // `profile`, if there is one; what `visit` takes is not counted.
   void Forward(const ForwardBatch& batch, KvCache& cache, Workspace& workspace,

@@ -101,7 +101,25 @@ Result<void> FakeModelRunner::Run(const ForwardBatch& batch, const LogitsVisitor
                 batch.token_ids[static_cast<size_t>(row)], position, logits.data());
     visit(static_cast<int64_t>(i), 0, logits.data());
   }
+  VisitHidden(batch);
   return {};
+}
+
+void FakeModelRunner::VisitHidden(const ForwardBatch& batch) {
+  std::vector<float> hidden(kHiddenSize);
+  size_t span_index = 0;
+  for (size_t i = 0; i < batch.hidden_rows.size(); ++i) {
+    const int32_t row = batch.hidden_rows[i];
+    while (row >= batch.sequences[span_index].first_row + batch.sequences[span_index].row_count)
+      ++span_index;
+    const int32_t position = batch.positions[static_cast<size_t>(row)];
+    const uint64_t hash = HashHistory(batch.sequences[span_index], position);
+    // Sums of these depend on the order of the summands.
+    for (size_t d = 0; d < hidden.size(); ++d)
+      hidden[d] = static_cast<float>(Mix(hash + d) % 100'003) / 7 - 7143;
+    if (fill_hidden) fill_hidden(position, hidden.data());
+    (*batch.visit_hidden)(static_cast<int64_t>(i), hidden);
+  }
 }
 
 void FakeModelRunner::CopyBlock(int32_t from, int32_t to) {

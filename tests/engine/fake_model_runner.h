@@ -20,6 +20,7 @@ class FakeModelRunner : public ModelRunner {
     int64_t block_size = 4;
     int64_t block_count = 64;
   };
+  static constexpr size_t kHiddenSize = 5;
   explicit FakeModelRunner(const Options& options);
 
   int64_t vocab_size() const override { return options_.vocab_size; }
@@ -32,6 +33,8 @@ class FakeModelRunner : public ModelRunner {
   // Fills `logits` for a row that sees `history_hash`; replaced by tests that want certain tokens.
   std::function<void(uint64_t history_hash, TokenId token, int32_t position, float* logits)>
       fill_logits;
+  // Overwrites hidden states, kHiddenSize numbers, which are hashes of what the row sees; optional.
+  std::function<void(int32_t position, float* hidden)> fill_hidden;
   // Called at the start of every Run; may fail or throw.
   std::function<Result<void>(const ForwardBatch&)> before_run;
   // How long a Run takes on the runner's own clock; unset: no time at all.
@@ -55,6 +58,7 @@ class FakeModelRunner : public ModelRunner {
   Slot* SlotAt(const SequenceSpan& span, int32_t position);
   void Write(const ForwardBatch& batch, const SequenceSpan& span);
   uint64_t HashHistory(const SequenceSpan& span, int32_t position);
+  void VisitHidden(const ForwardBatch& batch);
   void Complain(const std::string& what);
 
   Options options_;

@@ -19,6 +19,13 @@ void RecordingSink::OnPromptLogprobs(std::vector<TokenLogprob> logprobs) {
   prompt_logprobs_ = std::move(logprobs);
 }
 
+void RecordingSink::OnEmbedding(std::vector<float> embedding) {
+  const std::lock_guard lock(mutex_);
+  if (!embedding_.empty() || embedding.empty()) Complain("not one embedding");
+  if (choices_.front().finished()) Complain("the embedding came after the finish event");
+  embedding_ = std::move(embedding);
+}
+
 void RecordingSink::OnTokens(TokensEvent event) {
   const std::lock_guard lock(mutex_);
   RecordedChoice& choice = choices_.at(static_cast<size_t>(event.choice));

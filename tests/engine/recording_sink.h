@@ -24,6 +24,7 @@ class RecordingSink : public TokenSink {
   explicit RecordingSink(int32_t choice_count = 1) : choices_(static_cast<size_t>(choice_count)) {}
 
   void OnPromptLogprobs(std::vector<TokenLogprob> logprobs) override;
+  void OnEmbedding(std::vector<float> embedding) override;
   void OnTokens(TokensEvent event) override;
   void OnFinish(FinishEvent event) override;
 
@@ -32,6 +33,7 @@ class RecordingSink : public TokenSink {
   const RecordedChoice& choice(size_t index = 0) const { return choices_[index]; }
   size_t choice_count() const { return choices_.size(); }
   const std::vector<TokenLogprob>& prompt_logprobs() const { return prompt_logprobs_; }
+  const std::vector<float>& embedding() const { return embedding_; }  // empty: none came
   // What was wrong with the events so far; empty if nothing.
   std::string complaint() const;
 
@@ -42,6 +44,7 @@ class RecordingSink : public TokenSink {
   std::condition_variable last_event_;
   std::vector<RecordedChoice> choices_;
   std::vector<TokenLogprob> prompt_logprobs_;
+  std::vector<float> embedding_;
   bool prompt_seen_ = false;
   bool last_seen_ = false;
   std::string complaint_;

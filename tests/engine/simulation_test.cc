@@ -109,6 +109,14 @@ void SearchBeams(Random& random, const Schedule& schedule, Request& request) {
   params.stop.clear();
 }
 
+// Turns a request into one for an embedding.
+void Pool(Random& random, Request& request) {
+  request.pooling = OneIn(random, 2) ? Pooling::kMean : Pooling::kLast;
+  request.choice_count = 1;
+  request.sampling = {};
+  request.sampling.max_tokens = 0;
+}
+
 Schedule RandomSchedule(Random& random) {
   Schedule schedule;
   schedule.model.block_size = Between(random, 1, 6);
@@ -141,6 +149,7 @@ Schedule RandomSchedule(Random& random) {
         OneIn(random, 3) ? Between(random, 1, std::min(4, schedule.engine.max_sequences)) : 1;
     request.priority = OneIn(random, 6) ? Between(random, -1, 1) : 0;
     if (OneIn(random, 4)) SearchBeams(random, schedule, request);
+    if (OneIn(random, 6)) Pool(random, request);
     schedule.arrivals.push_back(std::move(arrival));
   }
   std::stable_sort(schedule.arrivals.begin(), schedule.arrivals.end(),
@@ -240,6 +249,8 @@ void CompareWithAlone(const Arrival& arrival, const EngineOptions& options, bool
       continue;
     }
     ASSERT_EQ(sink.prompt_logprobs().size(), alone->prompt_logprobs().size());
+    ASSERT_EQ(sink.embedding(), alone->embedding());
+    ASSERT_EQ(sink.embedding().empty(), !arrival.request.pooling);
     ASSERT_EQ(got.tokens, want.tokens);
     ASSERT_EQ(got.text, want.text);
     ASSERT_EQ(got.logprobs.size(), want.logprobs.size());
@@ -255,6 +266,7 @@ struct Totals {
   int64_t steps = 0;
   int64_t aborted = 0;
   int64_t failed = 0;
+  int64_t embeddings = 0;
 };
 
 void RunSchedule(uint64_t seed, Totals& totals) {
@@ -307,6 +319,7 @@ void RunSchedule(uint64_t seed, Totals& totals) {
         CompareWithAlone(arrival, schedule.engine, schedule.failing_step_interval > 0));
     const FinishReason reason = arrival.sink->choice().finishes[0].reason;
     totals.aborted += reason == FinishReason::kAborted ? 1 : 0;
+    totals.embeddings += arrival.sink->embedding().empty() ? 0 : 1;
     totals.failed += reason == FinishReason::kFailed ? 1 : 0;
   }
 }
@@ -322,6 +335,7 @@ TEST(Simulation, RandomSchedulesKeepEveryInvariant) {
   EXPECT_GT(totals.preemptions, 1000);
   EXPECT_GT(totals.aborted, 500);
   EXPECT_GT(totals.failed, 500);
+  EXPECT_GT(totals.embeddings, 500);
   RecordProperty("steps", std::to_string(totals.steps));
 }
 

@@ -1,0 +1,34 @@
+// One vector for a prompt, from the hidden states of its positions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+
+namespace weft {
+
+enum class Pooling {
+  kLast,  // the last position's, which has seen all the others
+  kMean,  // the mean of all
+};
+
+// Used by the engine thread.
+class Pooler {
+ public:
+  explicit Pooler(Pooling pooling) : pooling_(pooling) {}
+
+  // The hidden state of the next position that is pooled, all of one size. Sums are in double and
+  // in the order of the calls, which is part of what the result is.
+  void Add(std::span<const float> hidden);
+  // The vector; at least one state was added. An error: it has a number that is not finite.
+  Result<std::vector<float>> Take();
+
+ private:
+  Pooling pooling_;
+  int64_t count_ = 0;
+  std::vector<double> sum_;
+};
+
+}  // namespace weft
