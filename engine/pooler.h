@@ -6,13 +6,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/config.h"
 
 namespace weft {
-
-enum class Pooling {
-  kLast,  // the last position's, which has seen all the others
-  kMean,  // the mean of all
-};
 
 // Used by the engine thread.
 class Pooler {

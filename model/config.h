@@ -43,6 +43,10 @@ struct MoeConfig {
   bool renormalize = false;  // divide the chosen weights by their sum
 };
 
+// What an embedding is made of: the hidden state of the last position, which has seen all the
+// others, or the mean of all positions'.
+enum class Pooling { kLast, kMean };
+
 struct ModelConfig {
   std::string architecture;  // the row of the table in architectures.cc: "llama", "qwen3moe", ...
   std::string name;          // for people; from the file
@@ -59,6 +63,7 @@ struct ModelConfig {
   double norm_epsilon = 1e-5;
   ActivationKind activation = ActivationKind::kSilu;
   QkNorm qk_norm = QkNorm::kNone;
+  Pooling pooling = Pooling::kLast;
   bool tied_head = false;  // the output head is the token embedding
   RopeConfig rope;
   MoeConfig moe;

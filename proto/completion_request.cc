@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "proto/field_reader.h"
 #include "proto/json_reader.h"
+#include "proto/prompt_reader.h"
 #include "proto/stream_options.h"
 #include "proto/unsupported_fields.h"
 
@@ -19,82 +20,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
-
-ApiError WrongPrompt(const std::string& path, const json& value) {
-  return InvalidField(
-      path, fmt::format("'{}' must be a string, an array of strings, an array of token ids, or an "
-                        "array of arrays of token ids, not {}",
-                        path, DescribeJson(value)));
-}
-
-ApiResult<Prompt> ReadTokenIds(const json& array, const std::string& path) {
-  std::vector<int32_t> ids;
-  ids.reserve(array.size());
-  for (const json& element : array) {
-    int32_t id = 0;
-    WEFT_RETURN_IF_ERROR(
-        CheckInteger(element, fmt::format("{}[{}]", path, ids.size()), 0, kMaxInt32, id));
-    ids.push_back(id);
-  }
-  if (ids.empty()) {
-    return tl::unexpected(InvalidField(
-        path, fmt::format("'{}' is an empty array; send at least one token id", path)));
-  }
-  return Prompt(std::move(ids));
-}
-
-// One element of a list of prompts.
-ApiResult<Prompt> ReadListedPrompt(const json& value, const std::string& path) {
-  if (value.is_string()) return Prompt(value.get<std::string>());
-  if (value.is_array()) return ReadTokenIds(value, path);
-  return tl::unexpected(WrongPrompt(path, value));
-}
-
-ApiResult<void> ReadPromptList(const json& list, CompletionRequest& request) {
-  if (list.empty()) {
-    return tl::unexpected(
-        InvalidField("prompt", "'prompt' is an empty array; send at least one prompt"));
-  }
-  if (list.front().is_number()) {
-    ApiResult<Prompt> ids = ReadTokenIds(list, "prompt");
-    if (!ids) return tl::unexpected(std::move(ids).error());
-    request.prompts.push_back(*std::move(ids));
-    return {};
-  }
-  if (list.size() > kMaxPrompts) {
-    return tl::unexpected(
-        InvalidField("prompt", fmt::format("'prompt' has {} prompts; send at most {} a request",
-                                           list.size(), kMaxPrompts)));
-  }
-  request.prompt_is_list = true;
-  for (const json& element : list) {
-    ApiResult<Prompt> prompt =
-        ReadListedPrompt(element, fmt::format("prompt[{}]", request.prompts.size()));
-    if (!prompt) return tl::unexpected(std::move(prompt).error());
-    request.prompts.push_back(*std::move(prompt));
-    if (request.prompts.back().index() != request.prompts.front().index()) {
-      return tl::unexpected(InvalidField(
-          fmt::format("prompt[{}]", request.prompts.size() - 1),
-          "'prompt' mixes strings and arrays of token ids; send prompts of one kind a request"));
-    }
-  }
-  return {};
-}
-
-ApiResult<void> ReadPrompts(const json& body, CompletionRequest& request) {
-  const json* prompt = FindField(body, "prompt");
-  if (prompt == nullptr) {
-    ApiError error = InvalidField("prompt", "'prompt' is missing; send the text to continue");
-    error.code = "missing_required_parameter";
-    return tl::unexpected(std::move(error));
-  }
-  if (prompt->is_string()) {
-    request.prompts.emplace_back(prompt->get<std::string>());
-    return {};
-  }
-  if (!prompt->is_array()) return tl::unexpected(WrongPrompt("prompt", *prompt));
-  return ReadPromptList(*prompt, request);
-}
 
 ApiResult<void> ReadLengths(const json& body, CompletionRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "max_tokens", 0, kMaxInt32, request.max_tokens));
@@ -214,7 +139,10 @@ ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view text) {
   CompletionRequest request;
   std::optional<std::string> user;
   WEFT_RETURN_IF_ERROR(ReadString(body, "model", request.model));
-  WEFT_RETURN_IF_ERROR(ReadPrompts(body, request));
+  ApiResult<PromptList> prompts = ReadPrompts(body, "prompt", kMaxPrompts);
+  if (!prompts) return tl::unexpected(std::move(prompts).error());
+  request.prompts = std::move(prompts->prompts);
+  request.prompt_is_list = prompts->is_list;
   std::optional<std::string> suffix;
   WEFT_RETURN_IF_ERROR(ReadString(body, "suffix", suffix));
   request.suffix = suffix.value_or("");

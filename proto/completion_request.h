@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "proto/api_error.h"
+#include "proto/prompt.h"
 #include "proto/sampling_fields.h"
 
 namespace weft {
@@ -18,9 +18,6 @@ inline constexpr int32_t kMaxPrompts = 256;        // in one request
 inline constexpr int32_t kMaxChoices = 128;        // n
 inline constexpr int32_t kMaxTotalChoices = 1024;  // prompts times n
 inline constexpr int32_t kMaxLogprobs = 20;
-
-// A text, or token ids (>= 0; whether the vocabulary has them is the server's to check).
-using Prompt = std::variant<std::string, std::vector<int32_t>>;
 
 struct CompletionRequest {
   std::optional<std::string> model;

@@ -7,7 +7,8 @@ namespace weft {
 namespace {
 
 // What an event costs while it waits, and about what its JSON will cost. Prompt logprobs come once,
-// before the client could have been slow, and are bounded by the context: they are free.
+// before the client could have been slow, and are bounded by the context: they are free; so are
+// embeddings, one a prompt.
 size_t CostBytes(const EngineEvent& event) {
   constexpr size_t kEnvelopeBytes = 256;
   constexpr size_t kCandidateBytes = 32;
@@ -61,6 +62,10 @@ void EventQueue::Close() {
 
 void QueueSink::OnPromptLogprobs(std::vector<TokenLogprob> logprobs) {
   queue_->Push({prompt_index_, std::move(logprobs)});
+}
+
+void QueueSink::OnEmbedding(Embedding embedding) {
+  queue_->Push({prompt_index_, std::move(embedding)});
 }
 
 void QueueSink::OnTokens(TokensEvent event) { queue_->Push({prompt_index_, std::move(event)}); }

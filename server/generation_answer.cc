@@ -32,6 +32,10 @@ void GenerationAnswer::Consume(EngineEvent event) {
     OnPromptLogprobs(event.prompt_index, *logprobs);
     return;
   }
+  if (const auto* embedding = std::get_if<Embedding>(&event.event)) {
+    OnEmbedding(event.prompt_index, *embedding);
+    return;
+  }
   if (const auto* tokens = std::get_if<TokensEvent>(&event.event)) {
     OnTokens(event.prompt_index, *tokens);
     return;

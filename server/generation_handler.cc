@@ -110,6 +110,7 @@ void GenerationHandler::Measure(const EngineEvent& event) {
     first = Clock::now();
     context_.metrics->ObserveTimeToFirstToken(SecondsSince(received_));
   } else if (const auto* finish = std::get_if<FinishEvent>(&event.event)) {
+    if (finish->last) --job_.in_flight;
     context_.metrics->CountFinish(finish->reason, finish->completion_tokens);
     const auto& first = first_token_times_[index_of(finish->choice)];
     if (!first || finish->completion_tokens < 2) return;
@@ -118,7 +119,20 @@ void GenerationHandler::Measure(const EngineEvent& event) {
   }
 }
 
+void GenerationHandler::SubmitMore() {
+  late_refusal_ = SubmitJob(job_, queue_, context_, engine_ids_);
+}
+
+// Where the queue was full although nothing of this request is in it.
+asio::awaitable<void> GenerationHandler::SubmitLater() {
+  constexpr std::chrono::milliseconds kPause{20};
+  asio::steady_timer timer(connection_.executor(), kPause);
+  co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  SubmitMore();
+}
+
 asio::awaitable<void> GenerationHandler::ConsumeEvents() {
+  if (job_.in_flight == 0) co_return co_await SubmitLater();
   std::vector<EngineEvent> events = queue_->Drain();
   while (events.empty() && !client_gone()) {
     co_await wakeup_->Wait();
@@ -128,6 +142,7 @@ asio::awaitable<void> GenerationHandler::ConsumeEvents() {
     Measure(event);
     job_.answer->Consume(std::move(event));
   }
+  if (!job_.answer->failure()) SubmitMore();
   if (job_.answer->finished()) context_.metrics->ObserveRequestDuration(SecondsSince(received_));
 }
 
@@ -173,6 +188,7 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerWhole() {
   while (!answer.finished() && !answer.failure()) {
     co_await ConsumeEvents();
     if (client_gone()) co_return Outcome(kClientGone, false);
+    if (late_refusal_) co_return co_await AnswerError(*late_refusal_);
   }
   if (answer.failure()) {
     AbortJob(job_, engine_ids_);

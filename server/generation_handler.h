@@ -54,6 +54,9 @@ class GenerationHandler {
   bool client_gone() const { return client_gone_ || queue_->overflowed(); }
   // Waits for events and hands them to the answer; none come when the client has gone.
   boost::asio::awaitable<void> ConsumeEvents();
+  // The prompts to come, as many as may be in flight.
+  void SubmitMore();
+  boost::asio::awaitable<void> SubmitLater();
   void Measure(const EngineEvent& event);
   boost::asio::awaitable<bool> WriteStream(std::string events, bool is_last);
   boost::asio::awaitable<ExchangeOutcome> AnswerStream();
@@ -72,8 +75,9 @@ class GenerationHandler {
   bool client_gone_ = false;
   bool stream_begun_ = false;
   const PrepareFunction prepare_;
-  GenerationJob job_;                  // has an answer once it is prepared
-  std::vector<RequestId> engine_ids_;  // accepted by the engine
+  GenerationJob job_;                     // has an answer once it is prepared
+  std::vector<RequestId> engine_ids_;     // accepted by the engine, of the first prompts
+  std::optional<ApiError> late_refusal_;  // of a prompt that came later
   std::vector<std::optional<Clock::time_point>> first_token_times_;  // a choice
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,9 @@ struct GenerationJob {
   const ServedModel* model = nullptr;
   std::vector<std::vector<TokenId>> prompts;  // none is empty; an engine request each
   int32_t choice_count = 1;                   // a prompt
+  std::optional<Pooling> pooling;             // see Request
+  int32_t max_in_flight = std::numeric_limits<int32_t>::max();  // engine requests at a time
+  int32_t in_flight = 0;  // of them now: accepted, without their terminal event
   SamplingParams sampling;
   std::shared_ptr<const VisibleTokens> visible_tokens;  // see Request
   bool has_seed = false;                                // otherwise the server draws one

@@ -1,5 +1,6 @@
 #include "server/job_submission.h"
 
+#include <limits>
 #include <utility>
 
 #include "engine/engine.h"
@@ -34,22 +35,30 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
                                   ServerContext& context, std::vector<RequestId>& engine_ids) {
   Engine& engine = *job.model->engine;
   if (!job.has_seed) job.sampling.seed = context.NextSeed();
-  for (size_t i = 0; i < job.prompts.size(); ++i) {
+  for (size_t i = engine_ids.size(); i < job.prompts.size(); ++i) {
+    if (job.in_flight >= job.max_in_flight) break;
     const auto prompt_tokens = static_cast<int32_t>(job.prompts[i].size());
     Request request;
     request.id = engine.NextId();
-    request.prompt = std::move(job.prompts[i]);
+    request.prompt = job.prompts[i];
     request.sampling = job.sampling;
     request.choice_count = job.choice_count;
+    request.pooling = job.pooling;
     request.visible_tokens = job.visible_tokens;
     request.sink = std::make_shared<QueueSink>(queue, static_cast<int32_t>(i));
     const RequestId id = request.id;
     const Result<void> submitted = engine.Submit(std::move(request));
     if (!submitted) {
+      // The queue is full, and the job has begun: there will be room later.
+      const bool can_wait = job.max_in_flight < std::numeric_limits<int32_t>::max();
+      const bool is_full = submitted.error().code == ErrorCode::kResourceExhausted;
+      if (can_wait && is_full && !engine_ids.empty()) break;
       AbortJob(job, engine_ids);
       return RefusalOf(submitted.error());
     }
+    job.prompts[i] = {};
     engine_ids.push_back(id);
+    ++job.in_flight;
     context.metrics->CountPrompt(prompt_tokens);
   }
   return std::nullopt;

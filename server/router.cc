@@ -26,6 +26,7 @@ constexpr std::array kRoutes = {
     Route{RouteId::kResponseInputItems, "GET", "/v1/responses/{id}/input_items"},
     Route{RouteId::kResponse, "GET", "/v1/responses/{id}"},
     Route{RouteId::kDeleteResponse, "DELETE", "/v1/responses/{id}"},
+    Route{RouteId::kEmbeddings, "POST", "/v1/embeddings"},
 };
 
 // Whether the path fits; `argument` is set to what {id} covers (it may hold slashes: models are

@@ -29,6 +29,7 @@ enum class RouteId {
   kDeleteResponse,
   kCancelResponse,
   kResponseInputItems,
+  kEmbeddings
 };
 
 struct Route {

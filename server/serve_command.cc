@@ -132,6 +132,8 @@ Result<void> Serve(ServeOptions options) {
   served.created = static_cast<int64_t>(std::time(nullptr));
   served.tokenizer = model->checkpoint().tokenizer;
   served.engine = &model->engine();
+  served.embedding_size = model->checkpoint().config.hidden_size;
+  served.pooling = options.pooling.value_or(model->checkpoint().config.pooling);
   WEFT_ASSIGN_OR_RETURN(served.chat, LoadChatFormat(options, model->checkpoint()));
   FitConnections(options.server);
   DeferFirstShutdownSignal();

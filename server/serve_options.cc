@@ -59,6 +59,13 @@ void AddServedModelFlags(CLI::App& app, ServeOptions& options) {
                  "What requests call the model (the file's name)");
   app.add_option("--chat-template", options.chat_template_path,
                  "Jinja file with the chat template (the model's own)");
+  app.add_option_function<std::string>(
+         "--pooling",
+         [&options](const std::string& name) {
+           options.pooling = name == "mean" ? Pooling::kMean : Pooling::kLast;
+         },
+         "What embeddings are made of: last or mean (the model's own)")
+      ->check(CLI::IsMember({"last", "mean"}));
   app.add_option("--max-batch-tokens", model.max_batch_tokens, "Tokens that one step computes")
       ->capture_default_str()
       ->check(CLI::Range(1, 65536));

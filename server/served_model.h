@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "model/config.h"
 #include "model/tokenizer/tokenizer.h"
 
 namespace weft {
@@ -17,6 +18,8 @@ struct ServedModel {
   int64_t created = 0;  // seconds since 1970
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatFormat> chat;  // nullptr: the model brings no chat template
+  int64_t embedding_size = 0;              // numbers of an embedding
+  Pooling pooling = Pooling::kLast;        // of embeddings, unless the request says
   Engine* engine = nullptr;                // outlives the server
 };
 

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "server/chat_job.h"
 #include "server/completion_job.h"
+#include "server/embedding_job.h"
 #include "server/messages_job.h"
 #include "server/plain_handlers.h"
 #include "server/preparation.h"
@@ -188,6 +189,8 @@ PrepareFunction PrepareFunctionOf(RouteId route) {
       return PrepareMessages;
     case RouteId::kResponses:
       return PrepareResponse;
+    case RouteId::kEmbeddings:
+      return PrepareEmbedding;
     default:
       return nullptr;
   }

@@ -2,6 +2,7 @@
 #include "engine/engine_core.h"
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <stdexcept>
@@ -395,6 +396,62 @@ TEST_F(EngineCoreTest, ReportsCountPhasesAndQueue) {
   EXPECT_EQ(report.finished_requests, 1);
   Finish();
   EXPECT_EQ(core().TakeDequeuedCount(), 1);
+}
+
+TEST_F(EngineCoreTest, PoolsTheLastHiddenStateOrTheMeanOfAll) {
+  options_.max_batch_tokens = 3;  // the prompt takes three steps
+  runner_.fill_hidden = [](int32_t position, float* hidden) {
+    for (size_t d = 0; d < FakeModelRunner::kHiddenSize; ++d)
+      hidden[d] = static_cast<float>(position * position) + static_cast<float>(d) / 4;
+  };
+  Request request = MakeRequest({0, 1, 2, 3, 4, 5, 6}, 0);
+  request.pooling = Pooling::kLast;
+  const auto last = Add(request);
+  request.id = next_id_++;
+  request.pooling = Pooling::kMean;
+  const auto mean = Add(request);
+  Finish();
+  EXPECT_EQ(last->embedding(), (std::vector<float>{36, 36.25, 36.5, 36.75, 37}));
+  EXPECT_EQ(mean->embedding(), (std::vector<float>{13, 13.25, 13.5, 13.75, 14}));  // 91 / 7
+  for (const auto& sink : {last, mean}) {
+    EXPECT_EQ(sink->complaint(), "");
+    const FinishEvent& finish = sink->choice().finishes.at(0);
+    EXPECT_EQ(finish.reason, FinishReason::kStop);
+    EXPECT_EQ(finish.prompt_tokens, 7);
+    EXPECT_EQ(finish.completion_tokens, 0);
+    EXPECT_TRUE(finish.last);
+  }
+}
+
+TEST_F(EngineCoreTest, AnEmbeddingThatIsNotFiniteFailsAlone) {
+  runner_.fill_hidden = [](int32_t position, float* hidden) {
+    if (position == 3) hidden[2] = std::numeric_limits<float>::infinity();
+  };
+  Request request = MakeRequest({0, 1, 2, 3, 4}, 0);
+  request.pooling = Pooling::kMean;
+  const auto bad = Add(request);
+  request.id = next_id_++;
+  request.prompt = {0, 1};
+  const auto good = Add(request);
+  Finish();
+  EXPECT_TRUE(bad->embedding().empty());
+  EXPECT_EQ(bad->choice().finishes.at(0).reason, FinishReason::kFailed);
+  EXPECT_THAT(bad->choice().finishes.at(0).error.message, HasSubstr("not finite"));
+  EXPECT_EQ(good->embedding().size(), FakeModelRunner::kHiddenSize);
+}
+
+TEST_F(EngineCoreTest, PoolingGeneratesNothing) {
+  Request request = MakeRequest({0, 1}, 0);
+  request.pooling = Pooling::kLast;
+  EXPECT_EQ(Refusal(request), "accepted");
+  for (const auto& change : std::vector<std::function<void(Request&)>>{
+           [](Request& r) { r.sampling.max_tokens = 1; }, [](Request& r) { r.choice_count = 2; },
+           [](Request& r) { r.sampling.prompt_logprobs = true; },
+           [](Request& r) { r.sampling.beam_width = 2; }}) {
+    Request wrong = request;
+    change(wrong);
+    EXPECT_THAT(Refusal(wrong), HasSubstr("with pooling"));
+  }
 }
 
 }  // namespace

@@ -164,6 +164,21 @@ class Access(unittest.TestCase):
             client.models.list()
         self.assertEqual(wrong.exception.code, "invalid_api_key")
 
+    def test_embeddings(self):
+        with self.client() as client:
+            texts = ["a fox in the wood", "the king's three daughters"]
+            by_default = client.embeddings.create(model="tested", input=texts)  # the client asks for base64
+            as_floats = client.embeddings.create(model="tested", input=texts, encoding_format="float")
+            for one, other in zip(by_default.data, as_floats.data):
+                self.assertEqual(len(one.embedding), len(other.embedding))
+                self.assertAlmostEqual(sum(x * x for x in one.embedding), 1, places=5)
+                for a, b in zip(one.embedding, other.embedding):
+                    self.assertAlmostEqual(a, b, places=7)
+            self.assertNotEqual(by_default.data[0].embedding, by_default.data[1].embedding)
+            alone = client.embeddings.create(model="tested", input=texts[1])
+            self.assertEqual(alone.data[0].embedding, by_default.data[1].embedding)
+            self.assertEqual(len(client.embeddings.create(model="tested", input="a", dimensions=7).data[0].embedding), 7)
+
     def test_reload(self):
         server = self.server
         self.assertEqual(server.serial(), 1)

@@ -131,6 +131,14 @@ std::vector<Request> RandomRequests(std::mt19937_64& random, int64_t vocab_size)
     request.choice_count = id == 3 ? 3 : 1;
     requests.push_back(std::move(request));
   }
+  for (const Pooling pooling : {Pooling::kLast, Pooling::kMean}) {
+    Request request;
+    request.id = requests.size() + 1;
+    request.pooling = pooling;
+    request.prompt.assign(requests[0].prompt.begin(), requests[0].prompt.begin() + 150);
+    request.sampling.max_tokens = 0;
+    requests.push_back(std::move(request));
+  }
   return requests;
 }
 
@@ -145,6 +153,7 @@ void ExpectSameLogprobs(const std::vector<TokenLogprob>& a, const std::vector<To
 
 void ExpectSame(const RecordingSink& got, const RecordingSink& want) {
   ASSERT_EQ(got.complaint(), "");
+  ASSERT_EQ(got.embedding(), want.embedding());
   ASSERT_NO_FATAL_FAILURE(ExpectSameLogprobs(got.prompt_logprobs(), want.prompt_logprobs()));
   for (size_t i = 0; i < want.choice_count(); ++i) {
     SCOPED_TRACE(fmt::format("choice {}", i));
@@ -183,6 +192,9 @@ void ExpectLaw2(const std::string& path, Arithmetic arithmetic, KvType kv_type =
   const std::vector<Request> requests = RandomRequests(random, quiet.vocab_size());
   std::vector<std::shared_ptr<RecordingSink>> expected;
   for (const Request& request : requests) expected.push_back(quiet.Run({request}, random, 0)[0]);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    ASSERT_EQ(expected[i]->embedding().empty(), !requests[i].pooling);
+  }
   int32_t preemptions = 0;
   for (const Setting& setting : CrowdedSettings(arithmetic, kv_type)) {
     SCOPED_TRACE(setting.ToString());

@@ -14,6 +14,7 @@
 
 #include "proto/chat_request.h"
 #include "proto/completion_request.h"
+#include "proto/embedding_request.h"
 #include "proto/messages_request.h"
 #include "proto/openapi.h"
 #include "proto/responses_request.h"
@@ -101,6 +102,10 @@ std::vector<Endpoint> Endpoints() {
          if (!request) return tl::unexpected(request.error());
          return request->chat.unknown_field_count;
        }},
+      {.schema = "EmbeddingRequest",
+       .body = {{"input", "a"}},
+       .companions = json::object(),
+       .parse = [](const std::string& body) { return UnknownFields(ParseEmbeddingRequest(body)); }},
   };
 }
 

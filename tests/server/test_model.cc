@@ -105,6 +105,7 @@ ServedModel TestModel::Served() const {
   model.created = 1700000000;
   model.tokenizer = tokenizer_;
   model.engine = engine_.get();
+  model.embedding_size = static_cast<int64_t>(FakeModelRunner::kHiddenSize);
   model.chat = chat_;
   return model;
 }

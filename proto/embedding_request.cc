@@ -1,0 +1,74 @@
+#include "proto/embedding_request.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "base/result.h"
+#include "proto/field_reader.h"
+#include "proto/json_reader.h"
+#include "proto/prompt_reader.h"
+#include "proto/unsupported_fields.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array kUnsupported = {
+    UnsupportedField{"add_special_tokens", "true"},
+    UnsupportedField{"truncate_prompt_tokens", "null"},
+};
+constexpr std::array<std::string_view, 6> kSupported = {"model",      "input", "encoding_format",
+                                                        "dimensions", "user",  "pooling"};
+
+// One of two words; false: the second. The default is the first.
+ApiResult<std::optional<bool>> ReadChoice(const json& body, const std::string& name,
+                                          std::string_view first, std::string_view second) {
+  std::optional<std::string> text;
+  WEFT_RETURN_IF_ERROR(ReadString(body, name, text));
+  if (!text) return std::nullopt;
+  if (*text == first || *text == second) return *text == first;
+  return tl::unexpected(InvalidField(name, fmt::format("'{}' must be '{}' or '{}', not {}", name,
+                                                       first, second, DescribeJson(json(*text)))));
+}
+
+}  // namespace
+
+ApiResult<EmbeddingRequest> ParseEmbeddingRequest(std::string_view text) {
+  ApiResult<json> parsed = ParseJson(text);
+  if (!parsed) return tl::unexpected(std::move(parsed).error());
+  const json& body = *parsed;
+  if (!body.is_object()) {
+    return tl::unexpected(InvalidField(
+        "", fmt::format("the request body must be a JSON object, not {}", DescribeJson(body))));
+  }
+  EmbeddingRequest request;
+  std::optional<std::string> user;
+  WEFT_RETURN_IF_ERROR(ReadString(body, "model", request.model));
+  ApiResult<PromptList> input = ReadPrompts(body, "input", kMaxEmbeddingInputs);
+  if (!input) return tl::unexpected(std::move(input).error());
+  request.input = *std::move(input);
+  const auto encoding = ReadChoice(body, "encoding_format", "float", "base64");
+  if (!encoding) return tl::unexpected(encoding.error());
+  request.base64 = !encoding->value_or(true);
+  WEFT_RETURN_IF_ERROR(
+      ReadInteger(body, "dimensions", 1, std::numeric_limits<int32_t>::max(), request.dimensions));
+  const auto pooling = ReadChoice(body, "pooling", "last", "mean");
+  if (!pooling) return tl::unexpected(pooling.error());
+  if (*pooling) request.pooling = **pooling ? EmbeddingPooling::kLast : EmbeddingPooling::kMean;
+  WEFT_RETURN_IF_ERROR(ReadString(body, "user", user));
+  WEFT_RETURN_IF_ERROR(RefuseUnsupported(body, kUnsupported));
+  for (const auto& [name, value] : body.items()) {
+    const bool known =
+        std::ranges::find(kSupported, name) != kSupported.end() ||
+        std::ranges::find(kUnsupported, name, &UnsupportedField::name) != kUnsupported.end();
+    if (!known) ++request.unknown_field_count;
+  }
+  return request;
+}
+
+}  // namespace weft
