@@ -100,7 +100,7 @@ TEST(EmbeddingTest, WrongRequestsNameTheField) {
     EXPECT_EQ(ErrorOf(response)["param"], param) << body;
     EXPECT_THAT(ErrorOf(response)["message"].get<std::string>(), HasSubstr(message));
   };
-  refused({}, "input", "'input' is missing");
+  refused(json::object(), "input", "'input' is missing");
   refused({{"input", 3}}, "input", "must be a string");
   refused({{"input", json::array()}}, "input", "empty array");
   refused({{"input", {"a", {1}}}}, "input[1]", "mixes");
