@@ -66,7 +66,7 @@ class TokenSink {
                                                 // first prompt token, logprob 0, no top
   // Once, before the terminal event of a request with `pooling` that does not fail; others never
   // get one. As many numbers as the model's hidden state has.
-  virtual void OnEmbedding(std::vector<float>) {}
+  virtual void OnEmbedding(std::vector<float> embedding) = 0;
   virtual void OnTokens(TokensEvent event) = 0;
   virtual void OnFinish(FinishEvent event) = 0;
 };
