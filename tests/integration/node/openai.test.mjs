@@ -132,3 +132,16 @@ test('a response calls a tool', async () => {
   const call = response.output.find((item) => item.type === 'function_call');
   assert.deepEqual([call.name, JSON.parse(call.arguments)], ['get_weather', { city: 'Paris' }]);
 });
+
+test('embeddings, as numbers and as base64', async () => {
+  const input = ['the wolf', 'a house', 'the wolf'];
+  const list = await client.embeddings.create({ model, input });  // the package asks for base64 and decodes it
+  assert.deepEqual(list.data.map((entry) => entry.index), [0, 1, 2]);
+  const [wolf, house, again] = list.data.map((entry) => entry.embedding);
+  assert.deepEqual(wolf, again);
+  assert.notDeepEqual(wolf, house);
+  assert.ok(Math.abs(Math.hypot(...wolf) - 1) < 1e-5);
+  const floats = await client.embeddings.create({ model, input: 'the wolf', encoding_format: 'float' });
+  assert.ok(floats.data[0].embedding.every((value, i) => Math.abs(value - wolf[i]) < 1e-6));
+  assert.ok(floats.usage.prompt_tokens > 0);
+});
