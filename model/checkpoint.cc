@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "model/config_readers.h"
 #include "model/formats/gguf.h"
@@ -27,26 +26,6 @@ std::string_view TextOf(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-// As llama.cpp numbers them; kinds that Weft does not have count as none.
-Result<Pooling> GgufPooling(const GgufMetadata& metadata) {
-  constexpr int64_t kMean = 1;
-  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string_view> architecture,
-                        metadata.GetString("general.architecture"));
-  WEFT_ASSIGN_OR_RETURN(const std::optional<int64_t> kind,
-                        metadata.GetInt(fmt::format("{}.pooling_type", architecture.value_or(""))));
-  return kind == kMean ? Pooling::kMean : Pooling::kLast;
-}
-
-// As sentence-transformers keeps it; what cannot be read counts as none.
-Pooling HfPooling(const std::string& path) {
-  const Result<MappedFile> file = MappedFile::Open(path + "/1_Pooling/config.json");
-  if (!file) return Pooling::kLast;
-  const auto config = nlohmann::json::parse(TextOf(*file), nullptr, false);
-  const bool is_mean = config.is_object() && config.contains("pooling_mode_mean_tokens") &&
-                       config["pooling_mode_mean_tokens"] == true;
-  return is_mean ? Pooling::kMean : Pooling::kLast;
-}
-
 Result<Checkpoint> LoadGguf(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(GgufFile file, GgufFile::Open(path));
   WEFT_ASSIGN_OR_RETURN(const ConfigAndArchitecture read, ReadGgufConfig(file));
@@ -61,7 +40,6 @@ Result<Checkpoint> LoadGguf(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::optional<std::string_view> chat_template,
                         file.metadata.GetString("tokenizer.chat_template"));
   checkpoint.chat_template = chat_template.value_or("");
-  WEFT_ASSIGN_OR_RETURN(checkpoint.config.pooling, GgufPooling(file.metadata));
   checkpoint.file_bytes = TotalBytes(file.files);
   checkpoint.files = std::move(file.files);
   return checkpoint;
@@ -82,7 +60,9 @@ Result<Checkpoint> LoadDirectory(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(checkpoint.tokenizer,
                         Tokenizer::FromDirectory(path, read.config.vocab_size));
   WEFT_ASSIGN_OR_RETURN(checkpoint.chat_template, ReadHfChatTemplate(path));
-  checkpoint.config.pooling = HfPooling(path);
+  if (const auto pooling_file = MappedFile::Open(path + "/1_Pooling/config.json")) {
+    checkpoint.config.pooling = ReadHfPooling(TextOf(*pooling_file));
+  }
   checkpoint.file_bytes = TotalBytes(files.files);
   checkpoint.files = std::move(files.files);
   return checkpoint;

@@ -241,6 +241,11 @@ Result<ConfigAndArchitecture> ReadGgufConfig(const GgufFile& file) {
   ReadSizes(fields, config);
   ReadMlp(fields, **architecture, config);
   ReadRope(fields, **architecture, config);
+  // As llama.cpp numbers them; kinds that Weft does not have count as none.
+  constexpr int64_t kMeanPooling = 1;
+  WEFT_ASSIGN_OR_RETURN(const std::optional<int64_t> pooling,
+                        metadata.GetInt(std::string(*gguf_name) + ".pooling_type"));
+  config.pooling = pooling == kMeanPooling ? Pooling::kMean : Pooling::kLast;
   for (const std::string_view key :
        {"attention.clamp_kqv", "attention.scale", "attention.sliding_window_pattern",
         "attn_logit_softcapping", "final_logit_softcapping", "expert_shared_count",

@@ -292,4 +292,11 @@ Result<ConfigAndArchitecture> ReadHfConfig(std::string_view json_text, const std
   return result;
 }
 
+Pooling ReadHfPooling(std::string_view json_text) {
+  const Json json = Json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return Pooling::kLast;
+  const auto mean = json.find("pooling_mode_mean_tokens");
+  return mean != json.end() && *mean == true ? Pooling::kMean : Pooling::kLast;
+}
+
 }  // namespace weft
