@@ -93,6 +93,19 @@ TEST(GgufConfigTest, OldLinearScalingHasNoType) {
   EXPECT_EQ(read->config.rope.factor, 4.0);
 }
 
+TEST(GgufConfigTest, PoolingIsTheLastPositionOrTheMean) {
+  for (const auto& [kind, pooling] :
+       {std::pair{0, Pooling::kLast}, {1, Pooling::kMean}, {3, Pooling::kLast}}) {
+    GgufExample example;
+    example.values["llama.pooling_type"] = int64_t{kind};
+    const auto read = example.Read();
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->config.pooling, pooling) << kind;
+  }
+  EXPECT_THAT(GgufExample().ErrorWith("llama.pooling_type", std::string_view("mean")),
+              HasSubstr("llama.pooling_type"));
+}
+
 TEST(GgufConfigTest, RefusesSizesThatCannotBe) {
   struct Case {
     std::string key;
@@ -357,6 +370,15 @@ TEST(HfConfigTest, RefusesWhatIsNoObject) {
   }
   EXPECT_THAT(ReadHfConfig("{}", "config.json").error().message,
               HasSubstr("neither architectures nor model_type"));
+}
+
+TEST(HfConfigTest, PoolingIsTheLastPositionOrTheMean) {
+  EXPECT_EQ(ReadHfPooling(R"({"pooling_mode_mean_tokens": true})"), Pooling::kMean);
+  for (const char* text :
+       {R"({"pooling_mode_mean_tokens": false})", R"({"pooling_mode_lasttoken": true})",
+        R"({"pooling_mode_mean_tokens": 1})", "{}", "[]", ""}) {
+    EXPECT_EQ(ReadHfPooling(text), Pooling::kLast) << text;
+  }
 }
 
 // --- the table ---
