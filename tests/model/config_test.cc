@@ -246,14 +246,14 @@ Json HfExample() {
           {"hidden_act", "silu"}};
 }
 
-std::string HfErrorWith(Json changes) {
+std::string HfErrorWith(const Json& changes) {
   Json config = HfExample();
   config.update(changes);
   const auto read = ReadHfConfig(config.dump(), "config.json");
   return read ? "no error" : read.error().message;
 }
 
-ModelConfig HfConfigWith(Json changes) {
+ModelConfig HfConfigWith(const Json& changes) {
   Json config = HfExample();
   config.update(changes);
   const auto read = ReadHfConfig(config.dump(), "config.json");
@@ -293,7 +293,7 @@ TEST(HfConfigTest, ReadsRopeOfTransformers4And5) {
 }
 
 TEST(HfConfigTest, YarnsMagnitudeIsTransformers) {
-  const auto factor = [](Json more) {
+  const auto factor = [](const Json& more) {
     Json yarn = {{"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 32}};
     yarn.update(more);
     return HfConfigWith({{"rope_parameters", yarn}}).rope.attention_factor;
@@ -307,7 +307,7 @@ TEST(HfConfigTest, YarnsMagnitudeIsTransformers) {
 TEST(HfConfigTest, SlidingWindowFollowsTheFamily) {
   const Json mistral = {{"architectures", {"MistralForCausalLM"}}};
   const Json qwen = {{"architectures", {"Qwen3ForCausalLM"}}};
-  const auto window = [](Json config, Json more) {
+  const auto window = [](Json config, const Json& more) {
     config.update(more);
     return HfConfigWith(config).sliding_window;
   };
