@@ -67,10 +67,6 @@ tl::unexpected<ApiError> Refuse(std::string_view name, std::string_view expected
                    fmt::format("'{}' must be {}, not {}", name, expected, DescribeJson(found))));
 }
 
-bool IsOneOf(std::string_view name, const auto& names) {
-  return std::ranges::find(names, name) != names.end();
-}
-
 ApiResult<void> ReadTemplateFields(ordered_json& fields, ChatRequest& request) {
   const auto messages = fields.find("messages");
   if (messages == fields.end() || messages->is_null()) {
@@ -287,36 +283,22 @@ ApiResult<void> ReadPlainFields(const json& body, ChatRequest& request) {
   return RefuseUnsupported(body, kUnsupported);
 }
 
-int32_t CountUnknown(const json& body) {
-  int32_t count = 0;
-  for (const auto& [name, value] : body.items()) {
-    const bool known =
-        IsOneOf(name, kOtherFields) || IsSamplingField(name) ||
-        std::ranges::find(kUnsupported, name, &UnsupportedField::name) != kUnsupported.end();
-    if (!known) ++count;
-  }
-  return count;
-}
-
 }  // namespace
 
 ApiResult<ChatRequest> ParseChatRequest(std::string_view text) {
-  ApiResult<ordered_json> parsed = ParseOrderedJson(text);
+  ApiResult<ordered_json> parsed = ParseOrderedBody(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
   return ReadChatRequest(*std::move(parsed));
 }
 
 ApiResult<ChatRequest> ReadChatRequest(ordered_json body) {
-  if (!body.is_object()) {
-    return tl::unexpected(InvalidField(
-        "", fmt::format("the request body must be a JSON object, not {}", DescribeJson(body))));
-  }
   ordered_json template_fields;
   const json plain_fields = SplitFields(body, kTemplateFields, template_fields);
   ChatRequest request;
   WEFT_RETURN_IF_ERROR(ReadTemplateFields(template_fields, request));
   WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));
-  request.unknown_field_count += CountUnknown(plain_fields);
+  request.unknown_field_count +=
+      CountUnknownGenerationFields(plain_fields, kOtherFields, kUnsupported);
   return request;
 }
 

@@ -50,7 +50,7 @@ struct ChatRequest {
 // Errors name the field by its JSON path. A known option that Weft does not have is refused by name
 // (code "unsupported_parameter") unless its value changes nothing.
 ApiResult<ChatRequest> ParseChatRequest(std::string_view body);
-// The same of a body that ParseOrderedJson has read.
+// The same of a body that ParseOrderedBody has read.
 ApiResult<ChatRequest> ReadChatRequest(nlohmann::ordered_json body);
 
 }  // namespace weft

@@ -115,27 +115,12 @@ constexpr std::array<std::string_view, 16> kSupported = {
     "best_of",         "max_tokens",     "echo",           "logprobs",
     "stream",          "stream_options", "user",           "metadata"};
 
-int32_t CountUnknown(const json& body) {
-  int32_t count = 0;
-  for (const auto& [name, value] : body.items()) {
-    const bool known =
-        IsSamplingField(name) || std::ranges::find(kSupported, name) != kSupported.end() ||
-        std::ranges::find(kUnsupported, name, &UnsupportedField::name) != kUnsupported.end();
-    if (!known) ++count;
-  }
-  return count;
-}
-
 }  // namespace
 
 ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view text) {
-  ApiResult<json> parsed = ParseJson(text);
+  ApiResult<json> parsed = ParseBody(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
   const json& body = *parsed;
-  if (!body.is_object()) {
-    return tl::unexpected(InvalidField(
-        "", fmt::format("the request body must be a JSON object, not {}", DescribeJson(body))));
-  }
   CompletionRequest request;
   std::optional<std::string> user;
   WEFT_RETURN_IF_ERROR(ReadString(body, "model", request.model));
@@ -154,7 +139,7 @@ ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view text) {
   WEFT_RETURN_IF_ERROR(ReadString(body, "user", user));
   WEFT_RETURN_IF_ERROR(CheckObject(body, "metadata"));
   WEFT_RETURN_IF_ERROR(RefuseUnsupported(body, kUnsupported));
-  request.unknown_field_count += CountUnknown(body);
+  request.unknown_field_count += CountUnknownGenerationFields(body, kSupported, kUnsupported);
   return request;
 }
 

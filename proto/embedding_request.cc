@@ -39,13 +39,9 @@ ApiResult<std::optional<bool>> ReadChoice(const json& body, const std::string& n
 }  // namespace
 
 ApiResult<EmbeddingRequest> ParseEmbeddingRequest(std::string_view text) {
-  ApiResult<json> parsed = ParseJson(text);
+  ApiResult<json> parsed = ParseBody(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
   const json& body = *parsed;
-  if (!body.is_object()) {
-    return tl::unexpected(InvalidField(
-        "", fmt::format("the request body must be a JSON object, not {}", DescribeJson(body))));
-  }
   EmbeddingRequest request;
   std::optional<std::string> user;
   WEFT_RETURN_IF_ERROR(ReadString(body, "model", request.model));
@@ -62,12 +58,7 @@ ApiResult<EmbeddingRequest> ParseEmbeddingRequest(std::string_view text) {
   if (*pooling) request.pooling = **pooling ? EmbeddingPooling::kLast : EmbeddingPooling::kMean;
   WEFT_RETURN_IF_ERROR(ReadString(body, "user", user));
   WEFT_RETURN_IF_ERROR(RefuseUnsupported(body, kUnsupported));
-  for (const auto& [name, value] : body.items()) {
-    const bool known =
-        std::ranges::find(kSupported, name) != kSupported.end() ||
-        std::ranges::find(kUnsupported, name, &UnsupportedField::name) != kUnsupported.end();
-    if (!known) ++request.unknown_field_count;
-  }
+  request.unknown_field_count = CountUnknownFields(body, kSupported, kUnsupported);
   return request;
 }
 

@@ -221,12 +221,25 @@ std::string Describe(const Json& value) {
   }
 }
 
+template <typename Json>
+ApiResult<Json> RequireObject(ApiResult<Json> body) {
+  if (!body || body->is_object()) return body;
+  return tl::unexpected(InvalidField(
+      "", fmt::format("the request body must be a JSON object, not {}", Describe(*body))));
+}
+
 }  // namespace
 
 ApiResult<json> ParseJson(std::string_view text) { return Parse<json>(text); }
 
 ApiResult<ordered_json> ParseOrderedJson(std::string_view text) {
   return Parse<ordered_json>(text);
+}
+
+ApiResult<json> ParseBody(std::string_view text) { return RequireObject(ParseJson(text)); }
+
+ApiResult<ordered_json> ParseOrderedBody(std::string_view text) {
+  return RequireObject(ParseOrderedJson(text));
 }
 
 std::string DescribeJson(const json& value) { return Describe(value); }

@@ -18,6 +18,10 @@ ApiResult<nlohmann::json> ParseJson(std::string_view text);
 // The same, members of objects in the order of the text: what templates print.
 ApiResult<nlohmann::ordered_json> ParseOrderedJson(std::string_view text);
 
+// The same for a request's body, which must be an object ("invalid_value" otherwise).
+ApiResult<nlohmann::json> ParseBody(std::string_view text);
+ApiResult<nlohmann::ordered_json> ParseOrderedBody(std::string_view text);
+
 // "the string \"abc\"", "the number -3", "an array": for messages; at most some 60 bytes.
 std::string DescribeJson(const nlohmann::json& value);
 std::string DescribeJson(const nlohmann::ordered_json& value);

@@ -225,17 +225,6 @@ ApiResult<void> ReadPlainFields(const json& body, MessagesRequest& request) {
   return RefuseUnsupported(body, kUnsupported);
 }
 
-int32_t CountUnknown(const json& body) {
-  int32_t count = 0;
-  for (const auto& [name, value] : body.items()) {
-    const bool known =
-        std::ranges::find(kOtherFields, name) != kOtherFields.end() || IsSamplingField(name) ||
-        std::ranges::find(kUnsupported, name, &UnsupportedField::name) != kUnsupported.end();
-    if (!known) ++count;
-  }
-  return count;
-}
-
 bool IsBlank(const ordered_json& content) {
   return std::ranges::all_of(content, [](const ordered_json& part) {
     return part["text"].get_ref<const std::string&>().find_first_not_of(" \t\r\n\v\f") ==
@@ -285,19 +274,16 @@ ApiResult<void> ReadTemplateFields(const ordered_json& fields, ChatRequest& chat
 }  // namespace
 
 ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view text) {
-  ApiResult<ordered_json> body = ParseOrderedJson(text);
+  ApiResult<ordered_json> body = ParseOrderedBody(text);
   if (!body) return tl::unexpected(std::move(body).error());
-  if (!body->is_object()) {
-    return tl::unexpected(InvalidField(
-        "", fmt::format("the request body must be a JSON object, not {}", DescribeJson(*body))));
-  }
   ordered_json template_fields;
   const json plain_fields = SplitFields(*body, kTemplateFields, template_fields);
   MessagesRequest request;
   request.chat.max_tokens_path = "max_tokens";
   WEFT_RETURN_IF_ERROR(ReadTemplateFields(template_fields, request.chat));
   WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));
-  request.chat.unknown_field_count = CountUnknown(plain_fields);
+  request.chat.unknown_field_count =
+      CountUnknownGenerationFields(plain_fields, kOtherFields, kUnsupported);
   return request;
 }
 

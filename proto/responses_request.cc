@@ -446,26 +446,11 @@ ApiResult<void> ReadPlainFields(const json& body, ResponsesRequest& request) {
   return RefuseUnsupported(body, kUnsupported);
 }
 
-int32_t CountUnknown(const json& body) {
-  int32_t count = 0;
-  for (const auto& [name, value] : body.items()) {
-    const bool known =
-        IsOneOf(name, kOtherFields) || IsSamplingField(name) ||
-        std::ranges::find(kUnsupported, name, &UnsupportedField::name) != kUnsupported.end();
-    if (!known) ++count;
-  }
-  return count;
-}
-
 }  // namespace
 
 ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text) {
-  ApiResult<ordered_json> parsed = ParseOrderedJson(text);
+  ApiResult<ordered_json> parsed = ParseOrderedBody(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
-  if (!parsed->is_object()) {
-    return tl::unexpected(InvalidField(
-        "", fmt::format("the request body must be a JSON object, not {}", DescribeJson(*parsed))));
-  }
   ordered_json fields;
   const json plain_fields = SplitFields(*parsed, kOrderedFields, fields);
   ResponsesRequest request;
@@ -478,7 +463,8 @@ ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text) {
   WEFT_RETURN_IF_ERROR(ReadDocuments(fields, request.chat));
   WEFT_RETURN_IF_ERROR(ReadTemplateVariables(fields, request.chat));
   WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));
-  request.chat.unknown_field_count = CountUnknown(plain_fields);
+  request.chat.unknown_field_count =
+      CountUnknownGenerationFields(plain_fields, kOtherFields, kUnsupported);
   return request;
 }
 

@@ -28,13 +28,6 @@ ApiError Missing(std::string param, std::string message) {
   return error;
 }
 
-template <typename Json>
-ApiResult<void> CheckIsObject(const Json& body) {
-  if (body.is_object()) return {};
-  return tl::unexpected(InvalidField(
-      "", fmt::format("the request body must be a JSON object, not {}", DescribeJson(body))));
-}
-
 // Which of the fields that hold the text is there.
 ApiResult<std::string_view> FindTextField(const ordered_json& body) {
   std::string_view found;
@@ -106,9 +99,8 @@ ApiResult<void> ReadText(const ordered_json& body, TokenizeRequest& request) {
 }  // namespace
 
 ApiResult<TokenizeRequest> ParseTokenizeRequest(std::string_view text) {
-  ApiResult<ordered_json> body = ParseOrderedJson(text);
+  ApiResult<ordered_json> body = ParseOrderedBody(text);
   if (!body) return tl::unexpected(std::move(body).error());
-  WEFT_RETURN_IF_ERROR(CheckIsObject(*body));
   const ApiResult<std::string_view> text_field = FindTextField(*body);
   if (!text_field) return tl::unexpected(text_field.error());
   TokenizeRequest request;
@@ -138,9 +130,8 @@ ApiResult<TokenizeRequest> ParseTokenizeRequest(std::string_view text) {
 }
 
 ApiResult<DetokenizeRequest> ParseDetokenizeRequest(std::string_view text) {
-  const ApiResult<json> body = ParseJson(text);
+  const ApiResult<json> body = ParseBody(text);
   if (!body) return tl::unexpected(body.error());
-  WEFT_RETURN_IF_ERROR(CheckIsObject(*body));
   DetokenizeRequest request;
   WEFT_RETURN_IF_ERROR(ReadString(*body, "model", request.model));
   const json* tokens = FindField(*body, "tokens");

@@ -1,15 +1,33 @@
 #include "proto/unsupported_fields.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "proto/field_reader.h"
+#include "proto/sampling_fields.h"
 
 namespace weft {
 
 using nlohmann::json;
+
+namespace {
+
+int32_t CountFields(const json& body, const auto& counts) {
+  int32_t count = 0;
+  for (const auto& [name, value] : body.items()) count += counts(name) ? 1 : 0;
+  return count;
+}
+
+bool IsIn(std::string_view name, std::span<const std::string_view> known,
+          std::span<const UnsupportedField> unsupported) {
+  return std::ranges::find(known, name) != known.end() ||
+         std::ranges::find(unsupported, name, &UnsupportedField::name) != unsupported.end();
+}
+
+}  // namespace
 
 ApiResult<void> RefuseUnsupported(const json& body, std::span<const UnsupportedField> fields) {
   for (const UnsupportedField& field : fields) {
@@ -22,6 +40,18 @@ ApiResult<void> RefuseUnsupported(const json& body, std::span<const UnsupportedF
     return tl::unexpected(std::move(error));
   }
   return {};
+}
+
+int32_t CountUnknownFields(const json& body, std::span<const std::string_view> known,
+                           std::span<const UnsupportedField> unsupported) {
+  return CountFields(body, [&](std::string_view name) { return !IsIn(name, known, unsupported); });
+}
+
+int32_t CountUnknownGenerationFields(const json& body, std::span<const std::string_view> known,
+                                     std::span<const UnsupportedField> unsupported) {
+  return CountFields(body, [&](std::string_view name) {
+    return !IsSamplingField(name) && !IsIn(name, known, unsupported);
+  });
 }
 
 }  // namespace weft

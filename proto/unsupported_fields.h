@@ -1,7 +1,8 @@
-// Fields of OpenAI's API or of other servers that would change the answer and that an endpoint does
-// not have. Include from .cc files only.
+// Fields of OpenAI's API or of other servers that an endpoint does not have: those that would
+// change the answer, and those that nobody here knows. Include from .cc files only.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -20,5 +21,13 @@ struct UnsupportedField {
 // send their defaults.
 ApiResult<void> RefuseUnsupported(const nlohmann::json& body,
                                   std::span<const UnsupportedField> fields);
+
+// How many of the body's fields are in neither list.
+int32_t CountUnknownFields(const nlohmann::json& body, std::span<const std::string_view> known,
+                           std::span<const UnsupportedField> unsupported);
+// The same for an endpoint that generates: those of sampling are known too.
+int32_t CountUnknownGenerationFields(const nlohmann::json& body,
+                                     std::span<const std::string_view> known,
+                                     std::span<const UnsupportedField> unsupported);
 
 }  // namespace weft
