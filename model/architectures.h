@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// What a family fixes and its files leave unsaid. Sizes and numbers are the file's: config_gguf.cc,
-// config_hf.cc.
+// What a family fixes and its files leave unsaid. Sizes and numbers are the file's:
+// formats/config_gguf.cc, formats/config_hf.cc.
 struct Architecture {
   std::string_view name;      // ModelConfig::architecture
   std::string_view gguf;      // general.architecture of a GGUF file

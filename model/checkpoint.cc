@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "model/config_readers.h"
+#include "model/formats/config_readers.h"
 #include "model/formats/gguf.h"
 #include "model/formats/safetensors.h"
 #include "model/tensor_binding.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/config_readers.h"
+#include "model/formats/config_readers.h"
 #include "model/rope.h"
 
 namespace weft {

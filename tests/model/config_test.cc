@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "model/config_readers.h"
+#include "model/formats/config_readers.h"
 #include "tests/model/parity_fixture.h"
 
 namespace weft {

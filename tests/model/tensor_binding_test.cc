@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/config_readers.h"
+#include "model/formats/config_readers.h"
 #include "model/formats/dequantize.h"
 #include "model/formats/safetensors.h"
 #include "tests/model/parity_fixture.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/quoted.h"
-#include "model/config_readers.h"
+#include "model/formats/config_readers.h"
 #include "model/rope.h"
 
 namespace weft {

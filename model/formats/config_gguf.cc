@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/quoted.h"
-#include "model/config_readers.h"
+#include "model/formats/config_readers.h"
 #include "model/formats/dequantize.h"
 #include "model/rope.h"
 
