@@ -7,10 +7,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "loadtest/options.h"
-#include "loadtest/report.h"
-#include "loadtest/runner.h"
-#include "loadtest/statistics.h"
+#include "loadtest/report/report.h"
+#include "loadtest/report/statistics.h"
+#include "loadtest/run/options.h"
+#include "loadtest/run/runner.h"
 
 namespace weft {
 namespace {

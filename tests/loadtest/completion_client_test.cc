@@ -1,4 +1,4 @@
-#include "loadtest/completion_client.h"
+#include "loadtest/run/completion_client.h"
 
 #include <atomic>
 #include <future>

@@ -9,12 +9,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "loadtest/completion_json.h"
-#include "loadtest/prompts.h"
-#include "loadtest/report.h"
-#include "loadtest/sse_parser.h"
-#include "loadtest/statistics.h"
-#include "loadtest/url.h"
+#include "loadtest/plan/prompts.h"
+#include "loadtest/report/report.h"
+#include "loadtest/report/statistics.h"
+#include "loadtest/run/completion_json.h"
+#include "loadtest/run/sse_parser.h"
+#include "loadtest/run/url.h"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "loadtest/runner.h"
+#include "loadtest/run/runner.h"
 
 #include <algorithm>
 #include <atomic>

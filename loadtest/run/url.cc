@@ -1,4 +1,4 @@
-#include "loadtest/url.h"
+#include "loadtest/run/url.h"
 
 #include <charconv>
 #include <cstdint>

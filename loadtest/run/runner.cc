@@ -1,4 +1,4 @@
-#include "loadtest/runner.h"
+#include "loadtest/run/runner.h"
 
 #include <algorithm>
 #include <csignal>
@@ -16,8 +16,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "loadtest/completion_client.h"
-#include "loadtest/prompts.h"
+#include "loadtest/plan/prompts.h"
+#include "loadtest/run/completion_client.h"
 
 namespace weft {
 namespace {

@@ -14,9 +14,9 @@
 #include <boost/beast/http/string_body.hpp>
 
 #include "base/result.h"
-#include "loadtest/completion_json.h"
-#include "loadtest/request_result.h"
-#include "loadtest/url.h"
+#include "loadtest/run/completion_json.h"
+#include "loadtest/run/request_result.h"
+#include "loadtest/run/url.h"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include "loadtest/prompts.h"
+#include "loadtest/plan/prompts.h"
 
 #include <array>
 #include <string_view>

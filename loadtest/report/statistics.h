@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "loadtest/request_result.h"
+#include "loadtest/run/request_result.h"
 
 namespace weft {
 

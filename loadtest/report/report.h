@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "loadtest/options.h"
-#include "loadtest/statistics.h"
+#include "loadtest/report/statistics.h"
+#include "loadtest/run/options.h"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include "loadtest/statistics.h"
+#include "loadtest/report/statistics.h"
 
 #include <algorithm>
 #include <cmath>

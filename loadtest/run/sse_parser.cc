@@ -1,4 +1,4 @@
-#include "loadtest/sse_parser.h"
+#include "loadtest/run/sse_parser.h"
 
 #include <utility>
 

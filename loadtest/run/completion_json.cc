@@ -1,4 +1,4 @@
-#include "loadtest/completion_json.h"
+#include "loadtest/run/completion_json.h"
 
 #include <nlohmann/json.hpp>
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "loadtest/options.h"
-#include "loadtest/request_result.h"
+#include "loadtest/run/options.h"
+#include "loadtest/run/request_result.h"
 
 namespace weft {
 

@@ -1,4 +1,4 @@
-#include "loadtest/completion_client.h"
+#include "loadtest/run/completion_client.h"
 
 #include <optional>
 #include <utility>
@@ -10,7 +10,7 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 
-#include "loadtest/sse_parser.h"
+#include "loadtest/run/sse_parser.h"
 
 namespace weft {
 namespace {

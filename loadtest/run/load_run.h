@@ -1,0 +1,38 @@
+// A load plan carried out.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "loadtest/run/request_record.h"
+
+namespace weft {
+
+// Whether the client kept up: figures of a run in which it did not are the client's, not the
+// server's.
+struct ClientHealth {
+  double cpu_s = 0;       // of the load generator's process, in the run
+  double cpu_share = 0;   // of one core: it drives everything with one thread
+  double lag_p50_ms = 0;  // of sending: from the planned time to the first byte, where the
+  double lag_p99_ms = 0;  // client alone could have been the cause
+  double lag_max_ms = 0;
+  double cpu_us_per_request = 0;  // estimated: cpu_s over requests, and over tokens
+  double cpu_us_per_token = 0;
+  std::string invalid;  // why the run says nothing about the server; empty: it does
+};
+
+struct LoadRun {
+  std::vector<RequestRecord> records;  // in the order in which they ended
+  RequestRecord::Clock::time_point begin;
+  RequestRecord::Clock::time_point end;
+  bool interrupted = false;  // by SIGINT: fewer records than the plan has requests
+  ClientHealth client;
+  // Correctness under load: of `verified_count` requests the output was compared with that of the
+  // same request alone; those that differ have failed with "wrong output".
+  int64_t verified_count = 0;
+  int64_t mismatch_count = 0;
+};
+
+}  // namespace weft
