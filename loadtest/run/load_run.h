@@ -24,7 +24,11 @@ struct ClientHealth {
 };
 
 struct LoadRun {
-  std::vector<RequestRecord> records;  // in the order in which they ended
+  std::string url;     // as asked for
+  std::string model;   // that was asked for; if none was named, the first one listed
+  std::string server;  // what answers: the Server header of its first answer; empty: it has none
+  std::chrono::system_clock::time_point date;  // of `begin`, by the calendar
+  std::vector<RequestRecord> records;          // in the order in which they ended
   RequestRecord::Clock::time_point begin;
   RequestRecord::Clock::time_point end;
   bool interrupted = false;  // by SIGINT: fewer records than the plan has requests
