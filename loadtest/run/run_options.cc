@@ -1,0 +1,106 @@
+#include "loadtest/run/run_options.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+namespace weft {
+namespace {
+
+constexpr int32_t kMaxCount = std::numeric_limits<int32_t>::max();
+
+// "20" requests or "10s".
+void ParseWarmup(std::string_view text, RunOptions& options) {
+  const bool is_time = text.ends_with('s');
+  const char* end = text.data() + text.size() - (is_time ? 1 : 0);
+  std::from_chars_result parsed{};
+  if (is_time) {
+    parsed = std::from_chars(text.data(), end, options.warmup_s);
+  } else {
+    parsed = std::from_chars(text.data(), end, options.warmup_requests);
+  }
+  const bool in_range = options.warmup_requests >= 0 && options.warmup_s >= 0 &&
+                        options.warmup_s <= 86400;  // nor NaN
+  if (parsed.ec != std::errc() || parsed.ptr != end || !in_range) {
+    throw CLI::ValidationError("--warmup", "'" + std::string(text) +
+                                               "' is neither a number of requests nor a time of "
+                                               "at most 86400s");
+  }
+}
+
+// "20" or "all".
+int64_t ParseVerify(std::string_view text) {
+  if (text == "all") return -1;
+  int64_t count = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc() || stop != end || count < 0) {
+    throw CLI::ValidationError(
+        "--verify", "'" + std::string(text) + "' is neither a number of requests nor 'all'");
+  }
+  return count;
+}
+
+void AddServerOptions(CLI::App& app, RunOptions& options) {
+  app.add_option("--url", options.url,
+                 "The server: http://HOST:PORT, https://HOST:PORT or unix:/PATH")
+      ->capture_default_str();
+  app.add_option("--model", options.model, "Model to ask for; by default the first one listed");
+  app.add_option("--api-key", options.api_key, "Sent as a bearer token")->envname("WEFT_API_KEY");
+  app.add_option("--header", options.headers, "Sent with every request: 'Name: value'; repeatable")
+      ->allow_extra_args(false);
+  app.add_flag("--insecure", options.insecure, "Take any certificate of an https server");
+  app.add_option("--ca-file", options.ca_file, "PEM file of the authorities to trust with https")
+      ->check(CLI::ExistingFile);
+  app.add_option("--timeout", options.timeout_s, "Seconds that one request may take")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->capture_default_str();
+  app.add_option("--max-connections", options.max_connections,
+                 "Connections at a time; requests wait for a free one (default: no limit)")
+      ->check(CLI::Range(0, kMaxCount));
+}
+
+void AddRequestOptions(CLI::App& app, RunOptions& options) {
+  static const std::map<std::string, Endpoint> kEndpoints = {
+      {"completions", Endpoint::kCompletions}, {"chat", Endpoint::kChat}};
+  app.add_option("--endpoint", options.endpoint, "completions or chat")
+      ->transform(CLI::CheckedTransformer(kEndpoints).description(""))
+      ->default_str("completions");
+  app.add_flag("--stream,!--no-stream", options.stream, "Stream the answers (the default), or not");
+  app.add_option("--temperature", options.temperature)
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_flag("--ignore-eos", options.ignore_eos,
+               "Ask for all tokens up to the limit (not every server can)");
+  app.add_option("--extra-body", options.extra_body,
+                 "JSON object whose members every request's body gets");
+}
+
+}  // namespace
+
+void AddRunOptions(CLI::App& app, RunOptions& options) {
+  AddServerOptions(app, options);
+  AddRequestOptions(app, options);
+  app.add_option_function<std::string>(
+      "--warmup", [&options](const std::string& text) { ParseWarmup(text, options); },
+      "Requests (20) or time (10s) before the run, not recorded");
+  app.add_option_function<std::string>(
+      "--verify", [&options](const std::string& text) { options.verify_count = ParseVerify(text); },
+      "Compare the output of so many requests, or all, with that of the same request alone");
+  app.add_option("--max-lag", options.max_lag_ms,
+                 "Milliseconds that the client may be late at the 99th percentile; beyond, the run "
+                 "is invalid")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--max-cpu", options.max_cpu_share,
+                 "Share of a core that the client may use; beyond, the run is invalid")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_flag("--progress,!--no-progress", options.progress, "A line about the run on stderr");
+}
+
+}  // namespace weft
