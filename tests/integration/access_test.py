@@ -2,22 +2,20 @@
 an authority made here, files that change under SIGHUP, and starts that must fail:
 `access_test.py --weft BINARY --model MODEL --venv DIRECTORY`."""
 
-import argparse
 import json
 import os
 import shutil
 import signal
 import ssl
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-from client_packages import enter_venv, skip
+from client_packages import skip
+from harness import main, options
 from weft_server import free_port
 
-options = None
 ALICE = "sk-alice-0123456789abcdef"
 BOB = "sk-bob-0123456789abcdef"
 
@@ -229,19 +227,11 @@ class Starts(unittest.TestCase):
             self.assertIn("keys:1: the key of 'alice' has 5 characters", self.refusal("--api-key-file", authority.file("keys")))
 
 
-def main():
-    global options
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--weft", required=True, help="the binary")
-    parser.add_argument("--model", required=True, help="with a chat template")
-    parser.add_argument("--venv", required=True, help="directory of the packages' environment")
-    options, rest = parser.parse_known_args()
+def find_tools():
     for tool in ("openssl", "curl"):
         if shutil.which(tool) is None:
             skip(f"there is no {tool} here")
-    enter_venv(options.venv)
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 
 
 if __name__ == "__main__":
-    main()
+    main("model", "venv", prepare=find_tools)

@@ -3,16 +3,13 @@
 The client is installed from PyPI (see client_packages.py). MODEL is the bundled one, which greets and calls tools.
 """
 
-import argparse
 import socket
-import sys
 import threading
 import unittest
 
-from client_packages import enter_venv
+from harness import ServedCase, main, options
 from weft_server import WeftServer
 
-options = None
 
 WEATHER = {"name": "get_weather", "description": "The weather in a city", "input_schema": {
     "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
@@ -20,19 +17,19 @@ WHO = [{"role": "user", "content": "Who are you?"}]
 PARIS = [{"role": "user", "content": "What is the weather in Paris?"}]
 
 
-class Messages(unittest.TestCase):
+class Messages(ServedCase):
     @classmethod
     def setUpClass(cls):
         import anthropic
 
+        super().setUpClass()
         cls.anthropic = anthropic
-        cls.server = WeftServer(options.weft, ["--model", options.model, "--served-model-name", "demo"])
         cls.client = anthropic.Anthropic(base_url=f"http://127.0.0.1:{cls.server.port}", api_key="none", max_retries=0)
 
     @classmethod
     def tearDownClass(cls):
         cls.client.close()
-        cls.server.__exit__(None)
+        super().tearDownClass()
 
     def fields(self, messages, temperature=0, **fields):
         body = {"temperature": temperature}  # the client has no parameter for it any more
@@ -183,16 +180,5 @@ class Retries(unittest.TestCase):
                 self.assertTrue(client.messages.create(**fields).content)
 
 
-def main():
-    global options
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--weft", required=True, help="the binary")
-    parser.add_argument("--model", required=True, help="a model file with a chat template that calls tools")
-    parser.add_argument("--venv", required=True, help="where the client is installed")
-    options, rest = parser.parse_known_args()
-    enter_venv(options.venv)
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    main("model", "venv")

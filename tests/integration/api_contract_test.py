@@ -1,18 +1,15 @@
 """proto/openapi.json is valid, what checks answers against it can say no, and every kind of answer passes:
 `api_contract_test.py --weft BINARY --model MODEL --venv DIRECTORY`."""
 
-import argparse
 import copy
 import json
 import re
-import sys
 import unittest
 
-from client_packages import enter_venv
+from harness import main, options
 from weft_server import WeftServer
 from wire_tap import Conversation
 
-options = None
 
 USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2, "prompt_tokens_details": {"cached_tokens": 0}}
 COMPLETION = {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m",
@@ -180,16 +177,5 @@ class Served(unittest.TestCase):
         self.assertGreaterEqual(answers, 44)
 
 
-def main():
-    global options
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--weft", required=True, help="the binary")
-    parser.add_argument("--model", required=True, help="the bundled model")
-    parser.add_argument("--venv", required=True, help="where the packages are that the check needs")
-    options, rest = parser.parse_known_args()
-    enter_venv(options.venv)
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    main("model", "venv")

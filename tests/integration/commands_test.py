@@ -1,12 +1,10 @@
 """The commands that need no server: `commands_test.py --weft BINARY --model MODEL`."""
 
-import argparse
 import json
 import subprocess
-import sys
 import unittest
 
-options = None
+from harness import main, options
 
 
 def weft(*arguments, stdin=""):
@@ -114,14 +112,5 @@ class Bench(unittest.TestCase):
         self.assertIn("KV cache", error)
 
 
-def main():
-    global options
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--weft", required=True, help="the binary")
-    parser.add_argument("--model", required=True, help="the bundled model")
-    options, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    main("model")

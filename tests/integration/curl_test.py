@@ -1,28 +1,15 @@
 """curl, as people type it: `curl_test.py --weft BINARY --model MODEL --venv DIRECTORY`."""
 
-import argparse
 import json
 import shutil
 import subprocess
-import sys
 import tempfile
-import unittest
 
-from client_packages import enter_venv, skip
-from weft_server import WeftServer
-
-options = None
+from client_packages import skip
+from harness import ServedCase, main
 
 
-class Curl(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = WeftServer(options.weft, ["--model", options.model, "--served-model-name", "demo"])
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__(None)
-
+class Curl(ServedCase):
     def curl(self, path, *arguments, expected=0):
         done = subprocess.run(["curl", "-sS", "--max-time", "60", *arguments, f"http://127.0.0.1:{self.server.port}{path}"],
                               capture_output=True, text=True, check=False)
@@ -70,18 +57,10 @@ class Curl(unittest.TestCase):
         self.curl("/v1/models/other", "--fail", expected=22)
 
 
-def main():
-    global options
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--weft", required=True, help="the binary")
-    parser.add_argument("--model", required=True, help="the bundled model")
-    parser.add_argument("--venv", required=True, help="where the packages are that check answers against proto/openapi.json")
-    options, rest = parser.parse_known_args()
-    enter_venv(options.venv, required=False)
+def find_curl():
     if shutil.which("curl") is None:
         skip("there is no curl on the path")
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 
 
 if __name__ == "__main__":
-    main()
+    main("model", "venv", packages_required=False, prepare=find_curl)

@@ -1,16 +1,11 @@
 """Bodies that nobody should send, through the socket of a real server: `hostile_bodies_test.py --weft BINARY --model MODEL --venv DIRECTORY`.
 What each field refuses is tested in tests/proto; here, that the answer is the error it should be and the server goes on."""
 
-import argparse
 import http.client
 import json
-import sys
-import unittest
 
-from client_packages import enter_venv
-from weft_server import WeftServer
+from harness import ServedCase, main
 
-options = None
 
 # Endpoint, what stands before the fields of a test, and where the text goes.
 ENDPOINTS = {
@@ -32,16 +27,18 @@ REFUSED = [
 ]
 
 
-class HostileBodies(unittest.TestCase):
+class HostileBodies(ServedCase):
+    serve_arguments = ("--max-body", "128MiB")
+
     @classmethod
     def setUpClass(cls):
-        cls.server = WeftServer(options.weft, ["--model", options.model, "--served-model-name", "demo", "--max-body", "128MiB"])
+        super().setUpClass()
         cls.connection = http.client.HTTPConnection("127.0.0.1", cls.server.port, timeout=120)
 
     @classmethod
     def tearDownClass(cls):
         cls.connection.close()
-        cls.server.__exit__(None)
+        super().tearDownClass()
 
     def post(self, path, body):
         """(status, error or answer), all on one connection: no refusal of a body ends it."""
@@ -91,16 +88,5 @@ class HostileBodies(unittest.TestCase):
         self.assertEqual(self.post("/v1/completions", b'{"prompt": "a", "max_tokens": 1}')[0], 200)
 
 
-def main():
-    global options
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--weft", required=True, help="the binary")
-    parser.add_argument("--model", required=True, help="the bundled model")
-    parser.add_argument("--venv", required=True, help="where the packages are that check answers against proto/openapi.json")
-    options, rest = parser.parse_known_args()
-    enter_venv(options.venv, required=False)
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    main("model", "venv", packages_required=False)

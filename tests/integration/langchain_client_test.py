@@ -1,14 +1,8 @@
 """LangChain's chat model on top of the OpenAI client: `langchain_client_test.py --weft BINARY --model MODEL --venv DIRECTORY`."""
 
-import argparse
 import asyncio
-import sys
-import unittest
 
-from client_packages import enter_venv
-from weft_server import WeftServer
-
-options = None
+from harness import ServedCase, main
 
 
 def get_weather(city: str) -> str:
@@ -16,17 +10,13 @@ def get_weather(city: str) -> str:
     return f"sunny in {city}"
 
 
-class LangChain(unittest.TestCase):
+class LangChain(ServedCase):
     @classmethod
     def setUpClass(cls):
         from langchain_openai import ChatOpenAI
 
-        cls.server = WeftServer(options.weft, ["--model", options.model, "--served-model-name", "demo"])
+        super().setUpClass()
         cls.chat = ChatOpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", model="demo", temperature=0, max_retries=0)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__(None)
 
     def test_invoke(self):
         from langchain_core.messages import HumanMessage, SystemMessage
@@ -72,16 +62,5 @@ class LangChain(unittest.TestCase):
         self.assertEqual(wrong.exception.param, "top_p")
 
 
-def main():
-    global options
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--weft", required=True, help="the binary")
-    parser.add_argument("--model", required=True, help="the bundled model")
-    parser.add_argument("--venv", required=True, help="where the client is installed")
-    options, rest = parser.parse_known_args()
-    enter_venv(options.venv)
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    main("model", "venv")

@@ -3,22 +3,17 @@
 The package is installed with npm, pinned by node/package-lock.json, into DIRECTORY on the first run. The test is skipped where
 there is no node, or no registry."""
 
-import argparse
 import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
-import sys
-import unittest
 
-from client_packages import enter_venv, skip
-from weft_server import WeftServer
+from client_packages import skip
+from harness import ServedCase, main, options
 
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "node")
 OLDEST_NODE = 18
-
-options = None
 
 
 def find_node():
@@ -53,28 +48,18 @@ def install(directory):
             pass
 
 
-class NodeClient(unittest.TestCase):
+class NodeClient(ServedCase):
     def test_openai(self):
-        with WeftServer(options.weft, ["--model", options.model, "--served-model-name", "demo"]) as server:
-            environment = {**os.environ, "WEFT_URL": f"http://127.0.0.1:{server.port}"}
-            done = subprocess.run(["node", "--test", "openai.test.mjs"], cwd=options.modules, env=environment,
-                                  capture_output=True, text=True, timeout=300, check=False)
+        environment = {**os.environ, "WEFT_URL": f"http://127.0.0.1:{self.server.port}"}
+        done = subprocess.run(["node", "--test", "openai.test.mjs"], cwd=options.modules, env=environment,
+                              capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
 
 
-def main():
-    global options
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--weft", required=True, help="the binary")
-    parser.add_argument("--model", required=True, help="the bundled model")
-    parser.add_argument("--modules", required=True, help="where the package is installed")
-    parser.add_argument("--venv", required=True, help="where the packages are that check answers against proto/openapi.json")
-    options, rest = parser.parse_known_args()
-    enter_venv(options.venv, required=False)
+def prepare():
     find_node()
     install(os.path.abspath(options.modules))
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 
 
 if __name__ == "__main__":
-    main()
+    main("model", "modules", "venv", packages_required=False, prepare=prepare)

@@ -3,40 +3,23 @@
 The client is installed from PyPI (see client_packages.py). SIGTERM is tested here too, because it needs a process.
 """
 
-import argparse
 import http.client
 import json
 import signal
-import sys
 import time
 import unittest
 
-from client_packages import enter_venv
+from harness import OpenAiCase, main, options
 from weft_server import WeftServer
 
-options = None
 
-
-class OpenAiClient(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        import openai
-
-        cls.openai = openai
-        cls.server = WeftServer(options.weft, ["--model", options.model, "--served-model-name", "tested"])
-        cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", max_retries=0)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        cls.server.__exit__(None)
-
+class OpenAiClient(OpenAiCase):
     def test_models(self):
-        self.assertEqual([model.id for model in self.client.models.list()], ["tested"])
-        self.assertEqual(self.client.models.retrieve("tested").id, "tested")
+        self.assertEqual([model.id for model in self.client.models.list()], ["demo"])
+        self.assertEqual(self.client.models.retrieve("demo").id, "demo")
 
     def test_whole_and_streamed(self):
-        fields = {"model": "tested", "prompt": "Once", "max_tokens": 12, "temperature": 0, "extra_body": {"ignore_eos": True}}
+        fields = {"model": "demo", "prompt": "Once", "max_tokens": 12, "temperature": 0, "extra_body": {"ignore_eos": True}}
         whole = self.client.completions.create(**fields)
         self.assertEqual(whole.usage.completion_tokens, 12)
         self.assertEqual(whole.choices[0].finish_reason, "length")
@@ -47,7 +30,7 @@ class OpenAiClient(unittest.TestCase):
         self.assertEqual(chunks[-1].usage.completion_tokens, 12)
 
     def test_many_choices_with_logprobs(self):
-        answer = self.client.completions.create(model="tested", prompt=["a", "b"], n=2, max_tokens=3, logprobs=2, echo=True, seed=5)
+        answer = self.client.completions.create(model="demo", prompt=["a", "b"], n=2, max_tokens=3, logprobs=2, echo=True, seed=5)
         self.assertEqual([choice.index for choice in answer.choices], [0, 1, 2, 3])
         logprobs = answer.choices[0].logprobs
         self.assertIsNone(logprobs.token_logprobs[0])
@@ -59,15 +42,15 @@ class OpenAiClient(unittest.TestCase):
             self.client.completions.create(model="other", prompt="a")
         self.assertEqual(missing.exception.code, "model_not_found")
         with self.assertRaises(self.openai.BadRequestError) as wrong:
-            self.client.completions.create(model="tested", prompt="a", temperature=9)
+            self.client.completions.create(model="demo", prompt="a", temperature=9)
         self.assertEqual(wrong.exception.param, "temperature")
 
     def test_closing_a_stream_early_frees_the_server(self):
-        stream = self.client.completions.create(model="tested", prompt="a", max_tokens=40, stream=True,
+        stream = self.client.completions.create(model="demo", prompt="a", max_tokens=40, stream=True,
                                                 extra_body={"ignore_eos": True})
         next(iter(stream))
         stream.close()
-        self.assertTrue(self.client.completions.create(model="tested", prompt="a", max_tokens=1).choices)
+        self.assertTrue(self.client.completions.create(model="demo", prompt="a", max_tokens=1).choices)
 
 
 WEATHER = {"type": "function", "function": {
@@ -75,21 +58,10 @@ WEATHER = {"type": "function", "function": {
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}
 
 
-class Chat(unittest.TestCase):
+class Chat(OpenAiCase):
     """The bundled model: it greets and calls tools."""
 
-    @classmethod
-    def setUpClass(cls):
-        import openai
-
-        cls.openai = openai
-        cls.server = WeftServer(options.weft, ["--model", options.chat_model, "--served-model-name", "demo"])
-        cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", max_retries=0)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        cls.server.__exit__(None)
+    model_option = "chat_model"
 
     def ask(self, text, **fields):
         return self.client.chat.completions.create(
@@ -186,17 +158,5 @@ class Signals(unittest.TestCase):
         server.log.close()
 
 
-def main():
-    global options
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--weft", required=True, help="the binary")
-    parser.add_argument("--model", required=True, help="a small model file")
-    parser.add_argument("--chat-model", required=True, help="a model file with a chat template")
-    parser.add_argument("--venv", required=True, help="where the client is installed")
-    options, rest = parser.parse_known_args()
-    enter_venv(options.venv)
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    main("model", "chat-model", "venv")

@@ -1,19 +1,16 @@
 """What the official OpenAI Python client does around its requests: retries, timeouts, cancellation, asyncio, raw responses and keys.
 `openai_manners_test.py --weft BINARY --model MODEL --venv DIRECTORY`."""
 
-import argparse
 import asyncio
 import signal
 import socket
-import sys
 import tempfile
 import time
 import unittest
 
-from client_packages import enter_venv
+from harness import main, options
 from weft_server import WeftServer
 
-options = None
 
 HELLO = [{"role": "user", "content": "Who are you?"}]
 LONG = {"model": "demo", "prompt": "Once", "max_tokens": 900, "extra_body": {"ignore_eos": True}}
@@ -169,16 +166,5 @@ class Keys(Case):
                             time.sleep(0.02)
 
 
-def main():
-    global options
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--weft", required=True, help="the binary")
-    parser.add_argument("--model", required=True, help="the bundled model")
-    parser.add_argument("--venv", required=True, help="where the client is installed")
-    options, rest = parser.parse_known_args()
-    enter_venv(options.venv)
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    main("model", "venv")

@@ -1,19 +1,14 @@
 """/v1/responses by the official OpenAI Python client, and case by case what the public Open Responses compliance suite asks for:
-`openai_responses_test.py --weft BINARY --chat-model MODEL --venv DIRECTORY`. The bundled model greets and calls tools.
+`openai_responses_test.py --weft BINARY --model MODEL --venv DIRECTORY`. The bundled model greets and calls tools.
 
 The client is installed from PyPI (see client_packages.py)."""
 
-import argparse
 import http.client
 import json
-import sys
 import time
-import unittest
 
-from client_packages import enter_venv
-from weft_server import WeftServer
+from harness import OpenAiCase, main
 
-options = None
 
 # What the suite's schemas require of a response, with the types that they allow.
 NUMBER, TEXT, OBJECT, LIST, FLAG, NULL = (int, float), str, dict, list, bool, type(None)
@@ -50,22 +45,7 @@ def user(text):
     return {"type": "message", "role": "user", "content": text}
 
 
-class Case(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        import openai
-
-        cls.openai = openai
-        cls.server = WeftServer(options.weft, ["--model", options.chat_model, "--served-model-name", "demo"])
-        cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", max_retries=0)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        cls.server.__exit__(None)
-
-
-class Compliance(Case):
+class Compliance(OpenAiCase):
     """The cases of the suite for text and tools, over plain HTTP as the suite sends them; none says how to sample."""
 
     def require(self, value, fields):
@@ -171,7 +151,7 @@ class Compliance(Case):
         self.assertEqual((status, answer["error"]["param"]), (400, "input[0].content[1].type"))
 
 
-class Client(Case):
+class Client(OpenAiCase):
     """client.responses, all of its methods."""
 
     def ask(self, question, **fields):
@@ -246,16 +226,5 @@ class Client(Case):
         self.assertEqual(long.exception.code, "context_length_exceeded")
 
 
-def main():
-    global options
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--weft", required=True, help="the binary")
-    parser.add_argument("--chat-model", required=True, help="a model file with a chat template")
-    parser.add_argument("--venv", required=True, help="where the client is installed")
-    options, rest = parser.parse_known_args()
-    enter_venv(options.venv)
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    main("model", "venv")

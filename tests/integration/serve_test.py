@@ -1,17 +1,13 @@
-"""From socket to token and back, with real models: `serve_test.py --weft BINARY --demo MODEL --shared DIRECTORY --venv DIRECTORY`."""
+"""From socket to token and back, with real models: `serve_test.py --weft BINARY --model MODEL --shared DIRECTORY --venv DIRECTORY`."""
 
-import argparse
 import concurrent.futures
 import json
 import os
 import random
-import sys
 import unittest
 
-from client_packages import enter_venv
+from harness import main, options
 from weft_server import WeftServer, streamed_text
-
-options = None
 
 
 class Stories(unittest.TestCase):
@@ -54,7 +50,7 @@ class Crowd(unittest.TestCase):
 
     def test_32_streams_equal_the_same_requests_alone(self):
         requests = list(self.requests(32))
-        with WeftServer(options.weft, ["--model", options.demo, "--max-batch-tokens", "64"]) as server:
+        with WeftServer(options.weft, ["--model", options.model, "--max-batch-tokens", "64"]) as server:
             alone = [server.complete(**fields) for fields in requests]
             with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
                 crowd = list(pool.map(lambda fields: server.stream(**fields), requests))
@@ -67,17 +63,5 @@ class Crowd(unittest.TestCase):
                     self.assertEqual(reasons, [choice["finish_reason"]])
 
 
-def main():
-    global options
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--weft", required=True, help="the binary")
-    parser.add_argument("--demo", required=True, help="the bundled model")
-    parser.add_argument("--shared", required=True, help="the optional data set beside the project")
-    parser.add_argument("--venv", required=True, help="where the packages are that check answers against proto/openapi.json")
-    options, rest = parser.parse_known_args()
-    enter_venv(options.venv, required=False)
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    main("model", "shared", "venv", packages_required=False)

@@ -1,5 +1,4 @@
-// /v1/responses through a socket: what comes back for what was sent.
-#include <chrono>
+// POST /v1/responses through a socket: what comes back for what was sent.
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/server/responses_requests.h"
 #include "tests/server/scripted_chat.h"
 #include "tests/server/test_server.h"
 
@@ -18,19 +18,6 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-RawResponse Create(const TestServer& server, const std::string& fields,
-                   const std::string& input = R"("Hi")") {
-  return server.PostTo("/v1/responses",
-                       R"({"input":)" + input + (fields.empty() ? "" : "," + fields) + "}");
-}
-
-json Created(const TestServer& server, const std::string& fields,
-             const std::string& input = R"("Hi")") {
-  const RawResponse response = Create(server, fields, input);
-  EXPECT_EQ(response.status, 200) << response.body;
-  return json::parse(response.body);
-}
 
 constexpr auto kTools =
     R"("tools":[{"type":"function","name":"weather","parameters":{"type":"object"}}])";
@@ -343,178 +330,6 @@ TEST(ResponsesTest, AFailedStepFailsTheResponse) {
   const RawResponse answer = Create(server, R"("stream":true)");
   EXPECT_EQ(answer.status, 500);
   EXPECT_EQ(ErrorOf(answer)["code"], "generation_failed");
-}
-
-RawResponse Ask(const TestServer& server, const std::string& method, const std::string& path) {
-  RawClient client(server.port());
-  client.Send(method + " /v1/responses/" + path + " HTTP/1.1\r\nHost: test\r\n" +
-              (method == "POST" ? "Content-Length: 0\r\n" : "") + "\r\n");
-  return client.Read();
-}
-
-json Asked(const TestServer& server, const std::string& method, const std::string& path) {
-  const RawResponse response = Ask(server, method, path);
-  EXPECT_EQ(response.status, 200) << response.body;
-  return json::parse(response.body);
-}
-
-TEST(ResponsesTest, IsFetchedAndDeleted) {
-  const TestServer server(Saying("Hello"));
-  const json made = Created(server, "");
-  const std::string id = made["id"];
-  EXPECT_EQ(Asked(server, "GET", id), made);
-  EXPECT_EQ(Asked(server, "GET", id + "?stream=false&include[]=message.output_text.logprobs"),
-            made);
-  const RawResponse stream = Ask(server, "GET", id + "?stream=true&starting_after=3");
-  EXPECT_EQ(stream.status, 400);
-  EXPECT_EQ(ErrorOf(stream)["param"], "stream");
-  EXPECT_EQ(ErrorOf(stream)["code"], "unsupported_parameter");
-  EXPECT_EQ(ErrorOf(Ask(server, "GET", id + "?starting_after=3"))["param"], "starting_after");
-  const RawResponse cancelled = Ask(server, "POST", id + "/cancel");
-  EXPECT_EQ(cancelled.status, 400);  // it was not in the background
-  EXPECT_EQ(ErrorOf(cancelled)["param"], "response_id");
-
-  EXPECT_EQ(Asked(server, "DELETE", id),
-            json({{"id", id}, {"object", "response"}, {"deleted", true}}));
-  const std::vector<std::pair<std::string, std::string>> gone = {
-      {"GET", id}, {"DELETE", id}, {"POST", id + "/cancel"}, {"GET", id + "/input_items"}};
-  for (const auto& [method, path] : gone) {
-    const RawResponse response = Ask(server, method, path);
-    EXPECT_EQ(response.status, 404) << path;
-    EXPECT_EQ(ErrorOf(response)["code"], "response_not_found");
-  }
-}
-
-TEST(ResponsesTest, SeveralMethodsOnOnePath) {
-  const TestServer server(Saying("Hello"));
-  const RawResponse patch = Ask(server, "PATCH", "resp_1");
-  EXPECT_EQ(patch.status, 405);
-  EXPECT_EQ(patch.headers.at("allow"), "GET, HEAD, DELETE");
-  EXPECT_EQ(Ask(server, "GET", "resp_1/cancel").headers.at("allow"), "POST");
-  EXPECT_EQ(Ask(server, "DELETE", "resp_1/input_items").status, 405);
-}
-
-std::vector<std::string> TextsOf(const json& list) {
-  std::vector<std::string> texts;
-  for (const json& item : list["data"]) texts.push_back(item["content"][0]["text"]);
-  return texts;
-}
-
-TEST(ResponsesTest, ListsWhatTheModelWasGiven) {
-  const TestServer server(Saying("Hello"));
-  const std::string first = Created(server, "", R"("one")")["id"];
-  const std::string id = Created(
-      server, R"("previous_response_id":")" + first + '"',
-      R"([{"role":"user","content":"two","id":"msg_mine"},{"role":"user","content":"three"}])")
-      ["id"];
-  const json all = Asked(server, "GET", id + "/input_items?order=asc");
-  EXPECT_EQ(all["object"], "list");
-  EXPECT_THAT(TextsOf(all), ElementsAre("one", "Hello", "two", "three"));
-  EXPECT_EQ(all["has_more"], false);
-  EXPECT_EQ(all["first_id"], all["data"][0]["id"]);
-  EXPECT_EQ(all["last_id"], all["data"][3]["id"]);
-  EXPECT_EQ(all["data"][2]["id"], "msg_mine");
-  // Newest first, unless asked otherwise.
-  EXPECT_THAT(TextsOf(Asked(server, "GET", id + "/input_items")),
-              ElementsAre("three", "two", "Hello", "one"));
-  const json page = Asked(server, "GET", id + "/input_items?limit=2&after=msg_mine");
-  EXPECT_THAT(TextsOf(page), ElementsAre("Hello", "one"));
-  EXPECT_EQ(page["has_more"], false);
-  EXPECT_EQ(Asked(server, "GET", id + "/input_items?limit=1&after=msg_mine")["has_more"], true);
-  const std::string last = all["data"][0]["id"];
-  const json none = Asked(server, "GET", id + "/input_items?after=" + last);
-  EXPECT_EQ(none["data"], json::array());
-  EXPECT_EQ(none["first_id"], nullptr);
-  for (const char* const wrong :
-       {"limit=0", "limit=101", "limit=x", "limit=1x", "order=up", "after=x"}) {
-    const RawResponse refused = Ask(server, "GET", id + "/input_items?" + wrong);
-    EXPECT_EQ(refused.status, 400) << wrong;
-    const std::string field(wrong, std::string_view(wrong).find('='));
-    EXPECT_EQ(ErrorOf(refused)["param"], field);
-  }
-}
-
-TEST(ResponsesTest, GoesOnInTheBackground) {
-  TestServer server(Saying("Hello"));
-  server.model.HoldSteps();
-  const json begun = Created(server, R"("background":true)");
-  EXPECT_EQ(begun["status"], "queued");
-  EXPECT_EQ(begun["background"], true);
-  EXPECT_EQ(begun["output"], json::array());
-  const std::string id = begun["id"];
-  EXPECT_EQ(Asked(server, "GET", id), begun);
-  const RawResponse early = Create(server, R"("previous_response_id":")" + id + '"');
-  EXPECT_EQ(early.status, 400);
-  EXPECT_EQ(ErrorOf(early)["param"], "previous_response_id");
-  server.model.ReleaseSteps();
-  EXPECT_TRUE(Eventually([&] { return Asked(server, "GET", id)["status"] == "completed"; }));
-  const json ended = Asked(server, "GET", id);
-  EXPECT_EQ(ended["output"][0]["content"][0]["text"], "Hello");
-  EXPECT_EQ(ended["usage"]["output_tokens"], 6);
-  EXPECT_EQ(Asked(server, "POST", id + "/cancel"), ended);  // too late: it stays as it is
-  EXPECT_EQ(Create(server, R"("previous_response_id":")" + id + '"').status, 200);
-}
-
-// So that what nobody ends does not end while a test looks: some 700 tokens.
-constexpr std::chrono::milliseconds kLongStep{50};
-
-TEST(ResponsesTest, IsCancelledInTheBackground) {
-  TestModelOptions options = Saying("");
-  options.reply.clear();
-  TestServer server(options);
-  server.model.SetStepTime(kLongStep);
-  const std::string id = Created(server, R"("background":true,"ignore_eos":true)")["id"];
-  EXPECT_TRUE(Eventually([&] { return Asked(server, "GET", id)["status"] == "in_progress"; }));
-  const json cancelled = Asked(server, "POST", id + "/cancel");
-  EXPECT_EQ(cancelled["status"], "cancelled");
-  EXPECT_EQ(cancelled["output"][0]["status"], "incomplete");
-  EXPECT_EQ(Asked(server, "POST", id + "/cancel"), cancelled);
-  EXPECT_EQ(Asked(server, "GET", id), cancelled);
-  EXPECT_TRUE(Eventually([&] { return server.model.used_blocks() == 0; }));
-}
-
-TEST(ResponsesTest, IsDeletedInTheBackground) {
-  TestModelOptions options = Saying("");
-  options.reply.clear();
-  TestServer server(options);
-  server.model.SetStepTime(kLongStep);
-  const std::string id = Created(server, R"("background":true,"ignore_eos":true)")["id"];
-  EXPECT_TRUE(Eventually([&] { return server.model.used_blocks() > 0; }));
-  EXPECT_EQ(Asked(server, "DELETE", id)["deleted"], true);
-  EXPECT_EQ(Ask(server, "GET", id).status, 404);
-  EXPECT_TRUE(Eventually([&] { return server.model.used_blocks() == 0; }));
-  EXPECT_EQ(Ask(server, "GET", id).status, 404);
-}
-
-TEST(ResponsesTest, FailsInTheBackground) {
-  TestServer server(Saying("Hello"));
-  server.model.FailNextStep();
-  const std::string id = Created(server, R"("background":true)")["id"];
-  EXPECT_TRUE(Eventually([&] { return Asked(server, "GET", id)["status"] == "failed"; }));
-  const json failed = Asked(server, "GET", id);
-  EXPECT_EQ(failed["error"]["code"], "generation_failed");
-  EXPECT_THAT(failed["error"]["message"].get<std::string>(), testing::Not(testing::IsEmpty()));
-}
-
-TEST(ResponsesTest, TheBackgroundNeedsRoomInTheStore) {
-  ServerOptions options;
-  options.response_store_bytes = 100;
-  const TestServer server(Saying("Hello"), options);
-  const RawResponse refused = Create(server, R"("background":true)");
-  EXPECT_EQ(refused.status, 503);
-  EXPECT_EQ(ErrorOf(refused)["code"], "overloaded");
-  options.response_store_bytes = 0;
-  const TestServer none(Saying("Hello"), options);
-  EXPECT_EQ(ErrorOf(Create(none, R"("background":true)"))["param"], "background");
-}
-
-TEST(ResponsesTest, AShutdownWaitsForTheBackground) {
-  TestServer server(Saying("Hello"));
-  server.model.SetStepTime(std::chrono::milliseconds(5));
-  Created(server, R"("background":true)");
-  server.server->Stop(std::chrono::steady_clock::now() + std::chrono::seconds(20));
-  EXPECT_THAT(server.model.metrics()->Render({}),
-              HasSubstr("weft_choices_finished_total{reason=\"stop\"} 1"));
 }
 
 }  // namespace

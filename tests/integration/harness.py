@@ -1,0 +1,65 @@
+"""What the tests of this folder share: their command line, and a server for all the cases of a class."""
+
+import argparse
+import sys
+import unittest
+
+from client_packages import enter_venv
+from weft_server import WeftServer
+
+OPTIONS = {
+    "weft": "the binary",
+    "model": "the model file to serve; the bundled one unless the test says otherwise",
+    "chat-model": "the bundled model, where --model is another one",
+    "shared": "the optional data set beside the project",
+    "modules": "where npm's packages are installed",
+    "venv": "where the Python packages are installed",
+}
+
+options = argparse.Namespace()  # what main() found
+
+
+def main(*names, packages_required=True, prepare=lambda: None):
+    """Runs the tests of the calling script. `names`: the options that it takes besides --weft. With "venv" it runs inside the
+    environment of client_packages.py; `packages_required`: it is skipped where that cannot be had. `prepare` may skip it too."""
+    parser = argparse.ArgumentParser()
+    for name in ("weft", *names):
+        parser.add_argument(f"--{name}", required=True, help=OPTIONS[name])
+    _, rest = parser.parse_known_args(namespace=options)
+    if "venv" in names:
+        enter_venv(options.venv, packages_required)
+    prepare()
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
+
+
+class ServedCase(unittest.TestCase):
+    """`server` answers as "demo" while the cases of the class run."""
+
+    model_option = "model"
+    serve_arguments = ()
+
+    @classmethod
+    def setUpClass(cls):
+        model = getattr(options, cls.model_option)
+        cls.server = WeftServer(options.weft, ["--model", model, "--served-model-name", "demo", *cls.serve_arguments])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None)
+
+
+class OpenAiCase(ServedCase):
+    """`client` is the official OpenAI client, `openai` its package."""
+
+    @classmethod
+    def setUpClass(cls):
+        import openai
+
+        super().setUpClass()
+        cls.openai = openai
+        cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        super().tearDownClass()
