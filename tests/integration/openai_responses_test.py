@@ -1,4 +1,5 @@
-"""/v1/responses by the official OpenAI Python client, and case by case what the public Open Responses compliance suite asks for:
+"""/v1/responses by the official OpenAI Python client, and case by case what the public Open Responses compliance suite asks for (its
+own run is described in docs/HACKING.md):
 `openai_responses_test.py --weft BINARY --model MODEL --venv DIRECTORY`. The bundled model greets and calls tools.
 
 The client is installed from PyPI (see client_packages.py)."""
@@ -144,6 +145,18 @@ class Compliance(OpenAiCase):
         assistant = {"type": "message", "role": "assistant", "content": "Hello Alice! Nice to meet you. How can I help you today?"}
         response = self.create({"input": [user("My name is Alice."), assistant, user("What is my name?")]})
         self.assertEqual(response["status"], "completed")
+
+    def test_assistant_messages_with_phases(self):
+        history = [{"type": "message", "role": "assistant", "phase": phase, "content": text}
+                   for phase, text in (("commentary", "I should answer with the saved number."), ("final_answer", "The number is four."))]
+        self.assertEqual(self.create({"input": [*history, user("Repeat only the number.")]})["status"], "completed")
+
+    def test_a_call_and_its_output(self):
+        called = self.create({"input": [user(WEATHER_QUESTION)], "tools": [WEATHER], "tool_choice": {"type": "function", "name": "get_weather"}})
+        call = next(item for item in called["output"] if item["type"] == "function_call")
+        output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}
+        answer = self.create({"previous_response_id": called["id"], "input": [output]})
+        self.assertEqual((answer["status"], answer["previous_response_id"]), ("completed", called["id"]))
 
     def test_an_image_is_refused_by_name(self):
         status, answer = self.server.request("POST", "/v1/responses", {"input": [{"role": "user", "content": [
