@@ -8,6 +8,7 @@
 #include "loadtest/command.h"
 #include "server/bench_command.h"
 #include "server/generate_command.h"
+#include "server/health_command.h"
 #include "server/inspect_command.h"
 #include "server/serve_command.h"
 #include "server/tokenize_command.h"
@@ -26,6 +27,7 @@ constexpr std::array kCommands = {
     Command{"bench", "times a model alone, without a server", weft::BenchCommand},
     Command{"tokenize", "prints the token ids of a text", weft::TokenizeCommand},
     Command{"inspect", "prints what a model file holds", weft::InspectCommand},
+    Command{"health", "succeeds if a server is ready", weft::HealthCommand},
     Command{"loadtest", "drives any OpenAI-compatible server and measures it",
             weft::LoadtestCommand},
 };

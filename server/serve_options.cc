@@ -97,7 +97,10 @@ void AddSeconds(CLI::App& app, const std::string& name, std::chrono::millisecond
 }
 
 void AddSocketFlags(CLI::App& app, ServerOptions& server) {
-  app.add_option("--host", server.host, "Address to listen on")->capture_default_str();
+  // An image's entry point has one already.
+  app.add_option("--host", server.host, "Address to listen on; given again, the last one counts")
+      ->capture_default_str()
+      ->take_last();
   app.add_option("--port", server.port, "Port; 0: any free one")->capture_default_str();
   app.add_option("--unix-socket", server.unix_socket_path,
                  "Path of a socket to listen on; instead of TCP, unless --host or --port is there");
