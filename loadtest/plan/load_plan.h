@@ -58,9 +58,18 @@ struct LoadPlan {
   int32_t users = 0;
   // A closed loop's users start evenly spread over this time (a ramp), an open loop's rate grows.
   std::chrono::nanoseconds ramp{0};
-  std::vector<PlannedRequest> requests;  // open loop: by send_at, turns behind the first anywhere
-  std::vector<std::string> profiles;     // names of the workloads that are mixed; at least one
+  // No request or turn is sent later than this, whether the list has more or not; 0: no limit. What
+  // has been sent by then is waited for. A closed loop that is limited by time alone has a list
+  // longer than users can be expected to send.
+  std::chrono::nanoseconds duration{0};
+  // A conversation's turns follow each other; open loop: in the order of their first turn's
+  // send_at. There is at least one request.
+  std::vector<PlannedRequest> requests;
+  std::vector<std::string> profiles;  // names of the workloads that are mixed; at least one
   std::vector<GivenPrompt> given_prompts;
+  // Not 0: prompts are sent as arrays of token ids (RenderPromptIds, no conversations).
+  int32_t vocabulary_size = 0;
+  std::vector<std::string> notes;  // what a person should know of the plan, a line each
 };
 
 }  // namespace weft
