@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "loadtest/report/latency.h"
+
 namespace weft {
 namespace {
 
@@ -30,6 +32,44 @@ nlohmann::ordered_json ToJson(const Distribution& d) {
 }
 
 }  // namespace
+
+LoadtestSummary SummarizeLoadtest(std::span<const RequestResult> results,
+                                  std::chrono::steady_clock::duration wall) {
+  LoadtestSummary summary;
+  std::vector<double> first_token, per_token, chunk_gap, whole;
+  for (const RequestResult& result : results) {
+    if (!result.ok()) {
+      ++summary.failed;
+      FailureCount& failure = summary.failures[result.failure];
+      if (failure.count++ == 0) failure.example = result.failure_detail;
+      continue;
+    }
+    ++summary.succeeded;
+    summary.prompt_tokens += result.prompt_tokens;
+    summary.output_tokens += result.output_tokens;
+    whole.push_back(Milliseconds(result.end - result.begin));
+    const auto& arrivals = result.text_arrivals;
+    if (arrivals.empty()) continue;
+    first_token.push_back(Milliseconds(arrivals.front() - result.begin));
+    for (size_t i = 1; i < arrivals.size(); ++i) {
+      chunk_gap.push_back(Milliseconds(arrivals[i] - arrivals[i - 1]));
+    }
+    if (arrivals.size() > 1 && result.output_tokens > 1) {
+      per_token.push_back(Milliseconds(arrivals.back() - arrivals.front()) /
+                          static_cast<double>(result.output_tokens - 1));
+    }
+  }
+  summary.wall_s = std::chrono::duration<double>(wall).count();
+  if (summary.wall_s > 0) {
+    summary.requests_per_s = static_cast<double>(summary.succeeded) / summary.wall_s;
+    summary.output_tokens_per_s = static_cast<double>(summary.output_tokens) / summary.wall_s;
+  }
+  summary.first_token = Summarize(std::move(first_token));
+  summary.per_token = Summarize(std::move(per_token));
+  summary.chunk_gap = Summarize(std::move(chunk_gap));
+  summary.whole = Summarize(std::move(whole));
+  return summary;
+}
 
 std::string TextReport(const LoadtestOptions& options, const LoadtestSummary& summary) {
   std::string text;

@@ -1,0 +1,80 @@
+#include "loadtest/report/format.h"
+
+#include <cmath>
+#include <ctime>
+
+#include <fmt/format.h>
+
+namespace weft {
+namespace {
+
+// Digits after the point, for three that count.
+int Decimals(double value) {
+  const double size = std::abs(value);
+  if (size >= 99.95 || size == 0) return 0;
+  if (size >= 9.995) return 1;
+  if (size >= 0.9995) return 2;
+  return size >= 0.09995 ? 3 : 4;
+}
+
+std::string ObjectiveValue(const Objective& objective, double value) {
+  return objective.metric ? FormatDuration(value) : FormatPercent(value);
+}
+
+}  // namespace
+
+std::string FormatCount(int64_t count) {
+  std::string digits = std::to_string(count);
+  const size_t first = count < 0 ? 1 : 0;
+  for (size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+std::string FormatNumber(double value) {
+  const int decimals = Decimals(value);
+  if (decimals == 0 && std::abs(value) < 1e15) return FormatCount(std::llround(value));
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string FormatDuration(double milliseconds) {
+  const double size = std::abs(milliseconds);
+  if (size == 0) return "0 ms";
+  if (size < 0.9995) return FormatNumber(milliseconds * 1000) + " us";
+  if (size < 999.5) return FormatNumber(milliseconds) + " ms";
+  return FormatNumber(milliseconds / 1000) + " s";
+}
+
+std::string FormatPercent(double share) {
+  std::string text = fmt::format("{:.2f}", share * 100);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text + "%";
+}
+
+std::string FormatDate(std::chrono::system_clock::time_point date) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(date);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC", parts.tm_year + 1900,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+std::string DescribeObjective(const ObjectiveResult& result) {
+  const Objective& objective = result.objective;
+  return fmt::format(
+      "{} {}, at most {}", objective.name,
+      result.measured ? ObjectiveValue(objective, *result.measured) : "has no sample",
+      ObjectiveValue(objective, objective.limit));
+}
+
+std::string DescribeLimits(const std::vector<RequestLimit>& limits) {
+  std::string text;
+  for (const RequestLimit& limit : limits) {
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{} <= {}", kMetrics.at(static_cast<size_t>(limit.metric)).key,
+                        FormatDuration(limit.limit_ms));
+  }
+  return text;
+}
+
+}  // namespace weft

@@ -1,0 +1,120 @@
+#include "loadtest/report/json_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "loadtest/report/format.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const Distribution& d) {
+  return {{"samples", d.sample_count},
+          {"mean", d.mean},
+          {"stddev", d.stddev},
+          {"p50", d.p50},
+          {"p90", d.p90},
+          {"p95", d.p95},
+          {"p99", d.p99},
+          {"p999", d.p999},
+          {"max", d.max}};
+}
+
+Json ToJson(const GroupSummary& group) {
+  Json failures = Json::object();
+  for (const auto& [kind, failure] : group.failures) {
+    failures[kind] = {{"count", failure.count}, {"example", failure.example}};
+  }
+  Json latency = Json::object();
+  for (const MetricInfo& info : kMetrics) {
+    const Distribution& d = group.latencies[info.metric];
+    // Absent rather than zero: nobody takes what was not measured for a figure.
+    if (d.sample_count > 0) latency[std::string(info.key)] = ToJson(d);
+  }
+  return {{"succeeded", group.succeeded},
+          {"failed", group.failed},
+          {"hostile", group.hostile},
+          {"error_rate", group.error_rate()},
+          {"failures", failures},
+          {"finish_reasons", group.finish_reasons},
+          {"prompt_tokens", group.prompt_tokens},
+          {"cached_tokens", group.cached_tokens},
+          {"output_tokens", group.output_tokens},
+          {"requests_per_s", group.requests_per_s},
+          {"prompt_tokens_per_s", group.prompt_tokens_per_s},
+          {"output_tokens_per_s", group.output_tokens_per_s},
+          {"latency_ms", latency}};
+}
+
+Json ToJson(const ClientHealth& client) {
+  Json json = {{"valid", client.invalid.empty()},
+               {"cpu_s", client.cpu_s},
+               {"cpu_share", client.cpu_share},
+               {"cpu_us_per_request", client.cpu_us_per_request},
+               {"cpu_us_per_token", client.cpu_us_per_token},
+               {"lag_p50_ms", client.lag_p50_ms},
+               {"lag_p99_ms", client.lag_p99_ms},
+               {"lag_max_ms", client.lag_max_ms}};
+  if (!client.invalid.empty()) json["invalid"] = client.invalid;
+  return json;
+}
+
+Json ToJson(const ObjectiveResult& result) {
+  Json json = {{"name", result.objective.name}, {"met", result.met}};
+  const char* unit = result.objective.metric ? "_ms" : "";
+  json[std::string("limit") + unit] = result.objective.limit;
+  json[std::string("measured") + unit] = result.measured ? Json(*result.measured) : Json();
+  return json;
+}
+
+Json ToJson(const Goodput& goodput) {
+  Json limits = Json::object();
+  for (const RequestLimit& limit : goodput.limits) {
+    limits[std::string(kMetrics.at(static_cast<size_t>(limit.metric)).key)] = limit.limit_ms;
+  }
+  return {{"limits_ms", limits},
+          {"met", goodput.met_count},
+          {"share", goodput.share},
+          {"requests_per_s", goodput.requests_per_s}};
+}
+
+}  // namespace
+
+std::string JsonReport(const LoadReport& report, double max_error_rate) {
+  const LoadSummary& summary = report.summary;
+  Json objectives = Json::array();
+  for (const ObjectiveResult& result : report.objectives) objectives.push_back(ToJson(result));
+  Json profiles = Json::object();
+  for (const ProfileSummary& profile : summary.profiles) {
+    profiles[profile.name] = ToJson(profile.figures);
+  }
+  Json json = {{"schema_version", kReportSchemaVersion},
+               {"kind", "run"},
+               {"url", report.url},
+               {"model", report.model},
+               {"server", report.server},
+               {"date", FormatDate(report.date)},
+               {"plan", report.plan},
+               {"faults", Faults(report, max_error_rate)},
+               {"interrupted", summary.interrupted},
+               {"duration_s", summary.duration_s}};
+  json.update(ToJson(summary.all));
+  if (summary.steady.exists()) {
+    json["steady"] = {{"begin_s", summary.steady.begin_s},
+                      {"end_s", summary.steady.end_s},
+                      {"requests_per_s", summary.steady.requests_per_s},
+                      {"output_tokens_per_s", summary.steady.output_tokens_per_s}};
+  }
+  json["in_flight"] = {{"mean", summary.mean_in_flight}, {"peak", summary.peak_in_flight}};
+  json["objectives"] = objectives;
+  if (report.goodput) json["goodput"] = ToJson(*report.goodput);
+  json["profiles"] = profiles;
+  json["hostile_outcomes"] = summary.hostile;
+  json["correctness"] = {{"verified", summary.verified_count},
+                         {"mismatched", summary.mismatch_count}};
+  json["client"] = ToJson(summary.client);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace weft

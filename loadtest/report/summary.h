@@ -1,0 +1,75 @@
+// From the requests of a load test to the figures of its report.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "loadtest/plan/load_plan.h"
+#include "loadtest/report/latency.h"
+#include "loadtest/run/load_run.h"
+
+namespace weft {
+
+struct FailureCount {
+  int64_t count = 0;
+  std::string example;  // the detail of the first one that has one
+};
+
+// Of all requests, or of one profile's.
+struct GroupSummary {
+  int64_t succeeded = 0;
+  int64_t failed = 0;
+  int64_t hostile = 0;
+  std::map<std::string, FailureCount> failures;  // by kind
+
+  // Of the requests that succeeded, as is all that follows.
+  int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;
+  int64_t output_tokens = 0;
+  double requests_per_s = 0;  // over LoadSummary::duration_s
+  double prompt_tokens_per_s = 0;
+  double output_tokens_per_s = 0;
+  Latencies latencies;
+  std::map<std::string, int64_t> finish_reasons;
+
+  // Failures among the requests that were to succeed; 0 if there are none.
+  double error_rate() const;
+};
+
+// The part of a run in which the load was on: from the end of the ramp to the last sending. Before
+// it the server is not yet loaded, after it not any more.
+struct SteadyState {
+  double begin_s = 0;  // since the first sending
+  double end_s = 0;    // not after begin_s: the run has no such part
+  double requests_per_s = 0;
+  double output_tokens_per_s = 0;  // that arrived in it, whenever their requests began or ended
+
+  bool exists() const { return end_s > begin_s; }
+};
+
+struct ProfileSummary {
+  std::string name;
+  GroupSummary figures;
+};
+
+struct LoadSummary {
+  double duration_s = 0;  // from the first sending to the last end
+  GroupSummary all;
+  SteadyState steady;
+  std::vector<ProfileSummary> profiles;  // if there are several
+  std::map<std::string, int64_t>
+      hostile;                // outcomes of the hostile requests: "malformed: http 400"
+  double mean_in_flight = 0;  // requests that the server had
+  int64_t peak_in_flight = 0;
+
+  bool interrupted = false;
+  ClientHealth client;
+  int64_t verified_count = 0;
+  int64_t mismatch_count = 0;
+};
+
+LoadSummary Summarize(const LoadRun& run, const LoadPlan& plan);
+
+}  // namespace weft

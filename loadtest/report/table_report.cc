@@ -1,0 +1,187 @@
+#include "loadtest/report/table_report.h"
+
+#include <iterator>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "loadtest/report/format.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kExampleBytes = 160;
+
+// Text of the server's as one printable line.
+std::string Printable(std::string_view text) {
+  std::string line;
+  for (const char c : text.substr(0, kExampleBytes)) {
+    const auto byte = static_cast<unsigned char>(c);
+    line += byte < 0x20 || byte == 0x7F ? ' ' : c;
+  }
+  return text.size() > kExampleBytes ? line + "..." : line;
+}
+
+// Milliseconds in a column: digits that count, at most two after the point.
+std::string Cell(double milliseconds) {
+  const int decimals = milliseconds < 99.995 ? 2 : milliseconds < 9999.5 ? 1 : 0;
+  return fmt::format("{:.{}f}", milliseconds, decimals);
+}
+
+class Table {
+ public:
+  explicit Table(bool colour) : colour_(colour) {}
+
+  // A fact with its name in the left column.
+  void Fact(std::string_view name, std::string_view value) {
+    text_ += Styled(kDim, fmt::format("{:<12}", name));
+    (text_ += value) += '\n';
+  }
+  void Line(std::string_view line = "") { (text_ += line) += '\n'; }
+  std::string Good(std::string_view text) const { return Styled(kGreen, text); }
+  std::string Bad(std::string_view text) const { return Styled(kRed, text); }
+  std::string Strong(std::string_view text) const { return Styled(kBold, text); }
+  std::string Dim(std::string_view text) const { return Styled(kDim, text); }
+  std::string Finish() { return std::move(text_); }
+
+ private:
+  static constexpr std::string_view kBold = "1";
+  static constexpr std::string_view kDim = "2";
+  static constexpr std::string_view kRed = "1;31";
+  static constexpr std::string_view kGreen = "32";
+
+  std::string Styled(std::string_view style, std::string_view text) const {
+    return colour_ ? fmt::format("\x1b[{}m{}\x1b[0m", style, text) : std::string(text);
+  }
+
+  std::string text_;
+  bool colour_;
+};
+
+void AddHead(Table& table, const LoadReport& report) {
+  std::string target = report.url + "  " + Printable(report.model);
+  if (!report.server.empty()) target += "  (" + Printable(report.server) + ")";
+  table.Fact("server", target);
+  table.Fact("load", report.plan);
+  table.Fact("date", fmt::format("{}, {}", FormatDate(report.date),
+                                 FormatDuration(report.summary.duration_s * 1000)));
+  table.Line();
+}
+
+void AddThroughput(Table& table, const LoadReport& report) {
+  const LoadSummary& summary = report.summary;
+  const GroupSummary& all = summary.all;
+  std::string requests = table.Strong(FormatCount(all.succeeded)) + " succeeded, ";
+  const std::string failed = FormatCount(all.failed) + " failed";
+  requests += all.failed > 0 ? table.Bad(failed) : failed;
+  if (all.failed > 0) requests += fmt::format(" ({})", FormatPercent(all.error_rate()));
+  if (all.hostile > 0) requests += fmt::format(", {} hostile on purpose", FormatCount(all.hostile));
+  table.Fact("requests", requests);
+  table.Fact("tokens",
+             fmt::format("{} in ({} of them cached), {} out", FormatCount(all.prompt_tokens),
+                         FormatCount(all.cached_tokens), FormatCount(all.output_tokens)));
+  table.Fact("throughput", fmt::format("{} output tokens/s, {} requests/s, {} input tokens/s",
+                                       table.Strong(FormatNumber(all.output_tokens_per_s)),
+                                       table.Strong(FormatNumber(all.requests_per_s)),
+                                       FormatNumber(all.prompt_tokens_per_s)));
+  if (const SteadyState& steady = summary.steady; steady.exists()) {
+    table.Fact(
+        "  steady",
+        fmt::format("{} output tokens/s, {} requests/s  {}",
+                    FormatNumber(steady.output_tokens_per_s), FormatNumber(steady.requests_per_s),
+                    table.Dim(fmt::format("(while requests were sent: {:.1f} s to {:.1f} s)",
+                                          steady.begin_s, steady.end_s))));
+  }
+  table.Fact("in flight",
+             fmt::format("{} on average, {} at most", FormatNumber(summary.mean_in_flight),
+                         FormatCount(summary.peak_in_flight)));
+  if (const auto& goodput = report.goodput) {
+    table.Fact("goodput",
+               fmt::format("{} requests/s meet {}: {} of all",
+                           table.Strong(FormatNumber(goodput->requests_per_s)),
+                           DescribeLimits(goodput->limits), FormatPercent(goodput->share)));
+  }
+  table.Line();
+}
+
+void AddLatencies(Table& table, const Latencies& latencies, std::string_view title) {
+  std::string head = fmt::format("{:<27}", title);
+  for (const char* column : {"mean", "p50", "p90", "p95", "p99", "p99.9", "max", "stddev"}) {
+    fmt::format_to(std::back_inserter(head), "{:>9}", column);
+  }
+  table.Line(table.Dim(head));
+  for (const MetricInfo& info : kMetrics) {
+    const Distribution& d = latencies[info.metric];
+    if (d.sample_count == 0) continue;
+    std::string row = fmt::format("{:<27}", info.title);
+    for (const double value : {d.mean, d.p50, d.p90, d.p95, d.p99, d.p999, d.max, d.stddev}) {
+      fmt::format_to(std::back_inserter(row), "{:>9}", Cell(value));
+    }
+    table.Line(row);
+  }
+  table.Line();
+}
+
+void AddProfiles(Table& table, const std::vector<ProfileSummary>& profiles) {
+  for (const ProfileSummary& profile : profiles) {
+    const GroupSummary& figures = profile.figures;
+    table.Fact("profile",
+               fmt::format("{}: {} succeeded, {} failed, {} output tokens/s, {} requests/s",
+                           table.Strong(Printable(profile.name)), FormatCount(figures.succeeded),
+                           FormatCount(figures.failed), FormatNumber(figures.output_tokens_per_s),
+                           FormatNumber(figures.requests_per_s)));
+    AddLatencies(table, figures.latencies, "milliseconds");
+  }
+}
+
+void AddOutcomes(Table& table, const LoadReport& report) {
+  const LoadSummary& summary = report.summary;
+  for (const ObjectiveResult& result : report.objectives) {
+    table.Fact("objective", (result.met ? table.Good("met     ") : table.Bad("MISSED  ")) +
+                                DescribeObjective(result));
+  }
+  for (const auto& [kind, failure] : summary.all.failures) {
+    table.Fact("failed", table.Bad(fmt::format("{} x {}", FormatCount(failure.count), kind)) +
+                             (failure.example.empty() ? "" : ": " + Printable(failure.example)));
+  }
+  for (const auto& [outcome, count] : summary.hostile) {
+    table.Fact("hostile", fmt::format("{} x {}", FormatCount(count), outcome));
+  }
+  if (summary.verified_count > 0) {
+    const std::string verdict =
+        fmt::format("{} of {} outputs are the same as alone",
+                    summary.verified_count - summary.mismatch_count, summary.verified_count);
+    table.Fact("correct", summary.mismatch_count == 0 ? table.Good(verdict) : table.Bad(verdict));
+  }
+  const ClientHealth& client = summary.client;
+  table.Fact(
+      "client",
+      fmt::format("{} of a core, {} a request, {} a token; sends late by {} (p50), {} "
+                  "(p99), {} at most",
+                  FormatPercent(client.cpu_share), FormatDuration(client.cpu_us_per_request / 1000),
+                  FormatDuration(client.cpu_us_per_token / 1000), FormatDuration(client.lag_p50_ms),
+                  FormatDuration(client.lag_p99_ms), FormatDuration(client.lag_max_ms)));
+}
+
+}  // namespace
+
+std::string TableReport(const LoadReport& report, double max_error_rate, bool colour) {
+  Table table(colour);
+  AddHead(table, report);
+  if (const std::string& why = report.summary.client.invalid; !why.empty()) {
+    table.Line(
+        table.Bad("INVALID RUN: the client was the bottleneck, these figures are not the "
+                  "server's."));
+    table.Line(table.Bad("             " + why));
+    table.Line();
+  }
+  AddThroughput(table, report);
+  AddLatencies(table, report.summary.all.latencies, "milliseconds");
+  AddProfiles(table, report.summary.profiles);
+  AddOutcomes(table, report);
+  const std::vector<std::string> faults = Faults(report, max_error_rate);
+  for (const std::string& fault : faults) table.Fact("FAILED", table.Bad(fault));
+  return table.Finish();
+}
+
+}  // namespace weft
