@@ -1,5 +1,5 @@
 // What an 8-bit KV cache changes: next-token distributions of a model over a text, in windows,
-// against those with a bf16 cache.
+// against those with a bf16 cache (float32 arithmetic: with a float32 cache).
 #pragma once
 
 #include <algorithm>
@@ -33,14 +33,37 @@ inline std::vector<double> LogProbabilities(const std::vector<float>& logits) {
   return result;
 }
 
-// `window_count` windows of `window` tokens, evenly spread over the text.
+// kv_write of the float32 arithmetic, of keys and values that 8 bits can hold: codes up to 127 and
+// one scale a token and head, as in the q8 cache.
+inline void WriteRounded(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
+                         const float* value) {
+  const auto rounded = [&](const float* x) {
+    float largest = 0;
+    for (int64_t i = 0; i < layout.head_dim; ++i) largest = std::max(largest, std::abs(x[i]));
+    std::vector<float> result(x, x + layout.head_dim);
+    const float scale = largest / 127;
+    if (largest > 0) {
+      for (float& element : result) element = std::nearbyint(element / scale) * scale;
+    }
+    return result;
+  };
+  KernelsFor(Arithmetic::kF32, ChooseIsa().value())
+      .kv_write(layout, page, slot, rounded(key).data(), rounded(value).data());
+}
+
+// `window_count` windows of `window` tokens, evenly spread over the text. The float32 arithmetic
+// has no 8-bit cache: there it is what rounding keys and values alone does, all else exact.
 inline KvAccuracy MeasureKvAccuracy(const std::string& model_path, const std::string& text_path,
                                     Arithmetic arithmetic, size_t window, size_t window_count) {
   RunOptions options{.arithmetic = arithmetic, .isa = ChooseIsa().value(), .thread_count = 2};
   options.max_rows = static_cast<int64_t>(window);
   options.block_count = static_cast<int64_t>(window) / options.block_size + 1;
   RunnableModel bf16(model_path, options);
-  options.kv_type = KvType::kQ8;
+  if (arithmetic == Arithmetic::kF32) {
+    options.adjust_kernels = [](KernelTable& kernels) { kernels.kv_write = WriteRounded; };
+  } else {
+    options.kv_type = KvType::kQ8;
+  }
   RunnableModel q8(model_path, options);
   std::ifstream file(text_path, std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(file), {});

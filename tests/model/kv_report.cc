@@ -18,12 +18,12 @@ void Print(int argc, char** argv) {
       argc > 2 ? argv[2] : std::string(WEFT_SHARED_DATA) + "/text/wikitext-2-test.txt";
   const size_t window = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 512;
   const size_t windows = argc > 4 ? std::strtoul(argv[4], nullptr, 10) : 32;
-  fmt::print("q8 against bf16 KV, {} windows of {} tokens\n", windows, window);
-  for (const Arithmetic arithmetic : {Arithmetic::kBF16, Arithmetic::kInt8}) {
+  fmt::print("q8 against bf16 KV (f32: against f32), {} windows of {} tokens\n", windows, window);
+  for (const Arithmetic arithmetic : {Arithmetic::kF32, Arithmetic::kBF16, Arithmetic::kInt8}) {
     const KvAccuracy found = MeasureKvAccuracy(model, text, arithmetic, window, windows);
     fmt::print(
-        "{}: mean KL {:.2e}, median {:.2e}, largest {:.2e}, equal top {:.2f}%, NLL {:.4f} (bf16) "
-        "{:.4f} (q8)\n",
+        "{}: mean KL {:.2e}, median {:.2e}, largest {:.2e}, equal top {:.2f}%, NLL {:.4f}, "
+        "with q8 {:.4f}\n",
         NameOf(arithmetic), found.mean_kl, found.median_kl, found.largest_kl, 100 * found.equal_top,
         found.mean_nll_bf16, found.mean_nll_q8);
   }

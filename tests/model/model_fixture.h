@@ -31,6 +31,7 @@ struct RunOptions {
   int64_t block_count = 16;
   int64_t max_rows = 256;
   std::function<void(ModelConfig&)> adjust = {};  // the configuration, before the model is built
+  std::function<void(KernelTable&)> adjust_kernels = {};
 };
 
 // One sequence's rows of a step.
@@ -48,13 +49,14 @@ class RunnableModel {
     if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
     checkpoint_ = *std::move(checkpoint);
     if (options.adjust) options.adjust(checkpoint_.config);
-    const KernelTable& kernels = KernelsFor(options.arithmetic, options.isa, options.kv_type);
-    auto transformer = LoadTransformer(checkpoint_, kernels, threads_);
+    kernels_ = KernelsFor(options.arithmetic, options.isa, options.kv_type);
+    if (options.adjust_kernels) options.adjust_kernels(kernels_);
+    auto transformer = LoadTransformer(checkpoint_, kernels_, threads_);
     if (!transformer) throw std::runtime_error(transformer.error().message);
     transformer_ = std::make_unique<Transformer>(*std::move(transformer));
-    cache_ = std::make_unique<KvCache>(config(), kernels, options.block_count, options.block_size);
+    cache_ = std::make_unique<KvCache>(config(), kernels_, options.block_count, options.block_size);
     workspace_ = std::make_unique<Workspace>(
-        config(), kernels,
+        config(), kernels_,
         WorkspaceOptions{options.max_rows, options.block_size, options.thread_count});
   }
 
@@ -118,6 +120,7 @@ class RunnableModel {
 
  private:
   ThreadPool threads_;
+  KernelTable kernels_;
   Checkpoint checkpoint_;
   std::unique_ptr<Transformer> transformer_;
   std::unique_ptr<KvCache> cache_;
