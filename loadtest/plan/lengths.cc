@@ -1,26 +1,17 @@
 #include "loadtest/plan/lengths.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "base/exact_math.h"
 #include "base/quoted.h"
+#include "loadtest/plan/numbers.h"
 
 namespace weft {
 namespace {
 
 using Kind = LengthDistribution::Kind;
-
-// The whole text as a number, or nothing.
-std::optional<double> ParseNumber(std::string_view text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
-  if (error != std::errc() || rest != end) return std::nullopt;
-  return value;
-}
 
 bool IsWhole(double value) { return value == std::floor(value); }
 
@@ -40,10 +31,10 @@ std::optional<LengthDistribution> ParseShape(std::string_view text) {
   if (kind != Kind::kUniform && kind != Kind::kConstant) text.remove_prefix(text.find(':') + 1);
   const size_t cut = kind == Kind::kConstant ? text.size() : text.find(separator);
   if (cut == std::string_view::npos) return std::nullopt;
-  const std::optional<double> first = ParseNumber(text.substr(0, cut));
+  const std::optional<double> first = ParseWhole<double>(text.substr(0, cut));
   if (kind == Kind::kConstant && first) return LengthDistribution{kind, *first, 0};
   if (cut == text.size()) return std::nullopt;
-  const std::optional<double> second = ParseNumber(text.substr(cut + 1));
+  const std::optional<double> second = ParseWhole<double>(text.substr(cut + 1));
   if (!first || !second) return std::nullopt;
   return LengthDistribution{kind, *first, *second};
 }

@@ -57,7 +57,10 @@ void AddArrivalOptions(CLI::App& app, PlanOptions& options) {
   AddParsed(app, "--ramp", options.ramp, ParseDuration,
             "Time over which the rate grows from 0, or users come one by one")
       ->group(group);
-  app.add_option("--requests", options.request_count, "Requests in all (200, unless --duration)")
+  app.add_option(
+         "--requests", options.request_count,
+         "Requests in all, every turn counted (200; with --duration, no limit; with --prompts or "
+         "--trace, all that it has)")
       ->group(group);
   AddParsed(app, "--duration", options.duration, ParseDuration,
             "Send nothing after this time: 90 or 90s, 5m, 1h")
@@ -76,6 +79,47 @@ void AddWorkloadOptions(CLI::App& app, PlanOptions& options) {
             "Output tokens of a request, at most; in the same ways")
       ->default_str("64")
       ->group(group);
+  app.add_option("--shared-prefix-tokens", workload.shared_prefix_tokens,
+                 "Every conversation begins with a text of so many tokens that others begin with "
+                 "too; --prompt-tokens come after it")
+      ->group(group);
+  app.add_option("--shared-prefixes", workload.shared_prefixes,
+                 "Number of such texts, drawn evenly")
+      ->capture_default_str()
+      ->group(group);
+  AddParsed(
+      app, "--turns", workload.turns, ParseLengths,
+      "Turns of a conversation, each with what was said before, the server's answers included: "
+      "N or a distribution. --rate is of conversations, --requests of turns")
+      ->default_str("1")
+      ->group(group);
+  AddParsed(app, "--think-time", workload.think_time, ParseDuration,
+            "From an answer to the next turn of the conversation")
+      ->group(group);
+  CLI::Option* prompt =
+      app.add_option("--prompt", workload.prompt, "The prompt of every request")->group(group);
+  app.add_option("--prompts", workload.prompts_path,
+                 "Prompts of a file, in their order: JSON lines with \"prompt\" or \"messages\" "
+                 "and perhaps \"max_tokens\"")
+      ->excludes(prompt)
+      ->group(group);
+  app.add_option("--profile", options.profiles,
+                 "One of several kinds of requests: name=chat,weight=3,prompt-tokens=200-400,"
+                 "turns=4; the keys are the options above, which also say what a profile does not. "
+                 "May be repeated")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(group);
+  AddParsed(
+      app, "--hostile", options.hostile, ParseHostileMix,
+      "Shares of requests that misbehave: cancel=5%,stall=2%,malformed=1%; cancel-after=N and "
+      "stall-after=N say after how many tokens (drawn up to half of --max-tokens), stall-time "
+      "how long reading stops (5s)")
+      ->group(group);
+  app.add_option(
+         "--max-prompt-tokens", options.max_prompt_tokens,
+         "Drawn prompt lengths are cut to this; requests of a trace with longer prompts are "
+         "left out, and counted")
+      ->group(group);
   app.add_option("--vocabulary-size", options.vocabulary_size,
                  "Send prompts as token ids, of a vocabulary of this size: exact lengths, for "
                  "servers that take them (without: as words, about one token each)")
@@ -87,11 +131,44 @@ void AddWorkloadOptions(CLI::App& app, PlanOptions& options) {
       ->group(group);
 }
 
+void AddTraceOptions(CLI::App& app, PlanOptions& options) {
+  const std::string group = "Traces";
+  CLI::Option* trace =
+      app.add_option("--trace", options.trace.path,
+                     "Replay recorded traffic, its arrivals and lengths: a Mooncake trace (JSON "
+                     "lines; prefixes are shared as its block hashes say) or Azure's CSV. With "
+                     "--rate or --concurrency, its lengths alone")
+          ->group(group);
+  for (const char* name : {"--prompt-tokens", "--max-tokens", "--shared-prefix-tokens", "--turns",
+                           "--prompt", "--prompts", "--profile"}) {
+    trace->excludes(app.get_option(name));
+  }
+  app.add_option("--trace-time-scale", options.trace.time_scale,
+                 "Multiplies the trace's times: 0.5 sends twice as fast")
+      ->capture_default_str()
+      ->needs(trace)
+      ->group(group);
+  app.add_option("--trace-length-scale", options.trace.length_scale,
+                 "Multiplies its input and output lengths, shared prefixes included")
+      ->capture_default_str()
+      ->needs(trace)
+      ->group(group);
+  AddParsed(app, "--trace-begin", options.trace.begin, ParseDuration,
+            "Leave out what was recorded before this time of the trace")
+      ->needs(trace)
+      ->group(group);
+  AddParsed(app, "--trace-duration", options.trace.duration, ParseDuration,
+            "Replay so much of the trace, in its own time")
+      ->needs(trace)
+      ->group(group);
+}
+
 }  // namespace
 
 void AddPlanOptions(CLI::App& app, PlanOptions& options) {
   AddArrivalOptions(app, options);
   AddWorkloadOptions(app, options);
+  AddTraceOptions(app, options);
 }
 
 }  // namespace weft

@@ -6,8 +6,7 @@
 
 namespace weft {
 
-// A seed for part `index` of what `seed` decides; different parts are independent of each other, so
-// that a plan's prompts stay what they are when, say, its arrivals are drawn another way.
+// A seed for part `index` of what `seed` decides; different parts are independent of each other.
 uint64_t MixSeed(uint64_t seed, uint64_t index);
 
 // SplitMix64 (Steele, Lea, Flood 2014).

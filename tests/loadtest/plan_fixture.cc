@@ -1,7 +1,9 @@
 #include "tests/loadtest/plan_fixture.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
@@ -39,6 +41,16 @@ std::string PlanError(const std::vector<std::string>& arguments) {
   const Result<LoadPlan> plan = ParseAndPlan(arguments);
   return plan ? "" : plan.error().message;
 }
+
+TextFile::TextFile(const std::string& text) : path_(testing::TempDir() + "plan_XXXXXX") {
+  const int file = mkstemp(path_.data());
+  const auto size = static_cast<ssize_t>(text.size());
+  if (file < 0 || write(file, text.data(), text.size()) != size || close(file) != 0) {
+    ADD_FAILURE() << path_ << ": cannot write it";
+  }
+}
+
+TextFile::~TextFile() { unlink(path_.c_str()); }
 
 uint64_t HashOf(const LoadPlan& plan) {
   uint64_t hash = 0xCBF29CE484222325u;
