@@ -44,6 +44,11 @@ std::string FormatDuration(double milliseconds) {
   return FormatNumber(milliseconds / 1000) + " s";
 }
 
+std::string FormatMilliseconds(double milliseconds) {
+  const int decimals = milliseconds < 99.995 ? 2 : milliseconds < 9999.5 ? 1 : 0;
+  return fmt::format("{:.{}f}", milliseconds, decimals);
+}
+
 std::string FormatPercent(double share) {
   std::string text = fmt::format("{:.2f}", share * 100);
   text.erase(text.find_last_not_of('0') + 1);
@@ -59,12 +64,25 @@ std::string FormatDate(std::chrono::system_clock::time_point date) {
                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
+std::string FormatMeasured(const ObjectiveResult& result) {
+  return result.measured ? ObjectiveValue(result.objective, *result.measured) : "no sample";
+}
+
+std::string FormatLimit(const Objective& objective) {
+  return ObjectiveValue(objective, objective.limit);
+}
+
 std::string DescribeObjective(const ObjectiveResult& result) {
-  const Objective& objective = result.objective;
+  return fmt::format("{} {}, at most {}", result.objective.name, FormatMeasured(result),
+                     FormatLimit(result.objective));
+}
+
+std::string DescribeClient(const ClientHealth& client) {
   return fmt::format(
-      "{} {}, at most {}", objective.name,
-      result.measured ? ObjectiveValue(objective, *result.measured) : "has no sample",
-      ObjectiveValue(objective, objective.limit));
+      "{} of a core, {} a request and {} a token; sent late by {} (p50), {} (p99), {} at most",
+      FormatPercent(client.cpu_share), FormatDuration(client.cpu_us_per_request / 1000),
+      FormatDuration(client.cpu_us_per_token / 1000), FormatDuration(client.lag_p50_ms),
+      FormatDuration(client.lag_p99_ms), FormatDuration(client.lag_max_ms));
 }
 
 std::string DescribeLimits(const std::vector<RequestLimit>& limits) {

@@ -81,7 +81,7 @@ Json ToJson(const Goodput& goodput) {
 
 }  // namespace
 
-std::string JsonReport(const LoadReport& report, double max_error_rate) {
+std::string JsonReport(const LoadReport& report) {
   const LoadSummary& summary = report.summary;
   Json objectives = Json::array();
   for (const ObjectiveResult& result : report.objectives) objectives.push_back(ToJson(result));
@@ -96,7 +96,7 @@ std::string JsonReport(const LoadReport& report, double max_error_rate) {
                {"server", report.server},
                {"date", FormatDate(report.date)},
                {"plan", report.plan},
-               {"faults", Faults(report, max_error_rate)},
+               {"faults", report.faults},
                {"interrupted", summary.interrupted},
                {"duration_s", summary.duration_s}};
   json.update(ToJson(summary.all));

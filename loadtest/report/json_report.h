@@ -11,6 +11,6 @@ namespace weft {
 inline constexpr int kReportSchemaVersion = 1;
 
 // One line. Times are milliseconds and end in _ms, or seconds and end in _s.
-std::string JsonReport(const LoadReport& report, double max_error_rate);
+std::string JsonReport(const LoadReport& report);
 
 }  // namespace weft

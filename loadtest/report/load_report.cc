@@ -8,21 +8,7 @@
 
 namespace weft {
 
-LoadReport MakeLoadReport(const LoadRun& run, const LoadPlan& plan, std::string plan_description,
-                          const ReportGoals& goals) {
-  LoadReport report;
-  report.url = run.url;
-  report.model = run.model;
-  report.server = run.server;
-  report.date = run.date;
-  report.plan = std::move(plan_description);
-  report.summary = Summarize(run, plan);
-  report.objectives = CheckObjectives(goals.objectives, report.summary.all);
-  if (!goals.request_limits.empty()) {
-    report.goodput = CountGoodput(goals.request_limits, run, report.summary);
-  }
-  return report;
-}
+namespace {
 
 std::vector<std::string> Faults(const LoadReport& report, double max_error_rate) {
   std::vector<std::string> faults;
@@ -39,10 +25,31 @@ std::vector<std::string> Faults(const LoadReport& report, double max_error_rate)
     faults.push_back(fmt::format("{} of {} requests failed", FormatCount(summary.all.failed),
                                  FormatCount(summary.all.failed + summary.all.succeeded)));
   }
+  std::string missed;
   for (const ObjectiveResult& result : report.objectives) {
-    if (!result.met) faults.push_back("objective missed: " + DescribeObjective(result));
+    if (!result.met) missed += (missed.empty() ? "" : "; ") + DescribeObjective(result);
   }
+  if (!missed.empty()) faults.push_back("objective missed: " + missed);
   return faults;
+}
+
+}  // namespace
+
+LoadReport MakeLoadReport(const LoadRun& run, const LoadPlan& plan, std::string plan_description,
+                          const ReportGoals& goals) {
+  LoadReport report;
+  report.url = run.url;
+  report.model = run.model;
+  report.server = run.server;
+  report.date = run.date;
+  report.plan = std::move(plan_description);
+  report.summary = Summarize(run, plan);
+  report.objectives = CheckObjectives(goals.objectives, report.summary.all);
+  if (!goals.request_limits.empty()) {
+    report.goodput = CountGoodput(goals.request_limits, run, report.summary);
+  }
+  report.faults = Faults(report, goals.max_error_rate);
+  return report;
 }
 
 }  // namespace weft

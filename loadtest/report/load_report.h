@@ -20,6 +20,9 @@ struct LoadReport {
   LoadSummary summary;
   std::vector<ObjectiveResult> objectives;
   std::optional<Goodput> goodput;
+  // Why the run is no success, a line each: invalid, interrupted, wrong output, too many failures,
+  // objectives missed. Empty: it is one.
+  std::vector<std::string> faults;
 };
 
 // What the caller asks of the figures.
@@ -31,9 +34,5 @@ struct ReportGoals {
 
 LoadReport MakeLoadReport(const LoadRun& run, const LoadPlan& plan, std::string plan_description,
                           const ReportGoals& goals);
-
-// Why the run is no success, a line each: invalid, interrupted, wrong output, too many failures,
-// objectives missed. Empty: it is one.
-std::vector<std::string> Faults(const LoadReport& report, double max_error_rate);
 
 }  // namespace weft

@@ -9,6 +9,6 @@ namespace weft {
 
 // About 100 columns wide. `colour` adds ANSI's escape sequences; whatever the server said is
 // printed without control characters.
-std::string TableReport(const LoadReport& report, double max_error_rate, bool colour);
+std::string TableReport(const LoadReport& report, bool colour);
 
 }  // namespace weft

@@ -30,9 +30,10 @@ LoadRun SmallRun() {
   return run;
 }
 
-LoadReport SmallReport(const LoadRun& run = SmallRun()) {
+LoadReport SmallReport(const LoadRun& run = SmallRun(), double max_error_rate = 0) {
   ReportGoals goals;
   goals.objectives = ParseObjectives("ttft_p99=50ms,error_rate=50%").value();
+  goals.max_error_rate = max_error_rate;
   goals.request_limits = ParseRequestLimits("ttft=60ms,tpot=50ms").value();
   return MakeLoadReport(run, LoadPlan(), "2 users", goals);
 }
@@ -60,21 +61,23 @@ TEST(Format, NumbersHaveThreeDigitsThatCount) {
 
 TEST(LoadReport, FaultsAreWhatFailsTheRun) {
   LoadRun run = SmallRun();
-  EXPECT_THAT(Faults(SmallReport(run), 0),
+  EXPECT_THAT(SmallReport(run).faults,
               ElementsAre("1 of 3 requests failed", HasSubstr("objective missed: ttft_p99 100 ms, "
                                                               "at most 50.0 ms")));
-  EXPECT_THAT(Faults(MakeLoadReport(run, LoadPlan(), "", ReportGoals()), 0.34), ElementsAre());
+  ReportGoals lenient;
+  lenient.max_error_rate = 0.34;
+  EXPECT_THAT(MakeLoadReport(run, LoadPlan(), "", lenient).faults, ElementsAre());
   run.client.invalid = "lag";
   run.interrupted = true;
   run.verified_count = 3;
   run.mismatch_count = 1;
-  EXPECT_THAT(Faults(MakeLoadReport(run, LoadPlan(), "", ReportGoals()), 1),
+  EXPECT_THAT(MakeLoadReport(run, LoadPlan(), "", lenient).faults,
               ElementsAre(HasSubstr("client was the bottleneck: lag"), "interrupted",
                           HasSubstr("1 of 3 differ")));
 }
 
 TEST(TableReport, SaysWhatHappened) {
-  const std::string text = TableReport(SmallReport(), 0, /*colour=*/false);
+  const std::string text = TableReport(SmallReport(), /*colour=*/false);
   EXPECT_THAT(text, HasSubstr("server      http://h:1  m  (weft)\nload        2 users\n"));
   EXPECT_THAT(text, HasSubstr("requests    2 succeeded, 1 failed (33.33%)\n"));
   EXPECT_THAT(text, HasSubstr("throughput  3.00 output tokens/s, 1.00 requests/s, 10.0 input"));
@@ -93,14 +96,14 @@ TEST(TableReport, SaysWhatHappened) {
 }
 
 TEST(TableReport, ColoursOnlyWhenAsked) {
-  const std::string text = TableReport(SmallReport(), 0, /*colour=*/true);
+  const std::string text = TableReport(SmallReport(), /*colour=*/true);
   EXPECT_THAT(text, HasSubstr("\x1b[1;31m1 failed\x1b[0m"));
 }
 
 TEST(TableReport, AnInvalidRunSaysSoFirst) {
   LoadRun run = SmallRun();
   run.client.invalid = "it used 99% of a core";
-  const std::string text = TableReport(SmallReport(run), 1, false);
+  const std::string text = TableReport(SmallReport(run, 1), false);
   EXPECT_LT(text.find("INVALID RUN"), text.find("throughput"));
   EXPECT_THAT(text, HasSubstr("it used 99% of a core"));
 }
@@ -115,7 +118,7 @@ nlohmann::ordered_json Rounded(nlohmann::ordered_json json) {
 }
 
 TEST(JsonReport, IsTheSchemaThatIsDocumented) {
-  const std::string json = JsonReport(SmallReport(), 0);
+  const std::string json = JsonReport(SmallReport());
   EXPECT_EQ(json.find('\n'), json.size() - 1);
   const auto parsed = nlohmann::ordered_json::parse(json);
   EXPECT_EQ(Rounded(parsed).dump(), Rounded(nlohmann::ordered_json::parse(R"({
@@ -161,7 +164,7 @@ TEST(JsonReport, SurvivesWhatServersSay) {
   LoadRun run = SmallRun();
   run.records[1].failure_detail = "\xff</script>\"";
   run.server = "\xc3";
-  const std::string json = JsonReport(SmallReport(run), 0);
+  const std::string json = JsonReport(SmallReport(run));
   EXPECT_EQ(nlohmann::json::parse(json)["failures"]["http 500"]["example"],
             "\xEF\xBF\xBD</script>\"");
 }

@@ -1,0 +1,24 @@
+// How sure a mean of few repeats is.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace weft {
+
+// A mean and the interval in which, at 95%, the true mean lies: Student's t, which supposes that
+// repeats are independent and about normally distributed. Of one sample or none there is no
+// interval: low and high are the mean.
+struct Interval {
+  int64_t sample_count = 0;
+  double mean = 0;
+  double low = 0;
+  double high = 0;
+};
+
+Interval MeanInterval(std::span<const double> samples);
+
+// Student's t for 95%, two-sided. degrees >= 1; accurate to 0.001.
+double StudentT95(int64_t degrees);
+
+}  // namespace weft

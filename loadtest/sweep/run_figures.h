@@ -1,0 +1,40 @@
+// The figures of a run that sweeps and comparisons follow.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "loadtest/report/load_report.h"
+#include "loadtest/report/svg_plot.h"
+#include "loadtest/sweep/confidence.h"
+
+namespace weft {
+
+struct RunFigure {
+  std::string_view key;  // in options and JSON
+  std::string_view title;
+  PlotUnit unit = PlotUnit::kNumber;
+  bool more_is_better = false;
+  // Nothing: the run has no such figure.
+  std::optional<double> (*value)(const LoadReport& report) = nullptr;
+};
+
+// output_tokens_per_s, requests_per_s, goodput_per_s, error_rate, and ttft_p50, ttft_p99, ... of
+// tpot, itl, e2e too. Throughput is the steady state's where that covers half of the run or more.
+const std::vector<RunFigure>& RunFigures();
+
+// Requires that it exists.
+const RunFigure& FigureOf(std::string_view key);
+
+// "ttft_p50,itl_p99"
+Result<std::vector<RunFigure>> ParseFigures(std::string_view text);
+
+// The mean over runs, without those that lack the figure.
+Interval IntervalOf(const std::vector<LoadReport>& runs, const RunFigure& figure);
+
+// With the figure's unit: "12.3 ms", "1,234", "1%".
+std::string FormatFigure(const RunFigure& figure, double value);
+
+}  // namespace weft

@@ -1,0 +1,60 @@
+// A server under rising load: where it saturates, and the highest load at which it keeps the
+// objectives. The measuring itself is the caller's, so that the search is tested without a server.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "loadtest/report/load_report.h"
+
+namespace weft {
+
+struct SweepOptions {
+  bool open_loop = false;     // loads are requests a second; otherwise users, which are whole
+  std::vector<double> loads;  // empty: found by doubling from first_load
+  double first_load = 1;
+  double max_load = 4096;
+  int32_t repeats = 3;
+  bool seek_objectives = false;  // the runs have objectives: find the highest load that keeps them
+};
+
+// One run at a load; `repeat` counts from 0. An error ends the sweep.
+using MeasureFunction = std::function<Result<LoadReport>(double load, int32_t repeat)>;
+
+struct SweepStep {
+  double load = 0;
+  std::vector<LoadReport> runs;
+};
+
+struct SweepResult {
+  std::vector<SweepStep> steps;  // by load
+  // The saturation knee: the lowest load whose throughput (output tokens a second, mean of the
+  // repeats) is at least kSaturatedShare of the highest that was measured. Nothing: the throughput
+  // still grew at the highest load.
+  std::optional<double> knee;
+  // The highest load that keeps the objectives, found by bisection to kPrecision; every lower one
+  // measured keeps them too. Nothing: not even the lowest does.
+  std::optional<double> highest_kept;
+  // Whether a higher load was seen to miss them: otherwise the sweep ended too early.
+  bool limit_found = false;
+  bool interrupted = false;
+};
+
+inline constexpr double kSaturatedShare = 0.95;
+inline constexpr double kPrecision = 0.05;  // of the load, at which bisections end
+inline constexpr int32_t kMostBisections = 8;
+
+// A load keeps the objectives if more than half of its runs meet all of them, and none of those was
+// invalid. The doubling ends when the throughput grows by less than 1 - kSaturatedShare, when
+// the objectives are missed, or when most runs fail.
+Result<SweepResult> RunSweep(const SweepOptions& options, const MeasureFunction& measure);
+
+bool KeepsObjectives(const SweepStep& step);
+
+// "1,2,4", all above 0, increasing.
+Result<std::vector<double>> ParseLoads(std::string_view text, bool whole);
+
+}  // namespace weft
