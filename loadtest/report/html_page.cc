@@ -94,7 +94,8 @@ std::string EscapeHtml(std::string_view text) {
   while (!text.empty()) {
     const size_t length = SequenceLength(text);
     const char c = text.front();
-    if (length == 0) {
+    const bool is_control = (c >= 0 && c < 0x20 && c != '\n' && c != '\t') || c == 0x7F;
+    if (length == 0 || is_control) {
       escaped += kReplacement;
     } else if (length > 1) {
       escaped += text.substr(0, length);
@@ -108,8 +109,6 @@ std::string EscapeHtml(std::string_view text) {
       escaped += "&quot;";
     } else if (c == '\'') {
       escaped += "&#39;";
-    } else if ((c >= 0 && c < 0x20 && c != '\n' && c != '\t') || c == 0x7F) {
-      escaped += kReplacement;
     } else {
       escaped += c;
     }

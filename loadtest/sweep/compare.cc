@@ -55,8 +55,7 @@ FigureComparison CompareFigure(const RunFigure& figure, const std::vector<LoadRe
   comparison.candidate = MeanInterval(candidates);
   comparison.baseline = MeanInterval(baselines);
   comparison.change = MeanInterval(log_ratios);
-  for (double* value :
-       {&comparison.change.mean, &comparison.change.low, &comparison.change.high}) {
+  for (double* value : {&comparison.change.mean, &comparison.change.low, &comparison.change.high}) {
     *value = std::expm1(*value);
   }
   comparison.verdict = Judge(comparison.change, figure.more_is_better, tolerance);
@@ -89,10 +88,14 @@ Result<CompareResult> RunComparison(const CompareOptions& options,
 
 std::string_view VerdictName(Verdict verdict) {
   switch (verdict) {
-    case Verdict::kBetter: return "better";
-    case Verdict::kWorse: return "worse";
-    case Verdict::kSame: return "same";
-    case Verdict::kUnclear: break;
+    case Verdict::kBetter:
+      return "better";
+    case Verdict::kWorse:
+      return "worse";
+    case Verdict::kSame:
+      return "same";
+    case Verdict::kUnclear:
+      break;
   }
   return "unclear";
 }

@@ -18,7 +18,7 @@ struct Interval {
 
 Interval MeanInterval(std::span<const double> samples);
 
-// Student's t for 95%, two-sided. degrees >= 1; accurate to 0.001.
+// Student's t for 95%, two-sided. degrees >= 1; accurate to 0.003.
 double StudentT95(int64_t degrees);
 
 }  // namespace weft

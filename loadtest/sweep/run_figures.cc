@@ -101,10 +101,14 @@ Interval IntervalOf(const std::vector<LoadReport>& runs, const RunFigure& figure
 
 std::string FormatFigure(const RunFigure& figure, double value) {
   switch (figure.unit) {
-    case PlotUnit::kMilliseconds: return FormatDuration(value);
-    case PlotUnit::kShare: return FormatPercent(value);
-    case PlotUnit::kSeconds: return FormatDuration(value * 1000);
-    case PlotUnit::kNumber: break;
+    case PlotUnit::kMilliseconds:
+      return FormatDuration(value);
+    case PlotUnit::kShare:
+      return FormatPercent(value);
+    case PlotUnit::kSeconds:
+      return FormatDuration(value * 1000);
+    case PlotUnit::kNumber:
+      break;
   }
   return FormatNumber(value);
 }

@@ -1,0 +1,102 @@
+#include "loadtest/sweep/compare_report.h"
+
+#include <iterator>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "loadtest/report/format.h"
+#include "loadtest/report/json_report.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Signed(double share) {
+  return fmt::format("{}{}", share > 0 ? "+" : "", FormatPercent(share));
+}
+
+std::string Explained(const FigureComparison& figure, double tolerance) {
+  switch (figure.verdict) {
+    case Verdict::kBetter:
+      return "better";
+    case Verdict::kWorse:
+      return "WORSE";
+    case Verdict::kSame:
+      return fmt::format("no difference beyond {}", FormatPercent(tolerance));
+    case Verdict::kUnclear:
+      break;
+  }
+  return figure.change.sample_count < 2 ? "no sample" : "unclear: more rounds may tell";
+}
+
+Json ToJson(const Interval& interval) {
+  return {{"rounds", interval.sample_count},
+          {"mean", interval.mean},
+          {"low", interval.low},
+          {"high", interval.high}};
+}
+
+}  // namespace
+
+std::string CompareTable(const CompareResult& result, const CompareOptions& options, bool colour) {
+  std::string text;
+  const auto out = std::back_inserter(text);
+  const auto styled = [&](const char* style, const std::string& words) {
+    return colour ? fmt::format("\x1b[{}m{}\x1b[0m", style, words) : words;
+  };
+  if (!result.candidate.empty()) {
+    fmt::format_to(out, "candidate   {}  {}\n", result.candidate[0].url, result.candidate[0].model);
+    fmt::format_to(out, "load        {}\n", result.candidate[0].plan);
+  }
+  if (!result.baseline.empty()) {
+    fmt::format_to(out, "baseline    {}  {}\n", result.baseline[0].url, result.baseline[0].model);
+  }
+  fmt::format_to(out, "rounds      {}, in the order A B, B A, ...\n\n", result.baseline.size());
+  if (!result.invalid.empty()) {
+    text += styled("1;31", "INVALID: " + result.invalid) + "\n\n";
+  }
+  fmt::format_to(out, "{:<21}{:>12}{:>12}{:>10}  {:<20}  {}\n", "", "candidate", "baseline",
+                 "change", "95% interval", "verdict");
+  for (const FigureComparison& figure : result.figures) {
+    const std::string verdict = Explained(figure, options.tolerance);
+    fmt::format_to(out, "{:<21}{:>12}{:>12}{:>10}  {:<20}  {}\n", figure.figure.title,
+                   FormatFigure(figure.figure, figure.candidate.mean),
+                   FormatFigure(figure.figure, figure.baseline.mean), Signed(figure.change.mean),
+                   fmt::format("{} to {}", Signed(figure.change.low), Signed(figure.change.high)),
+                   figure.verdict == Verdict::kWorse    ? styled("1;31", verdict)
+                   : figure.verdict == Verdict::kBetter ? styled("32", verdict)
+                                                        : verdict);
+  }
+  return text;
+}
+
+std::string CompareJson(const CompareResult& result, const CompareOptions& options) {
+  Json figures = Json::object();
+  for (const FigureComparison& figure : result.figures) {
+    const char* unit = figure.figure.unit == PlotUnit::kMilliseconds ? "_ms" : "";
+    figures[std::string(figure.figure.key)] = {
+        {std::string("candidate") + unit, ToJson(figure.candidate)},
+        {std::string("baseline") + unit, ToJson(figure.baseline)},
+        {"change", ToJson(figure.change)},
+        {"more_is_better", figure.figure.more_is_better},
+        {"verdict", VerdictName(figure.verdict)}};
+  }
+  Json runs = Json::object();
+  for (const auto& [name, side] :
+       {std::pair("candidate", &result.candidate), std::pair("baseline", &result.baseline)}) {
+    runs[name] = Json::array();
+    for (const LoadReport& run : *side) runs[name].push_back(Json::parse(JsonReport(run)));
+  }
+  const Json json = {{"schema_version", kReportSchemaVersion},
+                     {"kind", "comparison"},
+                     {"tolerance", options.tolerance},
+                     {"invalid", result.invalid.empty() ? Json() : Json(result.invalid)},
+                     {"worse", result.worse()},
+                     {"figures", figures},
+                     {"runs", runs}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace weft

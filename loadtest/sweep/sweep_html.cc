@@ -1,0 +1,233 @@
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "loadtest/report/format.h"
+#include "loadtest/report/html_page.h"
+#include "loadtest/report/svg_plot.h"
+#include "loadtest/sweep/run_figures.h"
+#include "loadtest/sweep/sweep_report.h"
+
+namespace weft {
+namespace {
+
+struct Line {
+  std::string_view figure;
+  const char* name;
+  int colour;
+};
+
+class SweepPage {
+ public:
+  SweepPage(const SweepResult& result, const SweepOptions& options)
+      : result_(result),
+        options_(options),
+        load_name_(options.open_loop ? "offered load, requests/s" : "users at a time") {}
+
+  std::string Render() const {
+    const LoadReport* run = result_.steps.empty() ? nullptr : &result_.steps.front().runs.front();
+    const std::string model = run == nullptr ? "" : run->model;
+    std::string body = "<h1>Load sweep of " + EscapeHtml(model) + "</h1>\n";
+    if (run != nullptr) {
+      body += fmt::format("<p class=\"sub\">{}{} &middot; {}</p>\n", EscapeHtml(run->url),
+                          run->server.empty() ? "" : EscapeHtml(" (" + run->server + ")"),
+                          FormatDate(run->date));
+    }
+    body += Findings();
+    body += Plots();
+    body += "<h2>Figures</h2>\n" + Table();
+    body += Setup();
+    body +=
+        "<footer>Means over the repeats of a load; bars and &plusmn; are their 95% interval "
+        "(Student's t). Latency is counted from when a request should have been sent. Throughput "
+        "is that of the time while requests were sent. Made by weft loadtest sweep.</footer>\n";
+    return HtmlPage("Load sweep of " + model, body);
+  }
+
+ private:
+  std::string Findings() const {
+    std::string html = "<div class=\"verdict\"><ul>";
+    for (const std::string& finding : SweepFindings(result_, options_)) {
+      html += "<li>" + EscapeHtml(finding) + "</li>";
+    }
+    html += "</ul></div>\n<div class=\"cards\">\n";
+    double highest = 0;
+    for (const SweepStep& step : result_.steps) {
+      highest = std::max(highest, Mean(step, "output_tokens_per_s"));
+    }
+    const std::string unit = options_.open_loop ? "requests/s" : "users";
+    html += HtmlCard("Highest throughput", FormatNumber(highest), "tokens/s", "output");
+    html += HtmlCard("Saturation knee", result_.knee ? FormatNumber(*result_.knee) : "none",
+                     result_.knee ? unit : "", "95% of the highest throughput");
+    if (options_.seek_objectives) {
+      html += HtmlCard("Keeps the objectives",
+                       result_.highest_kept ? FormatNumber(*result_.highest_kept) : "never",
+                       result_.highest_kept ? unit : "", ObjectiveNames());
+    }
+    return html + "</div>\n";
+  }
+
+  std::string ObjectiveNames() const {
+    std::string names;
+    if (result_.steps.empty()) return names;
+    for (const ObjectiveResult& objective : result_.steps.front().runs.front().objectives) {
+      names += fmt::format("{}{} at most {}", names.empty() ? "" : ", ", objective.objective.name,
+                           FormatLimit(objective.objective));
+    }
+    return names;
+  }
+
+  static double Mean(const SweepStep& step, std::string_view key) {
+    return IntervalOf(step.runs, FigureOf(key)).mean;
+  }
+
+  PlotSeries Series(const Line& line) const {
+    PlotSeries series{.name = line.name, .colour = line.colour, .points = {}};
+    const RunFigure& figure = FigureOf(line.figure);
+    for (const SweepStep& step : result_.steps) {
+      const Interval interval = IntervalOf(step.runs, figure);
+      if (interval.sample_count == 0) continue;
+      PlotPoint point{step.load, interval.mean, {}, {}};
+      if (interval.sample_count > 1) {
+        point.low = std::max(interval.low, 0.0);
+        point.high = interval.high;
+      }
+      series.points.push_back(point);
+    }
+    return series;
+  }
+
+  Plot AgainstLoad(std::string title, std::string caption, PlotAxis y,
+                   const std::vector<Line>& lines) const {
+    Plot plot;
+    plot.title = std::move(title);
+    plot.caption = std::move(caption);
+    plot.x = {.label = load_name_, .logarithmic = true, .max = std::nullopt};
+    plot.y = std::move(y);
+    for (const Line& line : lines) plot.series.push_back(Series(line));
+    if (result_.knee) plot.x_marks.push_back({*result_.knee, "knee"});
+    for (const Line& line : lines) {
+      for (const ObjectiveResult& objective : result_.steps.front().runs.front().objectives) {
+        if (objective.objective.name != line.figure) continue;
+        plot.y_marks.push_back(
+            {objective.objective.limit, "objective " + objective.objective.name});
+      }
+    }
+    return plot;
+  }
+
+  // Latency over throughput: how much of one costs how much of the other.
+  Plot Tradeoff() const {
+    Plot plot;
+    plot.title = "Latency against throughput";
+    plot.caption = "a point a load, joined in the order of the loads";
+    plot.x = {.label = "output tokens/s", .max = std::nullopt};
+    plot.y = Latency();
+    const RunFigure& first = FigureOf("ttft_p50");
+    PlotSeries tokens{.name = "inter-token latency p50", .colour = 1, .points = {}};
+    PlotSeries first_token{.name = "time to first token p50", .colour = 3, .points = {}};
+    for (const SweepStep& step : result_.steps) {
+      const double throughput = Mean(step, "output_tokens_per_s");
+      const Interval gap = IntervalOf(step.runs, FigureOf("itl_p50"));
+      const Interval ttft = IntervalOf(step.runs, first);
+      if (gap.sample_count > 0) tokens.points.push_back({throughput, gap.mean, {}, {}});
+      if (ttft.sample_count > 0) first_token.points.push_back({throughput, ttft.mean, {}, {}});
+    }
+    plot.series = {std::move(tokens), std::move(first_token)};
+    return plot;
+  }
+
+  static PlotAxis Latency() {
+    return {.label = "latency",
+            .unit = PlotUnit::kMilliseconds,
+            .logarithmic = true,
+            .max = std::nullopt};
+  }
+
+  std::string Plots() const {
+    if (result_.steps.empty()) return "";
+    const std::string repeats = fmt::format("means of {} repeats", options_.repeats);
+    std::string html = "<h2>Against load</h2>\n<div class=\"plots\">\n";
+    html +=
+        RenderPlot(AgainstLoad("Throughput", repeats, {.label = "tokens/s", .max = std::nullopt},
+                               {{"output_tokens_per_s", "output tokens/s", 3}}));
+    html += RenderPlot(AgainstLoad("Time to first token", repeats, Latency(),
+                                   {{"ttft_p50", "p50", 1}, {"ttft_p99", "p99", 2}}));
+    html += RenderPlot(AgainstLoad("Inter-token latency", repeats, Latency(),
+                                   {{"itl_p50", "p50", 1}, {"itl_p99", "p99", 2}}));
+    html += RenderPlot(AgainstLoad("End to end", repeats, Latency(),
+                                   {{"e2e_p50", "p50", 1}, {"e2e_p99", "p99", 2}}));
+    html += RenderPlot(
+        AgainstLoad("Requests", repeats, {.label = "a second", .max = std::nullopt},
+                    {{"requests_per_s", "succeeded/s", 1}, {"goodput_per_s", "goodput/s", 3}}));
+    html += RenderPlot(Tradeoff());
+    return html + "</div>\n";
+  }
+
+  std::string Table() const {
+    std::string html =
+        fmt::format("<div class=\"table\"><table><thead><tr><th>{}</th>", load_name_);
+    std::vector<const RunFigure*> figures;
+    for (const RunFigure& figure : RunFigures()) {
+      bool known = false;
+      for (const SweepStep& step : result_.steps) {
+        known = known || IntervalOf(step.runs, figure).sample_count > 0;
+      }
+      if (!known) continue;
+      figures.push_back(&figure);
+      html += "<th>" + EscapeHtml(figure.title) + "</th>";
+    }
+    if (options_.seek_objectives) html += "<th>objectives</th>";
+    html += "</tr></thead><tbody>\n";
+    for (const SweepStep& step : result_.steps) html += Row(step, figures);
+    return html + "</tbody></table></div>\n";
+  }
+
+  std::string Row(const SweepStep& step, const std::vector<const RunFigure*>& figures) const {
+    std::string html = "<tr><th>" + fmt::format("{:.4g}", step.load) + "</th>";
+    for (const RunFigure* figure : figures) {
+      const Interval interval = IntervalOf(step.runs, *figure);
+      std::string cell = interval.sample_count == 0 ? "" : FormatFigure(*figure, interval.mean);
+      if (interval.sample_count > 1) {
+        cell += " ±" + FormatFigure(*figure, interval.high - interval.mean);
+      }
+      html += "<td>" + EscapeHtml(cell) + "</td>";
+    }
+    if (options_.seek_objectives) {
+      const char* verdict = KeepsObjectives(step) ? "kept" : "missed";
+      html += fmt::format("<td class=\"{}\">{}</td>", KeepsObjectives(step) ? "met" : "missed",
+                          verdict);
+    }
+    return html + "</tr>\n";
+  }
+
+  std::string Setup() const {
+    std::string html =
+        "<h2>Runs</h2>\n<div class=\"table words\"><table><thead><tr><th>load</th><th>plan</th>"
+        "<th>faults</th></tr></thead><tbody>\n";
+    for (const SweepStep& step : result_.steps) {
+      std::string faults;
+      for (size_t repeat = 0; repeat < step.runs.size(); ++repeat) {
+        for (const std::string& fault : step.runs[repeat].faults) {
+          faults += fmt::format("{}repeat {}: {}", faults.empty() ? "" : "; ", repeat + 1, fault);
+        }
+      }
+      fmt::format_to(std::back_inserter(html), "<tr><th>{:.4g}</th><td>{}</td><td>{}</td></tr>\n",
+                     step.load, EscapeHtml(step.runs.front().plan), EscapeHtml(faults));
+    }
+    return html + "</tbody></table></div>\n";
+  }
+
+  const SweepResult& result_;
+  const SweepOptions& options_;
+  std::string load_name_;
+};
+
+}  // namespace
+
+std::string SweepHtml(const SweepResult& result, const SweepOptions& options) {
+  return SweepPage(result, options).Render();
+}
+
+}  // namespace weft

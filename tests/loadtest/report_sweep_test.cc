@@ -1,0 +1,288 @@
+// The searches and verdicts on servers that are formulas with seeded noise.
+#include <cmath>
+#include <random>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "loadtest/sweep/compare.h"
+#include "loadtest/sweep/compare_report.h"
+#include "loadtest/sweep/confidence.h"
+#include "loadtest/sweep/sweep.h"
+#include "loadtest/sweep/sweep_report.h"
+
+namespace weft {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A run with a throughput and one latency throughout.
+LoadReport RunOf(double tokens_per_s, double ttft_ms, const std::string& objectives = "") {
+  LoadReport report;
+  report.url = "http://h:1";
+  report.summary.duration_s = 10;
+  GroupSummary& all = report.summary.all;
+  all.succeeded = 100;
+  all.output_tokens_per_s = tokens_per_s;
+  all.latencies[Metric::kFirstToken] = Summarize({ttft_ms});
+  if (!objectives.empty()) {
+    report.objectives = CheckObjectives(ParseObjectives(objectives).value(), all);
+  }
+  return report;
+}
+
+// Serves up to 20 users at 10 tokens a second each; what is more waits. 1% of noise.
+class FakeServer {
+ public:
+  explicit FakeServer(std::string objectives = "") : objectives_(std::move(objectives)) {}
+
+  LoadReport Run(double load) {
+    loads_.push_back(load);
+    const double noise = 1 + 0.01 * normal_(random_);
+    const double waiting = std::max(load - 20, 0.0);
+    return RunOf(10 * std::min(load, 20.0) * noise, (100 + 50 * waiting) * noise, objectives_);
+  }
+
+  MeasureFunction measure() {
+    return [this](double load, int32_t) -> Result<LoadReport> { return Run(load); };
+  }
+  const std::vector<double>& loads() const { return loads_; }
+
+ private:
+  std::string objectives_;
+  std::mt19937 random_{7};
+  std::normal_distribution<> normal_;
+  std::vector<double> loads_;
+};
+
+TEST(Confidence, MeansHaveStudentsInterval) {
+  const std::vector<double> samples = {8, 10, 12};
+  const Interval interval = MeanInterval(samples);
+  EXPECT_DOUBLE_EQ(interval.mean, 10);
+  EXPECT_NEAR(interval.high, 10 + 4.303 * 2 / std::sqrt(3.0), 1e-9);
+  EXPECT_NEAR(interval.low, 10 - 4.303 * 2 / std::sqrt(3.0), 1e-9);
+  const Interval one = MeanInterval(std::vector<double>{5});
+  EXPECT_EQ(one.low, 5);
+  EXPECT_EQ(one.high, 5);
+  EXPECT_EQ(MeanInterval({}).sample_count, 0);
+}
+
+TEST(Confidence, StudentsTIsThatOfTheTables) {
+  EXPECT_DOUBLE_EQ(StudentT95(1), 12.706);
+  EXPECT_DOUBLE_EQ(StudentT95(10), 2.228);
+  EXPECT_NEAR(StudentT95(11), 2.201, 3e-3);
+  EXPECT_NEAR(StudentT95(20), 2.086, 1e-3);
+  EXPECT_NEAR(StudentT95(40), 2.021, 1e-3);
+  EXPECT_NEAR(StudentT95(1'000'000), 1.960, 1e-3);
+}
+
+TEST(Sweep, MeasuresEveryLoadRepeatByRepeat) {
+  FakeServer server;
+  SweepOptions options;
+  options.loads = {4, 40};
+  options.repeats = 2;
+  const SweepResult result = RunSweep(options, server.measure()).value();
+  EXPECT_THAT(server.loads(), ElementsAre(4, 40, 4, 40));
+  ASSERT_EQ(result.steps.size(), 2U);
+  EXPECT_EQ(result.steps[0].load, 4);
+  EXPECT_EQ(result.steps[0].runs.size(), 2U);
+  EXPECT_EQ(result.knee, std::nullopt) << "nobody saw what is beyond 40";
+}
+
+TEST(Sweep, FindsTheKneeByDoublingAndBisecting) {
+  FakeServer server;
+  const SweepResult result = RunSweep(SweepOptions(), server.measure()).value();
+  ASSERT_TRUE(result.knee);
+  // 19 of 20 users are 95% of the throughput; the noise of three repeats is below one user.
+  EXPECT_GE(*result.knee, 18);
+  EXPECT_LE(*result.knee, 21);
+  EXPECT_EQ(*result.knee, std::floor(*result.knee)) << "users are whole";
+  EXPECT_LE(result.steps.back().load, 64) << "saturated: no need to go on";
+}
+
+TEST(Sweep, TheKneeOfAListIsTheLowestLoadThatSaturates) {
+  FakeServer server;
+  SweepOptions options;
+  options.loads = {5, 10, 20, 40, 80};
+  const SweepResult result = RunSweep(options, server.measure()).value();
+  EXPECT_EQ(result.knee, 20);
+  EXPECT_EQ(server.loads().size(), 15U) << "a list is measured as it is";
+}
+
+TEST(Sweep, FindsTheHighestLoadThatKeepsAnObjective) {
+  FakeServer server("ttft_p99=500ms");  // 28 users
+  SweepOptions options;
+  options.seek_objectives = true;
+  for (const bool open_loop : {false, true}) {
+    options.open_loop = open_loop;
+    const SweepResult result = RunSweep(options, server.measure()).value();
+    ASSERT_TRUE(result.highest_kept);
+    EXPECT_TRUE(result.limit_found);
+    EXPECT_GE(*result.highest_kept, 28 * (1 - kPrecision) - 0.3);
+    EXPECT_LE(*result.highest_kept, 28.3);
+  }
+}
+
+TEST(Sweep, BisectsBetweenTheLoadsOfAListForAnObjective) {
+  FakeServer server("ttft_p99=525ms");  // 28 users, not 29
+  SweepOptions options;
+  options.seek_objectives = true;
+  options.repeats = 1;
+  options.loads = {16, 32};
+  const SweepResult result = RunSweep(options, server.measure()).value();
+  EXPECT_THAT(server.loads(), ElementsAre(16, 32, 24, 28, 30, 29));
+  EXPECT_EQ(result.highest_kept, 28);
+}
+
+TEST(Sweep, ObjectivesThatAreNeverOrAlwaysKeptAreSaidToBe) {
+  SweepOptions options;
+  options.seek_objectives = true;
+  options.loads = {1, 2};
+  FakeServer never("ttft_p99=50ms");
+  const SweepResult missed = RunSweep(options, never.measure()).value();
+  EXPECT_EQ(missed.highest_kept, std::nullopt);
+  EXPECT_TRUE(missed.limit_found);
+  EXPECT_THAT(SweepFindings(missed, options).back(), HasSubstr("at no load"));
+  FakeServer always("ttft_p99=1s");
+  const SweepResult kept = RunSweep(options, always.measure()).value();
+  EXPECT_EQ(kept.highest_kept, 2);
+  EXPECT_FALSE(kept.limit_found);
+  EXPECT_THAT(SweepFindings(kept, options).back(), HasSubstr("at every load"));
+}
+
+TEST(Sweep, AnInvalidRunKeepsNoObjective) {
+  SweepStep step;
+  step.runs = {RunOf(10, 10, "ttft_p99=1s"), RunOf(10, 10, "ttft_p99=1s")};
+  EXPECT_TRUE(KeepsObjectives(step));
+  step.runs[0].summary.client.invalid = "lag";
+  EXPECT_FALSE(KeepsObjectives(step)) << "half is not more than half";
+}
+
+TEST(Sweep, EndsWithAnErrorOrAnInterrupt) {
+  int count = 0;
+  const auto failing = RunSweep(SweepOptions(), [&](double, int32_t) -> Result<LoadReport> {
+    if (++count == 3) return Fail(ErrorCode::kUnavailable, "gone");
+    return RunOf(1, 1);
+  });
+  ASSERT_FALSE(failing);
+  EXPECT_EQ(failing.error().message, "gone");
+  count = 0;
+  const auto interrupted = RunSweep(SweepOptions(), [&](double, int32_t) -> Result<LoadReport> {
+    LoadReport report = RunOf(1, 1);
+    report.summary.interrupted = ++count == 2;
+    return report;
+  });
+  EXPECT_TRUE(interrupted->interrupted);
+  EXPECT_EQ(count, 2);
+}
+
+TEST(Sweep, ListsOfLoadsAreChecked) {
+  EXPECT_THAT(ParseLoads("1,2.5,10", false).value(), ElementsAre(1, 2.5, 10));
+  EXPECT_THAT(ParseLoads("1,2.5", true).error().message, HasSubstr("'2.5': expected a whole"));
+  for (const char* text : {"", "0", "-1", "1,,2", "2,1", "1,1", "nan", "1e9", "4x"}) {
+    EXPECT_FALSE(ParseLoads(text, false)) << text;
+  }
+}
+
+TEST(SweepReport, SaysTheSameInEveryForm) {
+  FakeServer server("ttft_p99=500ms");
+  SweepOptions options;
+  options.loads = {10, 20, 40};
+  options.seek_objectives = true;
+  options.repeats = 2;
+  const SweepResult result = RunSweep(options, server.measure()).value();
+  const std::string table = SweepTable(result, options, false);
+  EXPECT_THAT(table, HasSubstr("<- knee"));
+  EXPECT_THAT(table, HasSubstr("missed"));
+  const auto json = nlohmann::json::parse(SweepJson(result, options));
+  EXPECT_EQ(json["kind"], "sweep");
+  EXPECT_EQ(json["knee"], 20);
+  EXPECT_EQ(json["highest_kept"], *result.highest_kept);
+  EXPECT_EQ(json["steps"].size(), result.steps.size());
+  EXPECT_EQ(json["steps"][0]["runs"].size(), 2U);
+  EXPECT_NEAR(json["steps"][0]["figures"]["ttft_p50_ms"]["mean"], 100, 5);
+  const std::string csv = SweepCsv(result, options);
+  EXPECT_EQ(static_cast<size_t>(std::count(csv.begin(), csv.end(), '\n')), 1 + result.steps.size());
+  const std::string html = SweepHtml(result, options);
+  EXPECT_NE(html.find("saturates at 20 users"), std::string::npos);
+  EXPECT_NE(html.find("objective ttft_p99"), std::string::npos);
+}
+
+// Rounds in which the candidate's time to first token is `factor` times the baseline's, but for
+// noise.
+FigureComparison CompareTimes(double factor, double noise, int rounds) {
+  std::mt19937 random(11);
+  std::normal_distribution<> normal;
+  std::vector<LoadReport> candidate, baseline;
+  for (int i = 0; i < rounds; ++i) {
+    const double drift = 1 + 0.3 * i;  // meets both sides of a round
+    candidate.push_back(RunOf(1, 100 * drift * factor * (1 + noise * normal(random))));
+    baseline.push_back(RunOf(1, 100 * drift * (1 + noise * normal(random))));
+  }
+  return CompareFigure(FigureOf("ttft_p50"), candidate, baseline, 0.05);
+}
+
+TEST(Compare, VerdictsFollowTheInterval) {
+  EXPECT_EQ(CompareTimes(1.10, 0.01, 6).verdict, Verdict::kWorse);
+  EXPECT_EQ(CompareTimes(0.90, 0.01, 6).verdict, Verdict::kBetter);
+  EXPECT_EQ(CompareTimes(1.00, 0.01, 6).verdict, Verdict::kSame);
+  EXPECT_EQ(CompareTimes(1.03, 0.005, 6).verdict, Verdict::kSame) << "within the tolerance";
+  EXPECT_EQ(CompareTimes(1.05, 0.3, 4).verdict, Verdict::kUnclear);
+  EXPECT_EQ(CompareTimes(1.5, 0, 1).verdict, Verdict::kUnclear) << "one round has no interval";
+  EXPECT_NEAR(CompareTimes(1.10, 0.01, 6).change.mean, 0.10, 0.02);
+}
+
+TEST(Compare, MoreIsBetterForThroughput) {
+  const std::vector<LoadReport> low = {RunOf(80, 1), RunOf(81, 1), RunOf(82, 1)};
+  const std::vector<LoadReport> high = {RunOf(100, 1), RunOf(101, 1), RunOf(102, 1)};
+  const RunFigure& figure = FigureOf("output_tokens_per_s");
+  EXPECT_EQ(CompareFigure(figure, low, high, 0.05).verdict, Verdict::kWorse);
+  EXPECT_EQ(CompareFigure(figure, high, low, 0.05).verdict, Verdict::kBetter);
+  EXPECT_EQ(CompareFigure(FigureOf("itl_p50"), low, high, 0.05).verdict, Verdict::kUnclear)
+      << "no sample";
+}
+
+TEST(Compare, SidesTakeTurnsInGoingFirst) {
+  std::string order;
+  CompareOptions options;
+  options.rounds = 3;
+  options.figures = ParseFigures("ttft_p50").value();
+  const CompareResult result =
+      RunComparison(options, [&](Side side, int32_t) -> Result<LoadReport> {
+        order += side == Side::kCandidate ? 'A' : 'B';
+        return RunOf(1, side == Side::kCandidate ? 130 : 100);
+      }).value();
+  EXPECT_EQ(order, "ABBAAB");
+  EXPECT_TRUE(result.worse());
+  EXPECT_EQ(result.invalid, "");
+  EXPECT_THAT(CompareTable(result, options, false), HasSubstr("WORSE"));
+  const auto json = nlohmann::json::parse(CompareJson(result, options));
+  EXPECT_EQ(json["worse"], true);
+  EXPECT_EQ(json["figures"]["ttft_p50"]["verdict"], "worse");
+  EXPECT_NEAR(json["figures"]["ttft_p50"]["change"]["mean"], 0.3, 1e-9);
+}
+
+TEST(Compare, ARunWithFaultsMakesItInvalid) {
+  CompareOptions options;
+  options.figures = ParseFigures("ttft_p50").value();
+  const auto measure = [](Side side, int32_t round) -> Result<LoadReport> {
+    LoadReport report = RunOf(1, 100);
+    if (side == Side::kBaseline && round == 1) report.faults = {"1 of 9 requests failed"};
+    if (side == Side::kCandidate) report.faults = {"objective missed: ttft_p99"};
+    return report;
+  };
+  EXPECT_THAT(RunComparison(options, measure)->invalid, HasSubstr("1 of 9 requests failed"));
+}
+
+TEST(Compare, FiguresAreNamed) {
+  EXPECT_EQ(ParseFigures("ttft_p50,itl_p99")->size(), 2U);
+  EXPECT_THAT(ParseFigures("speed").error().message,
+              HasSubstr("figure 'speed': expected one of output_tokens_per_s, "));
+  EXPECT_FALSE(ParseFigures(""));
+}
+
+}  // namespace
+}  // namespace weft
