@@ -1,52 +1,26 @@
 #include "loadtest/command.h"
 
-#include <chrono>
 #include <cstdio>
-#include <limits>
 #include <string>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 
-#include "loadtest/report/report.h"
-#include "loadtest/report/statistics.h"
-#include "loadtest/run/options.h"
-#include "loadtest/run/runner.h"
+#include "loadtest/plan/plan_options.h"
+#include "loadtest/report/json_report.h"
+#include "loadtest/report/load_report.h"
+#include "loadtest/report/table_report.h"
+#include "loadtest/run/load_runner.h"
+#include "loadtest/run/run_options.h"
 
 namespace weft {
 namespace {
 
 constexpr int kUsageError = 2;
 
-void AddOptions(CLI::App& app, LoadtestOptions& options) {
-  const CLI::Range positive(1, std::numeric_limits<int32_t>::max());
-  app.add_option("--url", options.url, "The server: http://HOST:PORT")->capture_default_str();
-  app.add_option("--model", options.model, "Model to ask for; by default the first one listed");
-  app.add_option("--api-key", options.api_key, "Sent as a bearer token")->envname("WEFT_API_KEY");
-  app.add_option("--concurrency", options.concurrency, "Requests at a time")
-      ->check(positive)
-      ->capture_default_str();
-  app.add_option("--requests", options.request_count, "Requests in all")
-      ->check(positive)
-      ->capture_default_str();
-  CLI::Option* prompt = app.add_option("--prompt", options.prompt, "The prompt of every request");
-  app.add_option("--prompt-tokens", options.prompt_tokens,
-                 "Length of generated prompts, about: their number of short words")
-      ->check(positive)
-      ->excludes(prompt)
-      ->capture_default_str();
-  app.add_option("--max-tokens", options.max_tokens, "Output tokens of a request, at most")
-      ->check(positive)
-      ->capture_default_str();
-  app.add_flag("--ignore-eos", options.ignore_eos, "Ask for all of them (not every server can)");
-  app.add_option("--temperature", options.temperature)
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--seed", options.seed, "Of the generated prompts")->capture_default_str();
-  app.add_flag("--stream,!--no-stream", options.stream, "Stream the answers (the default), or not");
-  app.add_option("--timeout", options.timeout_s, "Seconds that one request may take")
-      ->check(CLI::Range(0.001, 86400.0))
-      ->capture_default_str();
-  app.add_flag("--json", options.json, "The report as one line of JSON");
+int Fault(const std::string& message) {
+  std::fprintf(stderr, "weft loadtest: %s\n", message.c_str());
+  return 1;
 }
 
 }  // namespace
@@ -54,8 +28,12 @@ void AddOptions(CLI::App& app, LoadtestOptions& options) {
 int LoadtestCommand(int argc, const char* const* argv) {
   CLI::App app("Drives an OpenAI-compatible server and reports throughput and latencies.",
                "weft loadtest");
-  LoadtestOptions options;
-  AddOptions(app, options);
+  PlanOptions plan_options;
+  RunOptions run_options;
+  bool json = false;
+  AddPlanOptions(app, plan_options);
+  AddRunOptions(app, run_options);
+  app.add_flag("--json", json, "The report as one line of JSON");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -66,17 +44,17 @@ int LoadtestCommand(int argc, const char* const* argv) {
     return kUsageError;
   }
 
-  const Result<LoadtestRun> run = RunLoad(options);
-  if (!run) {
-    std::fprintf(stderr, "weft loadtest: %s\n", run.error().message.c_str());
-    return 1;
-  }
-  const LoadtestSummary summary = SummarizeLoadtest(run->results, run->wall);
-  const std::string report =
-      options.json ? JsonReport(options, summary) : TextReport(options, summary);
-  std::fputs(report.c_str(), stdout);
-  if (run->interrupted) std::fprintf(stderr, "weft loadtest: interrupted\n");
-  return summary.failed == 0 && !run->interrupted ? 0 : 1;
+  const Result<LoadPlan> plan = MakePlan(plan_options);
+  if (!plan) return Fault(plan.error().message);
+  const Result<LoadRun> run = RunPlan(*plan, run_options);
+  if (!run) return Fault(run.error().message);
+  const ReportGoals goals;
+  const LoadReport report = MakeLoadReport(*run, *plan, "", goals);
+  const bool is_terminal = isatty(STDOUT_FILENO) == 1;
+  const std::string text = json ? JsonReport(report, goals.max_error_rate)
+                                : TableReport(report, goals.max_error_rate, is_terminal);
+  std::fputs(text.c_str(), stdout);
+  return Faults(report, goals.max_error_rate).empty() ? 0 : 1;
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -54,6 +55,10 @@ struct RequestRecord {
   ServerTimings server;
 
   bool ok() const { return failure.empty() && !hostile; }
+  void Fail(std::string kind, std::string detail) {
+    failure = std::move(kind);
+    failure_detail = std::move(detail);
+  }
 };
 
 }  // namespace weft

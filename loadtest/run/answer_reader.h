@@ -1,0 +1,63 @@
+// From the bytes of an answer to the figures of its record.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "loadtest/run/completion_chunk.h"
+#include "loadtest/run/event_stream.h"
+#include "loadtest/run/request_record.h"
+
+namespace weft {
+
+// What was said, where somebody wants to know: the next turn of a conversation, the verification.
+struct Answer {
+  std::string reasoning;
+  std::string text;
+};
+
+// The body of a 200. How many tokens came at a time:
+//
+// 1. Where every chunk says how many tokens there are so far (`usage.completion_tokens`, vLLM's
+//    continuous_usage_stats, which Weft has too; or llama.cpp's `timings.predicted_n`), by their
+//    differences: exactly, if several come in one event or one has no text (half a character).
+// 2. Otherwise a chunk with text is one token, as it is with llama.cpp's server.
+// 3. If the usage at the end counts other than 2 did, the count at the end is spread evenly over
+//    the arrivals: the sum is right then, the gaps are means.
+class AnswerReader {
+ public:
+  // `record` outlives it, and so does `answer` unless it is null.
+  AnswerReader(RequestRecord& record, Answer* answer);
+
+  // Bytes of an event stream. What is wrong with it fails the record.
+  void ReadEvents(std::string_view bytes, RequestRecord::Clock::time_point now);
+  // The stream has ended. Without [DONE], it fails the record if it must be whole.
+  void FinishEvents(bool must_be_whole);
+
+  // An answer that is no stream.
+  void ReadWhole(std::string_view body);
+
+  int64_t token_count() const { return token_count_; }  // that have arrived
+
+ private:
+  void ReadOne(std::string_view json, RequestRecord::Clock::time_point now);
+  void CountTokens(RequestRecord::Clock::time_point now);
+  void ReadMeta();
+  void ReadText();
+  void SpreadTokens();
+
+  RequestRecord& record_;
+  Answer* answer_;
+  EventStream events_;
+  CompletionChunk chunk_;
+  bool done_ = false;  // [DONE] has come
+  bool has_text_ = false;
+  bool counts_are_exact_ = false;
+  int64_t token_count_ = 0;
+  int64_t final_count_ = 0;  // as the server says
+  uint64_t text_hash_;
+  uint64_t reasoning_hash_;
+};
+
+}  // namespace weft

@@ -1,0 +1,194 @@
+#include "loadtest/run/completion_chunk.h"
+
+#include <nlohmann/json.hpp>
+
+#include "loadtest/run/completion_json.h"
+#include "loadtest/run/json_cursor.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr size_t kQuotedBytes = 200;  // of a body that is not what was expected
+constexpr int64_t kMaxCount = 999'999'999'999'999;
+
+// A field that occurs twice means whatever the general parser makes of it.
+bool IsFirst(bool& seen) { return !std::exchange(seen, true); }
+
+bool ScanString(JsonCursor& cursor, std::string& value) {
+  return cursor.Peek() == 'n' ? cursor.Skip() : value.empty() && cursor.String(value);
+}
+
+bool ScanCount(JsonCursor& cursor, std::optional<int64_t>& count) {
+  if (cursor.Peek() == 'n') return cursor.Skip();
+  return !count && cursor.Count(count.emplace());
+}
+
+bool ScanMilliseconds(JsonCursor& cursor, std::optional<double>& ms) {
+  if (cursor.Peek() == 'n') return cursor.Skip();
+  return !ms && cursor.Number(ms.emplace());
+}
+
+bool ScanMessage(JsonCursor& cursor, CompletionChunk& chunk) {
+  if (cursor.Peek() == 'n') return cursor.Skip();
+  bool has_content = false, has_reasoning = false;
+  return cursor.Object([&](std::string_view key) {
+    if (key == "content") return IsFirst(has_content) && ScanString(cursor, chunk.text);
+    if (key == "reasoning_content" || key == "reasoning") {
+      return IsFirst(has_reasoning) && ScanString(cursor, chunk.reasoning);
+    }
+    return cursor.Skip();
+  });
+}
+
+bool ScanChoice(JsonCursor& cursor, CompletionChunk& chunk) {
+  bool has_text = false, has_finish = false;
+  return cursor.Object([&](std::string_view key) {
+    if (key == "text") return IsFirst(has_text) && ScanString(cursor, chunk.text);
+    if (key == "delta" || key == "message") {
+      return IsFirst(has_text) && ScanMessage(cursor, chunk);
+    }
+    if (key == "finish_reason") {
+      return IsFirst(has_finish) && ScanString(cursor, chunk.finish_reason);
+    }
+    return cursor.Skip();
+  });
+}
+
+bool ScanUsage(JsonCursor& cursor, CompletionChunk& chunk) {
+  if (cursor.Peek() == 'n') return cursor.Skip();
+  bool has_details = false, has_prompt = false, has_completion = false;
+  return cursor.Object([&](std::string_view key) {
+    if (key == "prompt_tokens") {
+      return IsFirst(has_prompt) && ScanCount(cursor, chunk.prompt_tokens);
+    }
+    if (key == "completion_tokens") {
+      return IsFirst(has_completion) && ScanCount(cursor, chunk.completion_tokens);
+    }
+    if (key != "prompt_tokens_details") return cursor.Skip();
+    if (!IsFirst(has_details)) return false;
+    if (cursor.Peek() == 'n') return cursor.Skip();
+    bool has_cached = false;
+    return cursor.Object([&](std::string_view detail) {
+      if (detail != "cached_tokens") return cursor.Skip();
+      return IsFirst(has_cached) && ScanCount(cursor, chunk.cached_tokens);
+    });
+  });
+}
+
+bool ScanTimings(JsonCursor& cursor, CompletionChunk& chunk) {
+  if (cursor.Peek() == 'n') return cursor.Skip();
+  bool has_queue = false, has_prompt = false, has_predicted = false, has_count = false;
+  return cursor.Object([&](std::string_view key) {
+    if (key == "queue_ms") {
+      return IsFirst(has_queue) && ScanMilliseconds(cursor, chunk.timings.queue_ms);
+    }
+    if (key == "prompt_ms") {
+      return IsFirst(has_prompt) && ScanMilliseconds(cursor, chunk.timings.prefill_ms);
+    }
+    if (key == "predicted_ms") {
+      return IsFirst(has_predicted) && ScanMilliseconds(cursor, chunk.timings.decode_ms);
+    }
+    if (key == "predicted_n") {
+      return IsFirst(has_count) && ScanCount(cursor, chunk.predicted_tokens);
+    }
+    return cursor.Skip();
+  });
+}
+
+// The member of an object, or null.
+const Json& Member(const Json& object, const char* name) {
+  static const Json kNull;
+  if (!object.is_object()) return kNull;
+  const auto found = object.find(name);
+  return found == object.end() ? kNull : *found;
+}
+
+std::string StringOrNothing(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::optional<int64_t> Count(const Json& value) {
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > kMaxCount) return std::nullopt;
+  return value.get<int64_t>();
+}
+
+std::optional<double> Milliseconds(const Json& value) {
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+void ParseChoice(const Json& choice, CompletionChunk& chunk) {
+  chunk.finish_reason = StringOrNothing(Member(choice, "finish_reason"));
+  chunk.text = StringOrNothing(Member(choice, "text"));
+  for (const char* name : {"delta", "message"}) {
+    const Json& message = Member(choice, name);
+    chunk.text += StringOrNothing(Member(message, "content"));
+    const Json& reasoning = Member(message, "reasoning_content");
+    chunk.reasoning +=
+        StringOrNothing(reasoning.is_null() ? Member(message, "reasoning") : reasoning);
+  }
+}
+
+}  // namespace
+
+void CompletionChunk::Clear() {
+  id.clear();
+  text.clear();
+  reasoning.clear();
+  finish_reason.clear();
+  prompt_tokens.reset();
+  cached_tokens.reset();
+  completion_tokens.reset();
+  predicted_tokens.reset();
+  timings = {};
+}
+
+Result<void> ReadChunk(std::string_view json, CompletionChunk& chunk) {
+  if (ScanChunk(json, chunk)) return {};
+  return ParseChunk(json, chunk);
+}
+
+bool ScanChunk(std::string_view json, CompletionChunk& chunk) {
+  chunk.Clear();
+  JsonCursor cursor(json);
+  bool has_id = false, has_choices = false, has_usage = false, has_timings = false;
+  const bool read = cursor.Object([&](std::string_view key) {
+    if (key == "id") return IsFirst(has_id) && ScanString(cursor, chunk.id);
+    if (key == "choices") {
+      return IsFirst(has_choices) && cursor.Array([&](int64_t index) {
+        return index == 0 ? ScanChoice(cursor, chunk) : cursor.Skip();
+      });
+    }
+    if (key == "usage") return IsFirst(has_usage) && ScanUsage(cursor, chunk);
+    if (key == "timings") return IsFirst(has_timings) && ScanTimings(cursor, chunk);
+    return key != "error" && cursor.Skip();
+  });
+  // Without choices it may be the dialect of an error.
+  return read && has_choices && cursor.AtEnd();
+}
+
+Result<void> ParseChunk(std::string_view json, CompletionChunk& chunk) {
+  chunk.Clear();
+  const Json parsed = Json::parse(json, /*callback=*/nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) {
+    return Fail(ErrorCode::kCorrupt, "expected a JSON object, found '{}'",
+                json.substr(0, kQuotedBytes));
+  }
+  if (const auto error = ErrorOf(parsed)) return Fail(ErrorCode::kUnavailable, "{}", *error);
+  chunk.id = StringOrNothing(Member(parsed, "id"));
+  const Json& choices = Member(parsed, "choices");
+  if (choices.is_array() && !choices.empty()) ParseChoice(choices[0], chunk);
+  const Json& usage = Member(parsed, "usage");
+  chunk.prompt_tokens = Count(Member(usage, "prompt_tokens"));
+  chunk.completion_tokens = Count(Member(usage, "completion_tokens"));
+  chunk.cached_tokens = Count(Member(Member(usage, "prompt_tokens_details"), "cached_tokens"));
+  const Json& timings = Member(parsed, "timings");
+  chunk.predicted_tokens = Count(Member(timings, "predicted_n"));
+  chunk.timings.queue_ms = Milliseconds(Member(timings, "queue_ms"));
+  chunk.timings.prefill_ms = Milliseconds(Member(timings, "prompt_ms"));
+  chunk.timings.decode_ms = Milliseconds(Member(timings, "predicted_ms"));
+  return {};
+}
+
+}  // namespace weft

@@ -1,0 +1,190 @@
+#include "loadtest/run/json_cursor.h"
+
+#include <charconv>
+
+namespace weft {
+namespace {
+
+constexpr int64_t kMaxCount = 999'999'999'999'999;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+bool IsContinuation(unsigned char byte) { return (byte & 0xC0) == 0x80; }
+
+// What a one-letter escape stands for; '\0': there is no such one.
+char Unescaped(char letter) {
+  switch (letter) {
+    case 'n':
+      return '\n';
+    case '"':
+    case '\\':
+    case '/':
+      return letter;
+    case 't':
+      return '\t';
+    case 'r':
+      return '\r';
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    default:
+      return '\0';
+  }
+}
+
+}  // namespace
+
+char JsonCursor::Peek() {
+  while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
+  return at_ == end_ ? '\0' : *at_;
+}
+
+bool JsonCursor::Open(char bracket) {
+  if (Peek() != bracket || ++depth_ > kMaxDepth) return false;
+  ++at_;
+  return true;
+}
+
+bool JsonCursor::Close(char bracket) {
+  if (Peek() != bracket) return false;
+  --depth_;
+  ++at_;
+  return true;
+}
+
+bool JsonCursor::Comma() {
+  if (Peek() != ',') return false;
+  ++at_;
+  return true;
+}
+
+bool JsonCursor::Key(std::string_view& key) {
+  if (Peek() != '"') return false;
+  const char* begin = ++at_;
+  if (!PlainRun() || *at_ != '"') return false;
+  key = {begin, at_};
+  ++at_;
+  if (Peek() != ':') return false;
+  ++at_;
+  return true;
+}
+
+bool JsonCursor::String(std::string& value) {
+  value.clear();
+  if (Peek() != '"') return false;
+  for (++at_;;) {
+    const char* begin = at_;
+    if (!PlainRun()) return false;
+    value.append(begin, at_);
+    if (*at_++ == '"') return true;
+    const char escaped = at_ == end_ ? '\0' : Unescaped(*at_);
+    if (escaped == '\0') return false;
+    value.push_back(escaped);
+    ++at_;
+  }
+}
+
+bool JsonCursor::PlainRun() {
+  while (at_ != end_) {
+    const auto byte = static_cast<unsigned char>(*at_);
+    if (byte == '"' || byte == '\\') return true;
+    if (byte < 0x20) return false;
+    if (byte < 0x80) {
+      ++at_;
+    } else if (!Multibyte()) {
+      return false;
+    }
+  }
+  return false;
+}
+
+// The well-formed sequences of the Unicode standard, table 3-7.
+bool JsonCursor::Multibyte() {
+  const auto byte = [this](int i) { return static_cast<unsigned char>(at_[i]); };
+  const unsigned char lead = byte(0);
+  const int size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (lead < 0xC2 || lead > 0xF4 || end_ - at_ < size) return false;
+  const unsigned char least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  const unsigned char most = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  if (byte(1) < least || byte(1) > most) return false;
+  for (int i = 2; i < size; ++i) {
+    if (!IsContinuation(byte(i))) return false;
+  }
+  at_ += size;
+  return true;
+}
+
+bool JsonCursor::NumberText(std::string_view& text) {
+  const char first = Peek();
+  const char* begin = at_;
+  const auto digits = [this] {
+    const char* from = at_;
+    while (at_ != end_ && IsDigit(*at_)) ++at_;
+    return at_ - from;
+  };
+  if (first == '-') ++at_;
+  const bool leading_zero = at_ != end_ && *at_ == '0';
+  const auto whole_digits = digits();
+  if (whole_digits == 0 || (leading_zero && whole_digits > 1)) return false;
+  if (at_ != end_ && *at_ == '.') {
+    ++at_;
+    if (digits() == 0) return false;
+  }
+  if (at_ != end_ && (*at_ == 'e' || *at_ == 'E')) {
+    ++at_;
+    if (at_ != end_ && (*at_ == '+' || *at_ == '-')) ++at_;
+    if (digits() == 0) return false;
+  }
+  text = {begin, at_};
+  return true;
+}
+
+bool JsonCursor::Count(int64_t& value) {
+  std::string_view text;
+  if (!NumberText(text)) return false;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && stop == text.data() + text.size() && text.front() != '-' &&
+         value <= kMaxCount;
+}
+
+// A number beyond the range of double is a matter for the general parser.
+bool JsonCursor::Number(double& value) {
+  std::string_view text;
+  if (!NumberText(text)) return false;
+  return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc();
+}
+
+bool JsonCursor::Literal(std::string_view literal) {
+  if (!std::string_view(at_, end_).starts_with(literal)) return false;
+  at_ += literal.size();
+  return true;
+}
+
+bool JsonCursor::Skip() {
+  switch (Peek()) {
+    case '{':
+      return Object([this](std::string_view) { return Skip(); });
+    case '[':
+      return Array([this](int64_t) { return Skip(); });
+    case '"':
+      for (++at_;;) {
+        if (!PlainRun()) return false;
+        if (*at_++ == '"') return true;
+        if (at_ == end_ || Unescaped(*at_) == '\0') return false;
+        ++at_;
+      }
+    case 't':
+      return Literal("true");
+    case 'f':
+      return Literal("false");
+    case 'n':
+      return Literal("null");
+    default: {
+      double ignored = 0;
+      return Number(ignored);
+    }
+  }
+}
+
+}  // namespace weft
