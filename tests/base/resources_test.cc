@@ -46,6 +46,29 @@ TEST(Resources, CgroupV1) {
   EXPECT_EQ(CgroupMemoryLimit(FilesIn(directory)), 8192u);
 }
 
+TEST(Resources, CgroupV1TakesTheTightestLimitOnTheWayUp) {
+  const TemporaryDirectory directory;
+  directory.Write("membership", "5:memory:/outer/inner\n3:cpuacct,cpu:/outer/inner\n0::/\n");
+  directory.Write("cgroup/cpu/outer/cpu.cfs_quota_us", "150000\n");
+  directory.Write("cgroup/cpu/outer/cpu.cfs_period_us", "100000\n");
+  directory.Write("cgroup/cpu/outer/inner/cpu.cfs_quota_us", "300000\n");
+  directory.Write("cgroup/cpu/outer/inner/cpu.cfs_period_us", "100000\n");
+  directory.Write("cgroup/memory/outer/memory.limit_in_bytes", "4096\n");
+  directory.Write("cgroup/memory/outer/inner/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(CgroupCpuQuota(FilesIn(directory)), 1.5);
+  EXPECT_EQ(CgroupMemoryLimit(FilesIn(directory)), 4096u);
+}
+
+TEST(Resources, CgroupV1InsideAContainerReadsTheMountsRoot) {
+  const TemporaryDirectory directory;  // the host's path, which is not mounted here
+  directory.Write("membership", "5:memory:/docker/4a5b\n3:cpu,cpuacct:/docker/4a5b\n");
+  directory.Write("cgroup/cpu/cpu.cfs_quota_us", "200000\n");
+  directory.Write("cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  directory.Write("cgroup/memory/memory.limit_in_bytes", "4096\n");
+  EXPECT_EQ(CgroupCpuQuota(FilesIn(directory)), 2.0);
+  EXPECT_EQ(CgroupMemoryLimit(FilesIn(directory)), 4096u);
+}
+
 TEST(Resources, WithoutCgroupsThereIsNoLimit) {
   const TemporaryDirectory directory;
   EXPECT_EQ(CgroupCpuQuota(FilesIn(directory)), std::nullopt);
