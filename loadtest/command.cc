@@ -51,10 +51,9 @@ int LoadtestCommand(int argc, const char* const* argv) {
   const ReportGoals goals;
   const LoadReport report = MakeLoadReport(*run, *plan, "", goals);
   const bool is_terminal = isatty(STDOUT_FILENO) == 1;
-  const std::string text = json ? JsonReport(report, goals.max_error_rate)
-                                : TableReport(report, goals.max_error_rate, is_terminal);
+  const std::string text = json ? JsonReport(report) : TableReport(report, is_terminal);
   std::fputs(text.c_str(), stdout);
-  return Faults(report, goals.max_error_rate).empty() ? 0 : 1;
+  return report.faults.empty() ? 0 : 1;
 }
 
 }  // namespace weft
