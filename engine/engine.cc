@@ -52,6 +52,7 @@ class Engine::Loop {
 
   Result<void> Submit(Request request) {
     WEFT_RETURN_IF_ERROR(core_.Validate(request));
+    request.submitted = Clock::now();
     if (queued_count_.fetch_add(1, std::memory_order_relaxed) < options_.max_waiting) {
       Message message(std::move(request));
       if (mailbox_.TryPush(std::move(message))) return {};
@@ -73,7 +74,7 @@ class Engine::Loop {
 
   const EngineOptions& options() const { return options_; }
 
-  StepReport Stats() const {
+  EngineState Stats() const {
     const std::lock_guard lock(published_mutex_);
     return published_;
   }
@@ -120,7 +121,7 @@ class Engine::Loop {
     const StepReport report = core_.TakeReport();
     {
       const std::lock_guard lock(published_mutex_);
-      published_ = report;
+      published_ = static_cast<const EngineState&>(report);
     }
     if (options_.on_step && (stepped || report.finished_requests > 0)) options_.on_step(report);
   }
@@ -135,7 +136,7 @@ class Engine::Loop {
   std::optional<Clock::time_point> shutdown_deadline_;
 
   mutable std::mutex published_mutex_;  // guards this copy alone
-  StepReport published_;
+  EngineState published_;
 
   std::promise<void> ended_;
   std::shared_future<void> ended_future_ = ended_.get_future().share();
@@ -152,6 +153,6 @@ Result<void> Engine::Submit(Request request) { return loop_->Submit(std::move(re
 void Engine::Abort(RequestId id) { loop_->Abort(id); }
 void Engine::Shutdown(Clock::time_point deadline) { loop_->Shutdown(deadline); }
 const EngineOptions& Engine::options() const { return loop_->options(); }
-StepReport Engine::Stats() const { return loop_->Stats(); }
+EngineState Engine::Stats() const { return loop_->Stats(); }
 
 }  // namespace weft

@@ -14,17 +14,44 @@
 
 namespace weft {
 
-// What one step did; for metrics and for the tests' invariants.
-struct StepReport {
-  int32_t prompt_tokens = 0;      // rows that computed prompt positions
-  int32_t generated_tokens = 0;   // rows that computed generated positions
-  int32_t sequences = 0;          // in this step
-  int32_t running = 0;            // sequences, after it
-  int32_t waiting = 0;            // sequences, after it; preempted ones included
-  int32_t preemptions = 0;        // in planning it
-  int32_t finished_requests = 0;  // since the last report
+// Between two steps.
+struct EngineState {
+  int32_t running = 0;  // sequences
+  int32_t waiting = 0;  // sequences; preempted ones included
   int64_t used_blocks = 0;
   int64_t total_blocks = 0;
+};
+
+// A choice that got its terminal event.
+struct FinishedChoice {
+  FinishReason reason = FinishReason::kStop;
+  bool generates = true;  // false: its prompt was pooled
+  int32_t prompt_tokens = 0;
+  int32_t completion_tokens = 0;
+  int32_t max_tokens = 0;
+  int32_t choice_count = 1;  // of its request
+  bool last = false;         // of its request
+  RequestTimes times;
+};
+
+// So many tokens came so long after those before them in their choices.
+struct TokenGap {
+  std::chrono::nanoseconds gap{0};
+  int32_t token_count = 0;
+};
+
+// What one step did, and the state after it; for metrics and for the tests' invariants.
+struct StepReport : EngineState {
+  int32_t prompt_tokens = 0;           // rows that computed prompt positions
+  int32_t generated_tokens = 0;        // rows that computed generated positions
+  int32_t sequences = 0;               // in this step
+  int32_t preemptions = 0;             // in planning it
+  int32_t finished_requests = 0;       // since the last report
+  int32_t computed_prompt_tokens = 0;  // of the prompts that it completed, all their tokens
+  int32_t sampled_tokens = 0;          // that choices got, end tokens included
+  std::vector<RequestTimes> first_tokens;  // of choices that got theirs (beams get none)
+  std::vector<TokenGap> token_gaps;        // of sampled tokens but the first; no gap twice
+  std::vector<FinishedChoice> finished_choices;  // since the last report
   std::chrono::nanoseconds duration{0};
   // What `duration` was predicted to be, for a step whose chunks were cut for running streams'
   // sake; otherwise 0.
@@ -67,8 +94,8 @@ class Engine {
   void Shutdown(std::chrono::steady_clock::time_point deadline);
 
   const EngineOptions& options() const;
-  // The last report; from any thread.
-  StepReport Stats() const;
+  // After the last step; from any thread.
+  EngineState Stats() const;
 
  private:
   class Loop;

@@ -109,6 +109,7 @@ Result<void> EngineCore::ValidateBeams(const Request& request, int64_t total_cou
 }
 
 void EngineCore::Add(Request request) {
+  if (request.submitted == RequestTimes::Time()) request.submitted = clock_();
   const RequestId id = request.id;
   const int32_t choice_count = request.choice_count;
   const std::shared_ptr<TokenSink> sink = request.sink;
@@ -167,8 +168,9 @@ void EngineCore::Step() {
   const auto started = clock_();
   const StepPlan plan = scheduler_.Plan();
   WEFT_CHECK(!plan.sequences.empty());
-  CountPlan(plan);
+  CountPlan(plan, started);
   const Result<void> outcome = RunPlan(plan);
+  computed_at_ = clock_();
   if (outcome) {
     Commit(plan);
   } else {
@@ -323,7 +325,10 @@ void EngineCore::AdvanceBeams(LiveRequest& request, const std::vector<BeamRow*>&
       request.beam_search()->Advance(candidates, output_count, output_of);
   if (steps.empty()) {
     for (Sequence* beam : beams) scheduler_.Remove(*beam);
-    request.FinishBeams(options_.token_bytes);
+    const size_t first = report_.finished_choices.size();
+    request.FinishBeams(options_.token_bytes, clock_(), report_.finished_choices);
+    for (const FinishedChoice& choice : std::span(report_.finished_choices).subspan(first))
+      report_.sampled_tokens += choice.completion_tokens;
     return;
   }
   WEFT_CHECK(steps.size() == beams.size());
@@ -365,6 +370,8 @@ void EngineCore::CommitPrompt(Sequence& sequence) {
   if (sequence.state != SequenceState::kRunning || sequence.pending_count() > 0 ||
       sequence.output_count() > 0)
     return;
+  request.times().first_token = computed_at_;
+  report_.computed_prompt_tokens += sequence.prompt_count;
   request.EmitPromptLogprobs();
   if (request.pooler() != nullptr) return FinishEmbedding(request);
   if (!sequence.samples) {
@@ -388,6 +395,7 @@ void EngineCore::CommitToken(SampledToken& sampled) {
   Sequence& sequence = *sampled.sequence;
   LiveRequest& request = *sequence.request;
   if (sequence.state == SequenceState::kFinished) return;  // its request has failed
+  CountToken(sequence);
   const TokenId token = sampled.sampled.token;
   sequence.mirostat_mu = sampled.sampled.mirostat_mu;
   if (sampled.logprob) sequence.logprob_sum += double{sampled.logprob->logprob};
@@ -405,7 +413,7 @@ void EngineCore::CommitToken(SampledToken& sampled) {
 
 void EngineCore::Finish(Sequence& sequence, Ending ending) {
   scheduler_.Remove(sequence);
-  sequence.request->Finish(sequence, std::move(ending));
+  sequence.request->Finish(sequence, std::move(ending), clock_(), report_.finished_choices);
 }
 
 void EngineCore::FinishAllChoices(LiveRequest& request, const Ending& ending) {
@@ -426,9 +434,11 @@ void EngineCore::Dequeue(LiveRequest& request) {
   if (std::exchange(request.queued, false)) ++dequeued_count_;
 }
 
-void EngineCore::CountPlan(const StepPlan& plan) {
+void EngineCore::CountPlan(const StepPlan& plan, RequestTimes::Time started) {
   for (const PlannedSequence& planned : plan.sequences) {
-    Dequeue(*planned.sequence->request);
+    LiveRequest& request = *planned.sequence->request;
+    if (request.queued) request.times().started = started;
+    Dequeue(request);
     const int32_t prompt_rows =
         std::clamp(planned.sequence->prompt_count - planned.first_position, 0, planned.row_count);
     report_.prompt_tokens += prompt_rows;
@@ -436,6 +446,23 @@ void EngineCore::CountPlan(const StepPlan& plan) {
   }
   report_.sequences += static_cast<int32_t>(plan.sequences.size());
   report_.preemptions += plan.preemptions;
+}
+
+void EngineCore::CountToken(Sequence& sequence) {
+  ++report_.sampled_tokens;
+  const RequestTimes::Time last = std::exchange(sequence.last_token_at, computed_at_);
+  if (last == RequestTimes::Time()) {
+    report_.first_tokens.push_back(sequence.request->times());
+    return;
+  }
+  const std::chrono::nanoseconds gap = computed_at_ - last;
+  // Those that took part in the step before, too, have one gap: nearly all.
+  const auto found = std::ranges::find(report_.token_gaps, gap, &TokenGap::gap);
+  if (found != report_.token_gaps.end()) {
+    ++found->token_count;
+  } else {
+    report_.token_gaps.push_back({.gap = gap, .token_count = 1});
+  }
 }
 
 StepReport EngineCore::TakeReport() {

@@ -27,7 +27,7 @@ class EngineCore {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
-  // `clock` measures the steps.
+  // `clock` measures the steps, and what happens to requests.
   EngineCore(const EngineOptions& options, ModelRunner& runner,
              Clock clock = std::chrono::steady_clock::now);
 
@@ -108,7 +108,9 @@ class EngineCore {
   void FinishAllChoices(LiveRequest& request, const Ending& ending);
   void EraseFinished();
   void Dequeue(LiveRequest& request);
-  void CountPlan(const StepPlan& plan);
+  void CountPlan(const StepPlan& plan, RequestTimes::Time started);
+  // A token that the step sampled for this choice.
+  void CountToken(Sequence& sequence);
 
   const EngineOptions& options_;
   ModelRunner& runner_;
@@ -122,6 +124,7 @@ class EngineCore {
 
   // Results of the step that runs.
   std::vector<RowOutcome> outcomes_;  // one a BatchBuilder::logit_targets()
+  RequestTimes::Time computed_at_;
 
   StepReport report_;  // counts since the last TakeReport
   int32_t dequeued_count_ = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "engine/engine.h"
 
 namespace weft {
 namespace {
@@ -16,7 +17,14 @@ bool Contains(const std::vector<TokenId>& tokens, TokenId token) {
 
 LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool,
                          const std::vector<TokenId>& end_tokens)
-    : request_(std::move(request)), unfinished_count_(request_.choice_count) {
+    : request_(std::move(request)),
+      times_{.received = request_.received,
+             .submitted = request_.submitted,
+             .started = {},
+             .first_token = {},
+             .finished = {}},
+      unfinished_count_(request_.choice_count) {
+  if (times_.received == RequestTimes::Time()) times_.received = times_.submitted;
   const SamplingParams& sampling = request_.sampling;
   const auto stop_strings = std::make_shared<const StopStrings>(sampling.stop);
   const int32_t sequence_count = std::max(request_.choice_count, sampling.beam_width);
@@ -113,53 +121,62 @@ std::optional<Ending> LiveRequest::AppendToken(Sequence& sequence, TokenId token
   return std::nullopt;
 }
 
-void LiveRequest::Finish(Sequence& sequence, Ending ending) {
+void LiveRequest::EmitFinish(FinishEvent event, RequestTimes::Time now,
+                             std::vector<FinishedChoice>& report) {
+  WEFT_CHECK(unfinished_count_ > 0);
+  --unfinished_count_;
+  event.prompt_tokens = static_cast<int32_t>(request_.prompt.size());
+  event.times = times_;
+  event.times.finished = now;
+  event.last = unfinished_count_ == 0;
+  report.push_back({.reason = event.reason,
+                    .generates = !request_.pooling,
+                    .prompt_tokens = event.prompt_tokens,
+                    .completion_tokens = event.completion_tokens,
+                    .max_tokens = request_.sampling.max_tokens,
+                    .choice_count = request_.choice_count,
+                    .last = event.last,
+                    .times = event.times});
+  request_.sink->OnFinish(std::move(event));
+}
+
+void LiveRequest::Finish(Sequence& sequence, Ending ending, RequestTimes::Time now,
+                         std::vector<FinishedChoice>& report) {
   WEFT_CHECK(sequence.state == SequenceState::kFinished);
   if (sequence.choice() >= request_.choice_count) return;  // a beam of nobody's choice
-  WEFT_CHECK(unfinished_count_ > 0);
   TokensEvent rest{.choice = sequence.choice(), .text = {}, .tokens = {}, .logprobs = {}};
   sequence.stop_matcher.Flush(rest.text);
   if (!rest.text.empty()) request_.sink->OnTokens(std::move(rest));
-  --unfinished_count_;
-  request_.sink->OnFinish({
-      .choice = sequence.choice(),
-      .reason = ending.reason,
-      .stop_string = std::move(ending.stop_string),
-      .stop_token = ending.stop_token,
-      .error = std::move(ending.error),
-      .prompt_tokens = static_cast<int32_t>(request_.prompt.size()),
-      // Of beams that did not come to their end nothing has been emitted.
-      .completion_tokens = beam_search_ ? 0 : sequence.output_count() + (ending.stop_token ? 1 : 0),
-      .cached_tokens = 0,
-      .logprob_sum = sequence.logprob_sum,
-      .last = unfinished_count_ == 0,
-  });
+  FinishEvent event;
+  event.choice = sequence.choice();
+  event.reason = ending.reason;
+  event.stop_string = std::move(ending.stop_string);
+  event.stop_token = ending.stop_token;
+  event.error = std::move(ending.error);
+  // Of beams that did not come to their end nothing has been emitted.
+  event.completion_tokens = beam_search_ ? 0 : sequence.output_count() + (event.stop_token ? 1 : 0);
+  event.logprob_sum = sequence.logprob_sum;
+  EmitFinish(std::move(event), now, report);
 }
 
-void LiveRequest::FinishBeams(const std::function<std::string_view(TokenId)>& token_bytes) {
-  const auto prompt_count = static_cast<int32_t>(request_.prompt.size());
+void LiveRequest::FinishBeams(const std::function<std::string_view(TokenId)>& token_bytes,
+                              RequestTimes::Time now, std::vector<FinishedChoice>& report) {
   for (const auto& choice : choices_) WEFT_CHECK(choice->state == SequenceState::kFinished);
   for (int32_t choice = 0; choice < request_.choice_count; ++choice) {
     const BeamText& text = beam_search_->texts()[static_cast<size_t>(choice)];
-    TokensEvent event{.choice = choice, .text = {}, .tokens = text.tokens, .logprobs = {}};
+    TokensEvent tokens{.choice = choice, .text = {}, .tokens = text.tokens, .logprobs = {}};
     if (token_bytes) {
-      for (const TokenId token : text.tokens) event.text += token_bytes(token);
+      for (const TokenId token : text.tokens) tokens.text += token_bytes(token);
     }
     const auto token_count = static_cast<int32_t>(text.tokens.size());
-    if (token_count > 0) request_.sink->OnTokens(std::move(event));
-    --unfinished_count_;
-    request_.sink->OnFinish({
-        .choice = choice,
-        .reason = text.end_token ? FinishReason::kStop : FinishReason::kLength,
-        .stop_string = {},
-        .stop_token = text.end_token,
-        .error = {},
-        .prompt_tokens = prompt_count,
-        .completion_tokens = token_count + (text.end_token ? 1 : 0),
-        .cached_tokens = 0,
-        .logprob_sum = text.logprob_sum,
-        .last = unfinished_count_ == 0,
-    });
+    if (token_count > 0) request_.sink->OnTokens(std::move(tokens));
+    FinishEvent event;
+    event.choice = choice;
+    event.reason = text.end_token ? FinishReason::kStop : FinishReason::kLength;
+    event.stop_token = text.end_token;
+    event.completion_tokens = token_count + (text.end_token ? 1 : 0);
+    event.logprob_sum = text.logprob_sum;
+    EmitFinish(std::move(event), now, report);
   }
 }
 

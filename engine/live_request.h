@@ -25,6 +25,8 @@ struct Ending {
   Error error;
 };
 
+struct FinishedChoice;
+
 class LiveRequest {
  public:
   // Makes a sequence for each choice; the first has the prompt, the others await it.
@@ -40,6 +42,7 @@ class LiveRequest {
   Sequence& first_choice() { return *choices_.front(); }
   const std::vector<std::unique_ptr<Sequence>>& choices() const { return choices_; }
   bool finished() const { return unfinished_count_ == 0; }
+  RequestTimes& times() { return times_; }
 
   // Tokens that may not be sampled as output token `output_position` (min_tokens); `end_tokens` are
   // the model's.
@@ -65,21 +68,27 @@ class LiveRequest {
   // string or is the last one allowed, the answer says how the choice ends: call Finish.
   std::optional<Ending> AppendToken(Sequence& sequence, TokenId token, std::string_view bytes,
                                     std::optional<TokenLogprob> logprob);
-  // The terminal event of a choice, after the text that was held back. The sequence is out of the
-  // scheduler.
-  void Finish(Sequence& sequence, Ending ending);
+  // The terminal event of a choice, after the text that was held back; `report` gets an entry. The
+  // sequence is out of the scheduler.
+  void Finish(Sequence& sequence, Ending ending, RequestTimes::Time now,
+              std::vector<FinishedChoice>& report);
 
   // nullptr: no beam search.
   BeamSearch* beam_search() { return beam_search_ ? &*beam_search_ : nullptr; }
   const BeamSearch* beam_search() const { return beam_search_ ? &*beam_search_ : nullptr; }
   const std::vector<Sequence*>& beams() const { return beams_; }
-  // Emits the best texts and their terminal events. All sequences are out of the scheduler.
-  void FinishBeams(const std::function<std::string_view(TokenId)>& token_bytes);
+  // Emits the best texts and their terminal events; `report` gets an entry for each. All sequences
+  // are out of the scheduler.
+  void FinishBeams(const std::function<std::string_view(TokenId)>& token_bytes,
+                   RequestTimes::Time now, std::vector<FinishedChoice>& report);
 
   bool queued = true;  // has not been in a step yet
 
  private:
+  void EmitFinish(FinishEvent event, RequestTimes::Time now, std::vector<FinishedChoice>& report);
+
   Request request_;
+  RequestTimes times_;
   std::vector<std::unique_ptr<Sequence>> choices_;  // beams, where beams are searched
   std::optional<BeamSearch> beam_search_;
   std::optional<Pooler> pooler_;

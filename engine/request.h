@@ -29,6 +29,18 @@ struct TokenLogprob {
 
 enum class FinishReason { kStop, kLength, kAborted, kFailed };
 
+// When things happened to a request, on the steady clock; the epoch: they did not. For
+// measurements: nothing is decided by them.
+struct RequestTimes {
+  using Time = std::chrono::steady_clock::time_point;
+
+  Time received;     // Request::received
+  Time submitted;    // accepted into the queue
+  Time started;      // the first step with rows of the prompt began
+  Time first_token;  // the prompt was computed, and with it the first token of every choice
+  Time finished;     // of the choice
+};
+
 // Text is bytes of whole tokens, cut by stop strings; it may end inside a UTF-8 character. Bytes
 // that could still become part of a stop string are held back until they cannot (none with
 // include_stop). The end or stop token that ends a choice is not among `tokens`; the tokens of a
@@ -52,6 +64,7 @@ struct FinishEvent {
   int32_t completion_tokens = 0;  // of this choice, the end token included
   int32_t cached_tokens = 0;      // of the prompt, found in the prefix cache
   double logprob_sum = 0;         // of the completion's tokens, where logprobs were asked for
+  RequestTimes times;
   bool last = false;
 };
 
@@ -85,6 +98,9 @@ struct Request {
   // final norm. One choice, max_tokens 0, nothing of the sampling parameters is looked at.
   std::optional<Pooling> pooling;
   std::string tenant;
+  // When whoever asks had asked; the epoch: at Submit.
+  RequestTimes::Time received;
+  RequestTimes::Time submitted;                                   // Engine::Submit sets it
   std::optional<std::chrono::steady_clock::time_point> deadline;  // aborted when it passes
   std::shared_ptr<const VisibleTokens> visible_tokens;            // optional
   std::shared_ptr<TokenSink> sink;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/block_pool.h"
+#include "engine/request.h"
 #include "engine/stop_matcher.h"
 #include "model/tensor.h"
 
@@ -56,8 +57,9 @@ struct Sequence {
   int32_t next_pooled = std::numeric_limits<int32_t>::max();
   bool samples = true;  // false: the prompt is computed and nothing generated (max_tokens 0)
 
-  double logprob_sum = 0;  // FinishEvent's
-  double mirostat_mu = 0;  // SamplingHistory's; the penalties' state are the tokens
+  double logprob_sum = 0;            // FinishEvent's
+  RequestTimes::Time last_token_at;  // the epoch: it got none yet
+  double mirostat_mu = 0;            // SamplingHistory's; the penalties' state are the tokens
 
   // Beam search: it and the others, all of whose last positions are computed in one step. Otherwise
   // null.
