@@ -28,11 +28,11 @@ constexpr int32_t kMaxChatChoices = 128;
 constexpr std::array<std::string_view, 4> kTemplateFields = {"messages", "tools", "documents",
                                                              "chat_template_kwargs"};
 
-constexpr std::array<std::string_view, 25> kOtherFields = {
+constexpr std::array<std::string_view, 26> kOtherFields = {
     "model", "n", "max_tokens", "max_completion_tokens", "logprobs", "top_logprobs", "stream",
     "stream_options", "tool_choice", "parallel_tool_calls", "add_generation_prompt",
     "continue_final_message", "response_format", "modalities", "reasoning_effort", "functions",
-    "function_call",
+    "function_call", "timings",
     // Accepted, without effect.
     "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
     "prompt_cache_retention", "prediction"};
@@ -197,6 +197,7 @@ ApiResult<void> ReadOutput(const json& body, ChatRequest& request) {
     return tl::unexpected(InvalidField(
         "top_logprobs", "'top_logprobs' has a meaning only together with 'logprobs': true"));
   }
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "timings", request.timings));
   const ApiResult<StreamOptions> stream = ReadStreamOptions(body);
   if (!stream) return tl::unexpected(stream.error());
   request.stream = stream->stream;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "proto/logprob_json.h"
+#include "proto/timings_json.h"
 
 namespace weft {
 namespace {
@@ -102,6 +103,7 @@ std::string Dump(const ordered_json& body) {
 std::string ToJson(const ChatResponse& response, const Usage& usage) {
   ordered_json body = BodyJson(response, false);
   body["usage"] = UsageJson(usage);
+  if (response.timings) body["timings"] = TimingsJson(*response.timings);
   return Dump(body);
 }
 
@@ -110,6 +112,7 @@ std::string ToChunkJson(const ChatResponse& chunk, ChunkUsage usage) {
   if (usage.present) {
     body["usage"] = usage.usage == nullptr ? ordered_json() : UsageJson(*usage.usage);
   }
+  if (chunk.timings) body["timings"] = TimingsJson(*chunk.timings);
   return Dump(body);
 }
 

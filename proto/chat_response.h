@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/timings.h"
 #include "proto/usage.h"
 
 namespace weft {
@@ -49,6 +50,7 @@ struct ChatResponse {
   std::string model;
   std::string system_fingerprint;
   std::vector<ChatChoice> choices;
+  std::optional<Timings> timings;
 };
 
 // One line of JSON each. Bytes that are not UTF-8 become U+FFFD.

@@ -88,6 +88,7 @@ ApiResult<void> ReadOutput(const json& body, CompletionRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "logprobs", 0, kMaxLogprobs, request.logprobs));
   WEFT_RETURN_IF_ERROR(
       ReadInteger(body, "prompt_logprobs", 0, kMaxLogprobs, request.prompt_logprobs));
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "timings", request.timings));
   const ApiResult<StreamOptions> stream = ReadStreamOptions(body);
   if (!stream) return tl::unexpected(stream.error());
   request.stream = stream->stream;
@@ -109,11 +110,12 @@ constexpr std::array kUnsupported = {
     UnsupportedField{"add_special_tokens", "true"},
 };
 
-constexpr std::array<std::string_view, 16> kSupported = {
+constexpr std::array<std::string_view, 17> kSupported = {
     "use_beam_search", "length_penalty", "early_stopping", "prompt_logprobs",
     "suffix",          "model",          "prompt",         "n",
     "best_of",         "max_tokens",     "echo",           "logprobs",
-    "stream",          "stream_options", "user",           "metadata"};
+    "stream",          "stream_options", "user",           "metadata",
+    "timings"};
 
 }  // namespace
 

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "proto/timings_json.h"
+
 namespace weft {
 namespace {
 
@@ -74,6 +76,7 @@ std::string ToJson(const CompletionResponse& response) {
   for (const CompletionChoice& choice : response.choices) choices.push_back(ChoiceJson(choice));
   if (response.usage_field == UsageField::kNull) body["usage"] = nullptr;
   if (response.usage_field == UsageField::kPresent) body["usage"] = UsageJson(response.usage);
+  if (response.timings) body["timings"] = TimingsJson(*response.timings);
   return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "proto/timings.h"
 #include "proto/usage.h"
 
 namespace weft {
@@ -46,6 +47,7 @@ struct CompletionResponse {
   std::vector<CompletionChoice> choices;
   UsageField usage_field = UsageField::kAbsent;
   Usage usage;
+  std::optional<Timings> timings;
 };
 
 // One line of JSON. Bytes that are not UTF-8 become U+FFFD.

@@ -43,13 +43,17 @@ std::string ChatAnswer::TakeStreamText() {
   std::string events;
   ChatResponse chunk = response_;
   const ChunkUsage none{.present = options_.include_usage, .usage = nullptr};
-  for (ChatChoice& piece : std::exchange(pieces_, {})) {
+  std::vector<ChatChoice> pieces = std::exchange(pieces_, {});
+  for (ChatChoice& piece : pieces) {
+    const bool is_last = finished() && !options_.include_usage && &piece == &pieces.back();
+    if (is_last && options_.timings) chunk.timings = timings();
     chunk.choices.clear();
     chunk.choices.push_back(std::move(piece));
     events += SseEvent(ToChunkJson(chunk, none));
   }
   if (!finished()) return events;
   if (options_.include_usage) {
+    if (options_.timings) chunk.timings = timings();
     chunk.choices.clear();
     events += SseEvent(ToChunkJson(chunk, {.present = true, .usage = &usage()}));
   }
@@ -57,7 +61,10 @@ std::string ChatAnswer::TakeStreamText() {
   return events;
 }
 
-std::string ChatAnswer::WholeBody() { return ToJson(response_, usage()); }
+std::string ChatAnswer::WholeBody() {
+  if (options_.timings) response_.timings = timings();
+  return ToJson(response_, usage());
+}
 
 void ChatAnswer::OnPromptLogprobs(int32_t, const PromptLogprobs&) {}  // chats ask for none
 

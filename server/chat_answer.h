@@ -20,6 +20,7 @@ struct ChatAnswerOptions {
   bool logprobs = false;
   bool stream = false;
   bool include_usage = false;
+  bool timings = false;
   ReplySetup reply;
   bool names_function = false;  // the client has chosen the function: finish_reason is "stop" then
 };

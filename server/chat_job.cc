@@ -18,6 +18,7 @@ ApiResult<GenerationJob> PrepareChat(std::string_view body, const PrepareContext
       .logprobs = request->logprobs,
       .stream = request->stream,
       .include_usage = request->include_usage,
+      .timings = request->timings,
       .reply = {},
       .names_function = request->tool_choice.kind == ToolChoiceKind::kFunction};
   ApiResult<GenerationJob> job = PrepareReply(*request, context, answer.reply);

@@ -57,13 +57,17 @@ std::string CompletionAnswer::TakeStreamText() {
   std::string events;
   CompletionResponse chunk = response_;
   chunk.usage_field = options_.include_usage ? UsageField::kNull : UsageField::kAbsent;
-  for (CompletionChoice& piece : std::exchange(pieces_, {})) {
+  std::vector<CompletionChoice> pieces = std::exchange(pieces_, {});
+  for (CompletionChoice& piece : pieces) {
+    const bool is_last = finished() && !options_.include_usage && &piece == &pieces.back();
+    if (is_last && options_.timings) chunk.timings = timings();
     chunk.choices.clear();
     chunk.choices.push_back(std::move(piece));
     events += SseEvent(ToJson(chunk));
   }
   if (!finished()) return events;
   if (options_.include_usage) {
+    if (options_.timings) chunk.timings = timings();
     chunk.choices.clear();
     chunk.usage_field = UsageField::kPresent;
     chunk.usage = usage();
@@ -102,6 +106,7 @@ std::string CompletionAnswer::WholeBody() {
   if (options_.returned_count < options_.choice_count) KeepBest();
   response_.usage_field = UsageField::kPresent;
   response_.usage = usage();
+  if (options_.timings) response_.timings = timings();
   return ToJson(response_);
 }
 

@@ -23,6 +23,7 @@ struct CompletionAnswerOptions {
   std::optional<int32_t> prompt_logprobs;  // not in a stream
   bool stream = false;
   bool include_usage = false;
+  bool timings = false;
 };
 
 class CompletionAnswer : public GenerationAnswer {

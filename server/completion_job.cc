@@ -119,7 +119,8 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
                                  .logprobs = request.logprobs,
                                  .prompt_logprobs = request.prompt_logprobs,
                                  .stream = request.stream,
-                                 .include_usage = request.include_usage};
+                                 .include_usage = request.include_usage,
+                                 .timings = request.timings};
   LengthRequest length;
   length.asked = request.max_tokens;
   length.min_tokens = request.sampling.min_tokens;

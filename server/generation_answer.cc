@@ -1,5 +1,8 @@
 #include "server/generation_answer.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "proto/sse.h"
 
 namespace weft {
@@ -25,6 +28,17 @@ ApiError FailureOf(const FinishEvent& event) {
   return error;
 }
 
+using Time = RequestTimes::Time;
+
+// The earlier of two times that happened, if they did.
+Time Earlier(Time a, Time b) { return a == Time() || (b != Time() && b < a) ? b : a; }
+
+// 0 where one of them did not happen.
+double MillisecondsBetween(Time begin, Time end) {
+  if (begin == Time() || end == Time()) return 0;
+  return std::chrono::duration<double, std::milli>(end - begin).count();
+}
+
 }  // namespace
 
 void GenerationAnswer::Consume(EngineEvent event) {
@@ -47,11 +61,25 @@ void GenerationAnswer::Consume(EngineEvent event) {
     usage_.prompt_tokens += finish.prompt_tokens;
     usage_.cached_tokens += finish.cached_tokens;
   }
+  times_ = {.received = Earlier(times_.received, finish.times.received),
+            .submitted = Earlier(times_.submitted, finish.times.submitted),
+            .started = Earlier(times_.started, finish.times.started),
+            .first_token = Earlier(times_.first_token, finish.times.first_token),
+            .finished = std::max(times_.finished, finish.times.finished)};
   if (finish.reason == FinishReason::kAborted || finish.reason == FinishReason::kFailed) {
     if (!failure_) failure_ = FailureOf(finish);
     return;
   }
   OnFinish(event.prompt_index, finish);
+}
+
+Timings GenerationAnswer::timings() const {
+  return {.cached_tokens = usage_.cached_tokens,
+          .prompt_tokens = usage_.prompt_tokens - usage_.cached_tokens,
+          .predicted_tokens = usage_.completion_tokens,
+          .queue_ms = MillisecondsBetween(times_.submitted, times_.started),
+          .prompt_ms = MillisecondsBetween(times_.started, times_.first_token),
+          .predicted_ms = MillisecondsBetween(times_.first_token, times_.finished)};
 }
 
 std::string GenerationAnswer::StreamError(const ApiError& error) const {

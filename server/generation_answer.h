@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "proto/api_error.h"
+#include "proto/timings.h"
 #include "proto/usage.h"
 #include "server/event_queue.h"
 
@@ -36,9 +37,13 @@ class GenerationAnswer {
   // Set as soon as a choice failed or was aborted: the request as a whole has no answer then.
   const std::optional<ApiError>& failure() const { return failure_; }
   const Usage& usage() const { return usage_; }
+  // Of all choices of all prompts, so far: from when the first of them did something to when the
+  // last one did.
+  const RequestTimes& times() const { return times_; }
 
  protected:
   Usage& mutable_usage() { return usage_; }
+  Timings timings() const;
 
  private:
   virtual void OnPromptLogprobs(int32_t prompt_index, const PromptLogprobs& entries) = 0;
@@ -50,6 +55,7 @@ class GenerationAnswer {
   int32_t unfinished_choices_;
   std::optional<ApiError> failure_;
   Usage usage_;
+  RequestTimes times_;
 };
 
 }  // namespace weft

@@ -68,6 +68,7 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   ApiResult<GenerationJob> job = co_await Prepare();
   if (!job) co_return co_await AnswerError(std::move(job).error());
   job_ = *std::move(job);
+  job_.received = received_;
   context_.metrics->CountUnknownFields(job_.unknown_field_count);
   first_token_times_.resize(job_.prompts.size() * static_cast<size_t>(job_.choice_count));
   job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));

@@ -21,6 +21,7 @@ class ResponsesAnswer;
 
 struct GenerationJob {
   const ServedModel* model = nullptr;
+  RequestTimes::Time received;                // the HTTP request was there
   std::vector<std::vector<TokenId>> prompts;  // none is empty; an engine request each
   int32_t choice_count = 1;                   // a prompt
   std::optional<Pooling> pooling;             // see Request

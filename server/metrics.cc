@@ -178,7 +178,7 @@ void Metrics::ObserveRequestDuration(double seconds) {
 
 std::string Metrics::Render(const std::vector<ServedModel>& models) {
   for (const ServedModel& model : models) {
-    const StepReport stats = model.engine->Stats();
+    const EngineState stats = model.engine->Stats();
     const prometheus::Labels labels = {{"model", model.id}};
     const auto used = static_cast<double>(stats.used_blocks);
     const auto total = static_cast<double>(stats.total_blocks);

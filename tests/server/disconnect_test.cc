@@ -32,7 +32,7 @@ class DisconnectTest : public testing::TestWithParam<Wire> {
   }
   bool EverythingIsFree() {
     return Eventually([&] {
-      const StepReport stats = server_.model.engine().Stats();
+      const EngineState stats = server_.model.engine().Stats();
       return stats.running == 0 && stats.waiting == 0 && stats.used_blocks == 0;
     });
   }

@@ -156,7 +156,7 @@ TEST(EmbeddingTest, AClientThatLeavesFreesEverything) {
   ASSERT_TRUE(Eventually([&] { return server.model.engine().Stats().running > 0; }));
   client.Close();
   EXPECT_TRUE(Eventually([&] {
-    const StepReport stats = server.model.engine().Stats();
+    const EngineState stats = server.model.engine().Stats();
     return stats.running == 0 && stats.waiting == 0 && stats.used_blocks == 0;
   }));
 }
