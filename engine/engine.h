@@ -42,13 +42,13 @@ struct TokenGap {
 
 // What one step did, and the state after it; for metrics and for the tests' invariants.
 struct StepReport : EngineState {
-  int32_t prompt_tokens = 0;           // rows that computed prompt positions
-  int32_t generated_tokens = 0;        // rows that computed generated positions
-  int32_t sequences = 0;               // in this step
-  int32_t preemptions = 0;             // in planning it
-  int32_t finished_requests = 0;       // since the last report
-  int32_t computed_prompt_tokens = 0;  // of the prompts that it completed, all their tokens
-  int32_t sampled_tokens = 0;          // that choices got, end tokens included
+  int32_t prompt_tokens = 0;               // rows that computed prompt positions
+  int32_t generated_tokens = 0;            // rows that computed generated positions
+  int32_t sequences = 0;                   // in this step
+  int32_t preemptions = 0;                 // in planning it
+  int32_t finished_requests = 0;           // since the last report
+  int32_t computed_prompt_tokens = 0;      // of the prompts that it completed, all their tokens
+  int32_t sampled_tokens = 0;              // that choices got, end tokens included
   std::vector<RequestTimes> first_tokens;  // of choices that got theirs (beams get none)
   std::vector<TokenGap> token_gaps;        // of sampled tokens but the first; no gap twice
   std::vector<FinishedChoice> finished_choices;  // since the last report

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "server/completion_answer.h"
@@ -66,8 +67,8 @@ TEST_F(TimingsTest, ACompletionSaysWhereTheTimeWent) {
 TEST_F(TimingsTest, AStreamSaysItInItsLastEvent) {
   for (const bool has_usage : {false, true}) {
     const std::string options = has_usage ? R"("stream_options":{"include_usage":true},)" : "";
-    const auto events = EventsOf(server_.Post(R"({"prompt":"abc","max_tokens":4,"stream":true,)" +
-                                              options + R"("timings":true})"));
+    const auto events = EventsOf(server_.Post(fmt::format(
+        R"({{"prompt":"abc","max_tokens":4,"stream":true,{}"timings":true}})", options)));
     ASSERT_GE(events.size(), 2U);
     for (size_t i = 0; i + 1 < events.size(); ++i) EXPECT_FALSE(events[i].contains("timings"));
     ExpectTimings(events.back().at("timings"), 4, 4);
@@ -85,7 +86,8 @@ TEST_F(TimingsTest, ChatsSayItToo) {
   ExpectTimings(whole.at("timings"), kPromptBytes, 4);
   for (const bool has_usage : {false, true}) {
     const std::string options = has_usage ? R"(,"stream_options":{"include_usage":true})" : "";
-    const auto events = EventsOf(server_.PostTo(path, "{\"stream\":true," + chat + options + "}"));
+    const std::string body = fmt::format(R"({{"stream":true,{}{}}})", chat, options);
+    const auto events = EventsOf(server_.PostTo(path, body));
     ASSERT_GE(events.size(), 2U);
     for (size_t i = 0; i + 1 < events.size(); ++i) EXPECT_FALSE(events[i].contains("timings"));
     ExpectTimings(events.back().at("timings"), kPromptBytes, 4);
