@@ -99,7 +99,7 @@ def format_option(command):
 class DockerContainer:
     def __init__(self, engine, arguments, entrypoint, memory_bytes=None, cpus=None, affinity=None, mounts=()):
         self._engine = engine
-        command = [engine, "run", "--detach", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges",
+        command = [engine, "run", "--detach", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--no-healthcheck",
                    f"--publish=127.0.0.1::{PORT}"]
         command += [f"--memory={memory_bytes}"] if memory_bytes else []
         command += [f"--cpus={cpus}"] if cpus else []
