@@ -218,6 +218,12 @@ class IsolatedContainer:
     def terminate(self):
         os.kill(self.pid, signal.SIGTERM)
 
+    def pause(self):
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def go_on(self):
+        os.kill(self.pid, signal.SIGCONT)
+
     def wait(self, timeout_s):
         return self._process.wait(timeout=timeout_s)
 
