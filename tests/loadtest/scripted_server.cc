@@ -63,7 +63,7 @@ ScriptedServer::ScriptedServer(std::function<void(ScriptedConnection&)> script)
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   socklen_t size = sizeof(address);
   WEFT_CHECK(bind(listener_, generic, size) == 0);
-  WEFT_CHECK(listen(listener_, 64) == 0);
+  WEFT_CHECK(listen(listener_, SOMAXCONN) == 0);
   WEFT_CHECK(getsockname(listener_, generic, &size) == 0);
   port_ = ntohs(address.sin_port);
   acceptor_ = std::thread([this] { AcceptLoop(); });
