@@ -16,9 +16,10 @@ using std::chrono::nanoseconds;
 // A plan is kept in memory: about 200 bytes a request.
 constexpr int32_t kMaxRequests = 2'000'000;
 constexpr int32_t kMaxUsers = 100'000;
-// A closed loop's number of requests is the server's doing; a plan by time holds what users would
-// send who are answered in 10 ms.
-constexpr double kMostRequestsPerUserSecond = 100;
+// How many requests a closed loop sends in its duration is the server's doing. The list holds more
+// than servers answer: a request in 2 ms for each user, and 5000 a second for all of them.
+constexpr double kMostRequestsPerUserSecond = 500;
+constexpr double kMostRequestsPerSecond = 5000;
 
 template <typename T>
 Result<void> CheckRange(const char* option, T value, T least, T most) {
@@ -112,9 +113,9 @@ int64_t RequestLimit(const PlanOptions& options, const Conversations& conversati
   }
   if (options.rate) return kMaxRequests + 1;
   const double users = options.concurrency.value_or(kDefaultConcurrency);
+  const double rate = std::min(users * kMostRequestsPerUserSecond, kMostRequestsPerSecond);
   const double seconds = std::chrono::duration<double>(options.duration).count();
-  return static_cast<int64_t>(
-      std::min<double>(kMaxRequests, users * (1 + seconds * kMostRequestsPerUserSecond)));
+  return static_cast<int64_t>(std::min<double>(kMaxRequests, users + rate * seconds));
 }
 
 Result<void> PlanConversations(const PlanOptions& options, LoadPlan& plan) {

@@ -24,6 +24,12 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& name, T& value, Parser 
       help);
 }
 
+constexpr const char* kWhat = "What is sent";
+
+std::string NotEmpty(const std::string& text) {
+  return text.empty() ? "expected a text, found none" : "";
+}
+
 void AddArrivalOptions(CLI::App& app, PlanOptions& options) {
   const std::string group = "When requests are sent";
   CLI::Option* concurrency =
@@ -67,68 +73,77 @@ void AddArrivalOptions(CLI::App& app, PlanOptions& options) {
       ->group(group);
 }
 
-void AddWorkloadOptions(CLI::App& app, PlanOptions& options) {
-  const std::string group = "What is sent";
-  Workload& workload = options.workload;
+void AddGeneratedOptions(CLI::App& app, Workload& workload) {
   AddParsed(app, "--prompt-tokens", workload.prompt_tokens, ParseLengths,
             "Length of generated prompts: N, LEAST-MOST, normal:MEAN,DEVIATION or "
             "lognormal:MEAN,DEVIATION")
       ->default_str("64")
-      ->group(group);
+      ->group(kWhat);
   AddParsed(app, "--max-tokens", workload.max_tokens, ParseLengths,
             "Output tokens of a request, at most; in the same ways")
       ->default_str("64")
-      ->group(group);
+      ->group(kWhat);
   app.add_option("--shared-prefix-tokens", workload.shared_prefix_tokens,
                  "Every conversation begins with a text of so many tokens that others begin with "
                  "too; --prompt-tokens come after it")
-      ->group(group);
+      ->group(kWhat);
   app.add_option("--shared-prefixes", workload.shared_prefixes,
                  "Number of such texts, drawn evenly")
       ->capture_default_str()
-      ->group(group);
+      ->group(kWhat);
   AddParsed(
       app, "--turns", workload.turns, ParseLengths,
       "Turns of a conversation, each with what was said before, the server's answers included: "
       "N or a distribution. --rate is of conversations, --requests of turns")
       ->default_str("1")
-      ->group(group);
+      ->group(kWhat);
   AddParsed(app, "--think-time", workload.think_time, ParseDuration,
             "From an answer to the next turn of the conversation")
-      ->group(group);
-  CLI::Option* prompt =
-      app.add_option("--prompt", workload.prompt, "The prompt of every request")->group(group);
+      ->group(kWhat);
+}
+
+void AddGivenOptions(CLI::App& app, Workload& workload) {
+  CLI::Option* generated = app.get_option("--prompt-tokens");
+  CLI::Option* prompt = app.add_option("--prompt", workload.prompt, "The prompt of every request")
+                            ->check(NotEmpty)
+                            ->excludes(generated)
+                            ->group(kWhat);
   app.add_option("--prompts", workload.prompts_path,
                  "Prompts of a file, in their order: JSON lines with \"prompt\" or \"messages\" "
                  "and perhaps \"max_tokens\"")
+      ->check(NotEmpty)
+      ->excludes(generated)
       ->excludes(prompt)
-      ->group(group);
+      ->group(kWhat);
+}
+
+void AddMixOptions(CLI::App& app, PlanOptions& options) {
   app.add_option("--profile", options.profiles,
                  "One of several kinds of requests: name=chat,weight=3,prompt-tokens=200-400,"
                  "turns=4; the keys are the options above, which also say what a profile does not. "
                  "May be repeated")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->group(group);
+      ->group(kWhat);
   AddParsed(
       app, "--hostile", options.hostile, ParseHostileMix,
       "Shares of requests that misbehave: cancel=5%,stall=2%,malformed=1%; cancel-after=N and "
       "stall-after=N say after how many tokens (drawn up to half of --max-tokens), stall-time "
       "how long reading stops (5s)")
-      ->group(group);
+      ->group(kWhat);
   app.add_option(
          "--max-prompt-tokens", options.max_prompt_tokens,
          "Drawn prompt lengths are cut to this; requests of a trace with longer prompts are "
          "left out, and counted")
-      ->group(group);
+      ->group(kWhat);
   app.add_option("--vocabulary-size", options.vocabulary_size,
                  "Send prompts as token ids, of a vocabulary of this size: exact lengths, for "
                  "servers that take them (without: as words, about one token each)")
-      ->group(group);
+      ->group(kWhat);
   app.add_option("--seed", options.seed,
                  "Decides everything that is drawn: the same seed and "
                  "options send the same requests at the same times")
       ->capture_default_str()
-      ->group(group);
+      ->group(kWhat);
 }
 
 void AddTraceOptions(CLI::App& app, PlanOptions& options) {
@@ -167,7 +182,9 @@ void AddTraceOptions(CLI::App& app, PlanOptions& options) {
 
 void AddPlanOptions(CLI::App& app, PlanOptions& options) {
   AddArrivalOptions(app, options);
-  AddWorkloadOptions(app, options);
+  AddGeneratedOptions(app, options.workload);
+  AddGivenOptions(app, options.workload);
+  AddMixOptions(app, options);
   AddTraceOptions(app, options);
 }
 

@@ -25,7 +25,8 @@ Result<std::string> ReadContent(const Json& content) {
   if (!content.is_array()) return ReadString(content, "\"content\" of a message");
   std::string text;
   for (const Json& part : content) {
-    if (!part.is_object() || part.value("type", Json()) != "text" || !part.contains("text")) {
+    if (!part.is_object() || !part.contains("type") || part["type"] != "text" ||
+        !part.contains("text")) {
       return Fail(ErrorCode::kCorrupt, "\"content\" of a message has a part that is not of text");
     }
     WEFT_ASSIGN_OR_RETURN(const std::string piece, ReadString(part["text"], "\"text\" of a part"));
@@ -63,7 +64,9 @@ Result<std::optional<int32_t>> ReadMaxTokens(const Json& body) {
   return std::nullopt;
 }
 
-Result<FilePrompt> ReadPrompt(std::string_view line) {
+}  // namespace
+
+Result<FilePrompt> ParsePromptLine(std::string_view line) {
   const Json object = Json::parse(line, nullptr, false);
   if (!object.is_object()) {
     return Fail(ErrorCode::kCorrupt, "expected a JSON object, found {}", Quoted(line));
@@ -84,15 +87,13 @@ Result<FilePrompt> ReadPrompt(std::string_view line) {
   return prompt;
 }
 
-}  // namespace
-
 Result<std::vector<FilePrompt>> ReadPromptFile(const std::string& path) {
   std::vector<FilePrompt> prompts;
   WEFT_RETURN_IF_ERROR(ReadLines(path, [&](std::string_view line) -> Result<void> {
     if (prompts.size() == kMaxPrompts) {
       return Fail(ErrorCode::kResourceExhausted, "more than {} prompts", kMaxPrompts);
     }
-    WEFT_ASSIGN_OR_RETURN(FilePrompt prompt, ReadPrompt(line));
+    WEFT_ASSIGN_OR_RETURN(FilePrompt prompt, ParsePromptLine(line));
     prompts.push_back(std::move(prompt));
     return {};
   }));

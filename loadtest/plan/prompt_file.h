@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -19,5 +20,6 @@ struct FilePrompt {
 // or "max_completion_tokens" if stated; a line of OpenAI's batch files has them in its "body". A
 // message's content may be an array of text parts. Other fields are ignored. At least one prompt.
 Result<std::vector<FilePrompt>> ReadPromptFile(const std::string& path);
+Result<FilePrompt> ParsePromptLine(std::string_view line);  // one of its lines
 
 }  // namespace weft

@@ -14,6 +14,13 @@ using Json = nlohmann::json;
 
 constexpr double kMaxTimestampMs = 9e12;  // fits nanoseconds, and milliseconds since 1970 as well
 
+// For an error message. Objects and arrays are not written out, whose depth is the file's choice.
+std::string Found(const Json& object, const char* key) {
+  const auto field = object.find(key);
+  if (field == object.end()) return "nothing";
+  return field->is_structured() ? field->type_name() : Quoted(field->dump());
+}
+
 Result<int32_t> ReadLength(const Json& object, const char* key, int32_t least) {
   const auto field = object.find(key);
   if (field != object.end() && field->is_number_unsigned() && *field >= least &&
@@ -21,7 +28,7 @@ Result<int32_t> ReadLength(const Json& object, const char* key, int32_t least) {
     return field->get<int32_t>();
   }
   return Fail(ErrorCode::kCorrupt, "\"{}\": expected an integer from {} to {}, found {}", key,
-              least, kMaxLength, field == object.end() ? "nothing" : Quoted(field->dump()));
+              least, kMaxLength, Found(object, key));
 }
 
 Result<void> ReadHashes(const Json& object, TraceRequest& request) {
@@ -38,7 +45,7 @@ Result<void> ReadHashes(const Json& object, TraceRequest& request) {
   for (const Json& hash : *field) {
     if (!hash.is_number_integer()) {
       return Fail(ErrorCode::kCorrupt, "\"hash_ids\": expected integers, found {}",
-                  Quoted(hash.dump()));
+                  hash.type_name());
     }
     request.block_hashes.push_back(hash.get<uint64_t>());
   }
@@ -58,7 +65,7 @@ Result<TraceRequest> ParseMooncakeLine(std::string_view line) {
       timestamp != object.end() && timestamp->is_number() ? timestamp->get<double>() : -1;
   if (!(milliseconds >= 0 && milliseconds <= kMaxTimestampMs)) {
     return Fail(ErrorCode::kCorrupt, "\"timestamp\": expected milliseconds from 0 to {}, found {}",
-                kMaxTimestampMs, timestamp == object.end() ? "nothing" : Quoted(timestamp->dump()));
+                kMaxTimestampMs, Found(object, "timestamp"));
   }
   request.time = std::chrono::nanoseconds(std::llround(milliseconds * 1e6));
   WEFT_ASSIGN_OR_RETURN(request.input_tokens, ReadLength(object, "input_length", 1));

@@ -74,8 +74,9 @@ TEST(Plan, EndsByCountOrTimeWhicheverIsFirst) {
   EXPECT_EQ(by_count.duration, seconds(3));
   // A closed loop's users stop by the clock: the list is longer than they can get through.
   const LoadPlan closed = PlanOf({"--concurrency", "4", "--duration", "10s"});
-  EXPECT_EQ(closed.requests.size(), 4004);
+  EXPECT_EQ(closed.requests.size(), 4 + 4 * 500 * 10);
   EXPECT_EQ(closed.duration, seconds(10));
+  EXPECT_EQ(PlanOf({"--concurrency", "50", "--duration", "2s"}).requests.size(), 50 + 5000 * 2);
 }
 
 TEST(Plan, ConstantArrivalsAreEquallySpaced) {
@@ -127,6 +128,10 @@ TEST(Plan, OptionsThatMakeNoSenseAreRefused) {
   EXPECT_THAT(error({"--prompt-tokens", "0"}), HasSubstr("--prompt-tokens: '0' is not a length"));
   EXPECT_THAT(
       error({"--rate", "1", "--arrivals", "constant", "--duration", "0.1ms", "--ramp", "1s"}), "");
+  EXPECT_THAT(error({"--rate", "1000000", "--arrivals", "constant", "--duration", "3s"}),
+              HasSubstr("these options make more than 2000000 requests: expected --requests"));
+  EXPECT_THAT(error({"--prompt", "hi", "--prompt-tokens", "5"}), HasSubstr("excludes"));
+  EXPECT_THAT(error({"--prompt", ""}), HasSubstr("--prompt: expected a text"));
   EXPECT_THAT(error({"--rate", "0.001", "--duration", "1us"}),
               HasSubstr("--duration ends before the first request"));
 }

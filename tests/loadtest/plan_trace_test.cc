@@ -201,7 +201,14 @@ TEST(Trace, MooncakeLinesThatLieAreRefused) {
             "\"hash_ids\": expected an array");
   EXPECT_EQ(error("{\"timestamp\": 0, \"input_length\": 512, \"output_length\": 1, "
                   "\"hash_ids\": [\"a\"]}"),
-            "\"hash_ids\": expected integers, found '\"a\"'");
+            "\"hash_ids\": expected integers, found string");
+}
+
+TEST(Trace, DeepNestingIsHarmless) {
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  const auto refused = ParseMooncakeLine("{\"timestamp\": " + deep + "}");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("found array"));
 }
 
 TEST(Trace, OptionsThatMakeNoSenseAreRefused) {

@@ -179,6 +179,10 @@ TEST(Workload, PromptFilesThatLieAreRefused) {
     EXPECT_EQ(error("{\"prompt\": \"a\", \"max_tokens\": " + std::string(value) + "}"),
               ":1: \"max_tokens\": expected an integer from 1 to 10000000");
   }
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  EXPECT_EQ(
+      error("{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": " + deep + "}]}]}"),
+      ":1: \"content\" of a message has a part that is not of text");
   EXPECT_THAT(PlanError({"--prompts", "/nowhere.jsonl"}), HasSubstr("--prompts: /nowhere.jsonl"));
 }
 
