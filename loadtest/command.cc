@@ -1,59 +1,53 @@
 #include "loadtest/command.h"
 
-#include <cstdio>
-#include <string>
-#include <unistd.h>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
-#include "loadtest/plan/plan_options.h"
+#include "loadtest/load_test.h"
+#include "loadtest/report/csv_report.h"
+#include "loadtest/report/html_report.h"
 #include "loadtest/report/json_report.h"
-#include "loadtest/report/load_report.h"
+#include "loadtest/report/report_files.h"
 #include "loadtest/report/table_report.h"
-#include "loadtest/run/load_runner.h"
-#include "loadtest/run/run_options.h"
+#include "loadtest/sweep/compare_command.h"
+#include "loadtest/sweep/sweep_command.h"
 
 namespace weft {
 namespace {
 
-constexpr int kUsageError = 2;
+int RunCommand(int argc, const char* const* argv) {
+  CLI::App app("Drives an OpenAI-compatible server and measures what its clients would see.",
+               "weft loadtest");
+  app.footer(
+      "`weft loadtest sweep` raises the load to where the server saturates; `weft loadtest "
+      "compare` "
+      "tells two servers apart. Both have a --help of their own; docs/LOADTEST.md has examples.");
+  LoadTest test;
+  ReportFiles files;
+  AddLoadTestOptions(app, test);
+  AddReportOptions(app, files, "File for a line a request");
+  if (const auto status = ParseArguments(app, argc, argv)) return *status;
 
-int Fault(const std::string& message) {
-  std::fprintf(stderr, "weft loadtest: %s\n", message.c_str());
-  return 1;
+  const Result<LoadTestResult> result = RunLoadTest(test);
+  if (!result) return PrintError(app, result.error());
+  const LoadReport& report = result->report;
+  const Result<void> written =
+      WriteReports(files, {.table = [&](bool colour) { return TableReport(report, colour); },
+                           .json = [&] { return JsonReport(report); },
+                           .csv = [&] { return CsvReport(result->run, result->plan); },
+                           .html = [&] { return HtmlReport(report, result->run); }});
+  if (!written) return PrintError(app, written.error());
+  return report.faults.empty() ? kSuccess : kFailure;
 }
 
 }  // namespace
 
 int LoadtestCommand(int argc, const char* const* argv) {
-  CLI::App app("Drives an OpenAI-compatible server and reports throughput and latencies.",
-               "weft loadtest");
-  PlanOptions plan_options;
-  RunOptions run_options;
-  bool json = false;
-  AddPlanOptions(app, plan_options);
-  AddRunOptions(app, run_options);
-  app.add_flag("--json", json, "The report as one line of JSON");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    std::fputs(app.help().c_str(), stdout);
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "weft loadtest: %s\n", error.what());
-    return kUsageError;
-  }
-
-  const Result<LoadPlan> plan = MakePlan(plan_options);
-  if (!plan) return Fault(plan.error().message);
-  const Result<LoadRun> run = RunPlan(*plan, run_options);
-  if (!run) return Fault(run.error().message);
-  const ReportGoals goals;
-  const LoadReport report = MakeLoadReport(*run, *plan, "", goals);
-  const bool is_terminal = isatty(STDOUT_FILENO) == 1;
-  const std::string text = json ? JsonReport(report) : TableReport(report, is_terminal);
-  std::fputs(text.c_str(), stdout);
-  return report.faults.empty() ? 0 : 1;
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "sweep") return SweepCommand(argc - 1, argv + 1);
+  if (command == "compare") return CompareCommand(argc - 1, argv + 1);
+  return RunCommand(argc, argv);
 }
 
 }  // namespace weft

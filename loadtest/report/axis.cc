@@ -7,14 +7,14 @@
 namespace weft {
 namespace {
 
-constexpr double kTickCount = 5;  // about
+constexpr double kMostSteps = 5;  // labels need room
 
-// The step of 1, 2 or 5 times a power of ten that cuts `range` in about kTickCount pieces.
+// The smallest step of 1, 2 or 5 times a power of ten that cuts `range` in at most kMostSteps.
 double Step(double range) {
-  const double rough = range / kTickCount;
+  const double rough = range / kMostSteps * (1 - 1e-9);
   const double power = std::pow(10, std::floor(std::log10(rough)));
   const double rest = rough / power;
-  return power * (rest < 1.5 ? 1 : rest < 3.5 ? 2 : rest < 7.5 ? 5 : 10);
+  return power * (rest <= 1 ? 1 : rest <= 2 ? 2 : rest <= 5 ? 5 : 10);
 }
 
 }  // namespace

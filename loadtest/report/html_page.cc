@@ -60,7 +60,7 @@ tbody th{color:var(--ink);font-weight:400}
 .words tbody th{color:var(--soft);width:1%;vertical-align:top}
 .met{color:var(--good)}.missed{color:var(--bad);font-weight:600}
 footer{color:var(--soft);font-size:13px;margin-top:36px}
-@media (max-width:640px){main{padding:18px 12px 40px}h1{font-size:21px}figure{padding:12px 8px 6px}.plot svg{font-size:17px}
+@media (max-width:640px){main{padding:18px 12px 40px}h1{font-size:21px}figure{padding:12px 8px 6px}.plot svg,.timeline svg{font-size:17px}
 .card{padding:10px 12px}.card strong{font-size:21px}.cards{grid-template-columns:repeat(2,1fr)}th,td{padding:6px 9px}}
 @media print{:root{--page:#fff}body{font-size:11pt}main{max-width:none;padding:0}.wide{overflow:visible}.wide svg{min-width:0}
 .plots{grid-template-columns:1fr 1fr}h2{break-after:avoid}}

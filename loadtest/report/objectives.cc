@@ -33,16 +33,6 @@ Result<std::pair<double, std::string_view>> ParseNumber(std::string_view text) {
   return std::pair(number, text.substr(static_cast<size_t>(end - text.data())));
 }
 
-Result<double> ParseShare(std::string_view text) {
-  WEFT_ASSIGN_OR_RETURN(const auto number, ParseNumber(text));
-  const auto& [value, unit] = number;
-  const double share = unit == "%" ? value / 100 : value;
-  if ((!unit.empty() && unit != "%") || share > 1) {
-    return Fail(ErrorCode::kInvalidArgument, "'{}' is no share: expected 1% or 0.01", text);
-  }
-  return share;
-}
-
 const MetricInfo* FindMetric(std::string_view key) {
   const auto* const found = std::find_if(kMetrics.begin(), kMetrics.end(),
                                          [&](const MetricInfo& info) { return info.key == key; });
@@ -121,6 +111,16 @@ bool Meets(const RequestRecord& record, const RequestLimit& limit) {
 }
 
 }  // namespace
+
+Result<double> ParseShare(std::string_view text) {
+  WEFT_ASSIGN_OR_RETURN(const auto number, ParseNumber(text));
+  const auto& [value, unit] = number;
+  const double share = unit == "%" ? value / 100 : value;
+  if ((!unit.empty() && unit != "%") || share > 1) {
+    return Fail(ErrorCode::kInvalidArgument, "'{}' is no share: expected 1% or 0.01", text);
+  }
+  return share;
+}
 
 Result<double> ParseMilliseconds(std::string_view text) {
   WEFT_ASSIGN_OR_RETURN(const auto number, ParseNumber(text));

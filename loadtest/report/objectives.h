@@ -55,6 +55,9 @@ struct Goodput {
 Goodput CountGoodput(const std::vector<RequestLimit>& limits, const LoadRun& run,
                      const LoadSummary& summary);
 
+// "1%" or "0.01": 0 to 1.
+Result<double> ParseShare(std::string_view text);
+
 // "1.5s", "20ms", "300us" in milliseconds.
 Result<double> ParseMilliseconds(std::string_view text);
 

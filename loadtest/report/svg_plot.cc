@@ -17,10 +17,11 @@ namespace {
 
 // The picture, in its own units; margins hold labels of up to 18 units' height.
 constexpr double kWidth = 560, kHeight = 300;
-constexpr double kLeft = 70, kRight = kWidth - 16, kTop = 26, kBottom = kHeight - 52;
+constexpr double kLeft = 70, kRight = kWidth - 16, kTop = 38, kBottom = kHeight - 56;
 constexpr double kLogarithmicFactor = 30;
-constexpr size_t kMostColumns = 100;  // with titles
-constexpr size_t kMostMarkers = 40;   // of a line: more would hide it
+constexpr double kMostBarShare = 1.5;  // of the highest point: what error bars may add
+constexpr size_t kMostColumns = 100;   // with titles
+constexpr size_t kMostMarkers = 40;    // of a line: more would hide it
 
 struct Range {
   double min = std::numeric_limits<double>::infinity();
@@ -67,13 +68,15 @@ class PlotRenderer {
 
   Range RangeOf(double PlotPoint::*member, const std::vector<PlotMark>& marks) const {
     Range range;
+    double high = 0;
     for (const PlotSeries& series : plot_.series) {
       for (const PlotPoint& point : series.points) {
         range.Add(point.*member);
-        if (member == &PlotPoint::y && point.high) range.Add(*point.high);
-        if (member == &PlotPoint::y && point.low) range.Add(*point.low);
+        if (member == &PlotPoint::y) high = std::max(high, point.high.value_or(0));
       }
     }
+    // Error bars of few repeats may be many times as long as everything else: they are cut.
+    range.max = std::max(range.max, std::min(high, kMostBarShare * range.max));
     for (const PlotMark& mark : marks) range.Add(mark.value);
     return range;
   }
@@ -92,12 +95,12 @@ class PlotRenderer {
           kBottom);
       // The last label must not leave the picture.
       Add("<text class=\"tick\" text-anchor=\"{}\" x=\"{:.1f}\" y=\"{}\">{}</text>",
-          x > kRight - 20 ? "end" : "middle", x > kRight - 20 ? kRight + 12 : x, kBottom + 18,
+          x > kRight - 20 ? "end" : "middle", x > kRight - 20 ? kRight + 12 : x, kBottom + 22,
           FormatTick(tick, plot_.x.unit));
     }
     Add("<line class=\"axis\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>", kLeft, kRight, kBottom,
         kBottom);
-    Add("<text class=\"label\" text-anchor=\"start\" x=\"2\" y=\"13\">{}</text>",
+    Add("<text class=\"label\" text-anchor=\"start\" x=\"2\" y=\"17\">{}</text>",
         EscapeHtml(plot_.y.label));
     Add("<text class=\"label\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>",
         (kLeft + kRight) / 2, kHeight - 8, EscapeHtml(plot_.x.label));

@@ -10,7 +10,7 @@ namespace weft {
 struct PlotPoint {
   double x = 0;
   double y = 0;
-  // Of an error bar; none without.
+  // Of an error bar, which is cut where it would make everything else small; none without.
   std::optional<double> low;
   std::optional<double> high;
 };

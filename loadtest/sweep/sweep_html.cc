@@ -47,7 +47,8 @@ class SweepPage {
 
  private:
   std::string Findings() const {
-    std::string html = "<div class=\"verdict\"><ul>";
+    const bool failed = options_.seek_objectives && !result_.highest_kept;
+    std::string html = failed ? "<div class=\"verdict bad\"><ul>" : "<div class=\"verdict\"><ul>";
     for (const std::string& finding : SweepFindings(result_, options_)) {
       html += "<li>" + EscapeHtml(finding) + "</li>";
     }
@@ -58,11 +59,11 @@ class SweepPage {
     }
     const std::string unit = options_.open_loop ? "requests/s" : "users";
     html += HtmlCard("Highest throughput", FormatNumber(highest), "tokens/s", "output");
-    html += HtmlCard("Saturation knee", result_.knee ? FormatNumber(*result_.knee) : "none",
+    html += HtmlCard("Saturation knee", result_.knee ? FormatLoad(*result_.knee) : "none",
                      result_.knee ? unit : "", "95% of the highest throughput");
     if (options_.seek_objectives) {
       html += HtmlCard("Keeps the objectives",
-                       result_.highest_kept ? FormatNumber(*result_.highest_kept) : "never",
+                       result_.highest_kept ? FormatLoad(*result_.highest_kept) : "never",
                        result_.highest_kept ? unit : "", ObjectiveNames());
     }
     return html + "</div>\n";
@@ -185,7 +186,7 @@ class SweepPage {
   }
 
   std::string Row(const SweepStep& step, const std::vector<const RunFigure*>& figures) const {
-    std::string html = "<tr><th>" + fmt::format("{:.4g}", step.load) + "</th>";
+    std::string html = "<tr><th>" + FormatLoad(step.load) + "</th>";
     for (const RunFigure* figure : figures) {
       const Interval interval = IntervalOf(step.runs, *figure);
       std::string cell = interval.sample_count == 0 ? "" : FormatFigure(*figure, interval.mean);

@@ -22,7 +22,14 @@ std::string LoadUnit(const SweepOptions& options) {
   return options.open_loop ? "requests/s" : "users";
 }
 
-std::string FormatLoad(double load) { return fmt::format("{:.4g}", load); }
+// How many runs say nothing about the server.
+int64_t InvalidCount(const SweepResult& result) {
+  int64_t count = 0;
+  for (const SweepStep& step : result.steps) {
+    for (const LoadReport& run : step.runs) count += run.summary.client.invalid.empty() ? 0 : 1;
+  }
+  return count;
+}
 
 // "342 ±12", or without what one repeat does not tell.
 std::string MeanCell(const RunFigure& figure, const Interval& interval) {
@@ -54,6 +61,8 @@ Json ToJson(const Interval& interval) {
 
 }  // namespace
 
+std::string FormatLoad(double load) { return fmt::format("{:.4g}", load); }
+
 std::vector<std::string> SweepFindings(const SweepResult& result, const SweepOptions& options) {
   std::vector<std::string> findings;
   const std::string unit = LoadUnit(options);
@@ -61,14 +70,17 @@ std::vector<std::string> SweepFindings(const SweepResult& result, const SweepOpt
   const double highest = result.steps.back().load;
   findings.push_back(
       result.knee
-          ? fmt::format("saturates at {} {}: from there on the throughput stays within {:.0f}% of "
-                        "the highest",
+          ? fmt::format("saturates at {} {}: more load brings no more throughput, within {:.0f}%",
                         FormatLoad(*result.knee), unit, (1 - kSaturatedShare) * 100)
           : fmt::format("not saturated: the throughput still grew at {} {}", FormatLoad(highest),
                         unit));
+  if (const int64_t count = InvalidCount(result); count > 0) {
+    findings.push_back(fmt::format("{} run{} INVALID: the client was the bottleneck there", count,
+                                   count == 1 ? "" : "s"));
+  }
   if (!options.seek_objectives) return findings;
   if (!result.highest_kept) {
-    findings.push_back(fmt::format("keeps the objectives at no load: {} {} is too much already",
+    findings.push_back(fmt::format("keeps the objectives at no load: not even at {} {}",
                                    FormatLoad(result.steps.front().load), unit));
   } else if (result.limit_found) {
     findings.push_back(

@@ -19,6 +19,8 @@ std::string SweepCsv(const SweepResult& result, const SweepOptions& options);
 // Self-contained, with plots of throughput and latency against load.
 std::string SweepHtml(const SweepResult& result, const SweepOptions& options);
 
+std::string FormatLoad(double load);  // "8", "3.36"
+
 // What the sweep found, in sentences.
 std::vector<std::string> SweepFindings(const SweepResult& result, const SweepOptions& options);
 

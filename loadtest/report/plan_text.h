@@ -1,0 +1,13 @@
+// A plan in a line, for the head of reports.
+#pragma once
+
+#include <string>
+
+#include "loadtest/plan/load_plan.h"
+
+namespace weft {
+
+// "8 users at a time; 200 requests, prompts of 64 tokens, answers of at most 64"
+std::string PlanText(const LoadPlan& plan);
+
+}  // namespace weft

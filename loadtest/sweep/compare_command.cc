@@ -1,0 +1,110 @@
+#include "loadtest/sweep/compare_command.h"
+
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "loadtest/load_test.h"
+#include "loadtest/report/format.h"
+#include "loadtest/report/report_files.h"
+#include "loadtest/sweep/compare.h"
+#include "loadtest/sweep/compare_report.h"
+
+namespace weft {
+namespace {
+
+constexpr int kInvalid = 3;
+
+struct CompareArguments {
+  LoadTest test;
+  CompareOptions compare;
+  std::string against;
+  std::string against_model;
+  std::string tolerance = "5%";
+  std::string figures = "output_tokens_per_s,ttft_p50,ttft_p99,itl_p50,itl_p99";
+  bool json = false;
+};
+
+void AddOptions(CLI::App& app, CompareArguments& arguments) {
+  const std::string group = "Comparison";
+  app.add_option("--against", arguments.against, "URL of the baseline; --url is the candidate")
+      ->required()
+      ->group(group);
+  app.add_option("--against-model", arguments.against_model,
+                 "Model to ask the baseline for; by default --model's, else the first one listed")
+      ->group(group);
+  app.add_option("--rounds", arguments.compare.rounds, "Pairs of runs")
+      ->check(CLI::Range(2, 1000))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--tolerance", arguments.tolerance, "Differences that do not matter")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--figures", arguments.figures, "What is compared")
+      ->capture_default_str()
+      ->group(group);
+  app.add_flag("--json", arguments.json, "One line of JSON on stdout instead of the table")
+      ->group("Reports");
+  AddLoadTestOptions(app, arguments.test);
+}
+
+Result<void> Complete(CompareArguments& arguments) {
+  WEFT_ASSIGN_OR_RETURN(arguments.compare.figures, ParseFigures(arguments.figures));
+  WEFT_ASSIGN_OR_RETURN(arguments.compare.tolerance, ParseShare(arguments.tolerance));
+  if (arguments.against_model.empty()) arguments.against_model = arguments.test.run.model;
+  return {};
+}
+
+}  // namespace
+
+int CompareCommand(int argc, const char* const* argv) {
+  CLI::App app(
+      "Measures two servers in turns, A B, B A, ..., under the same load, and says whether the "
+      "candidate is worse than the baseline: exit status 0 if not, 1 if it is, 3 if nothing can "
+      "be said.",
+      "weft loadtest compare");
+  CompareArguments arguments;
+  AddOptions(app, arguments);
+  if (const auto status = ParseArguments(app, argc, argv)) return *status;
+  if (const Result<void> complete = Complete(arguments); !complete) {
+    return PrintError(app, complete.error());
+  }
+
+  const auto measure = [&](Side side, int32_t round) -> Result<LoadReport> {
+    LoadTest test = arguments.test;
+    if (side == Side::kBaseline) {
+      test.run.url = arguments.against;
+      test.run.model = arguments.against_model;
+    }
+    // The same prompts for both sides of a round, others in the next.
+    test.plan.seed += static_cast<uint64_t>(round);
+    test.run.progress_label = fmt::format("round {} of {}, {}", round + 1, arguments.compare.rounds,
+                                          side == Side::kBaseline ? "baseline" : "candidate");
+    WEFT_ASSIGN_OR_RETURN(LoadTestResult result, RunLoadTest(test));
+    if (test.run.progress) {
+      const RunFigure& throughput = FigureOf("output_tokens_per_s");
+      std::fprintf(stderr, "%s: %s output tokens/s\n", test.run.progress_label.c_str(),
+                   FormatNumber(throughput.value(result.report).value_or(0)).c_str());
+    }
+    return std::move(result.report);
+  };
+  const Result<CompareResult> result = RunComparison(arguments.compare, measure);
+  if (!result) {
+    const int status = PrintError(app, result.error());
+    return status == kUsageError ? kUsageError : kInvalid;
+  }
+  const Result<void> written = WriteReports(
+      {.json = arguments.json, .csv_path = "", .html_path = ""},
+      {.table = [&](bool colour) { return CompareTable(*result, arguments.compare, colour); },
+       .json = [&] { return CompareJson(*result, arguments.compare); },
+       .csv = nullptr,
+       .html = nullptr});
+  if (!written) return PrintError(app, written.error());
+  if (!result->invalid.empty()) return kInvalid;
+  return result->worse() ? kFailure : kSuccess;
+}
+
+}  // namespace weft
