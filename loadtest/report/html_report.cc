@@ -1,5 +1,6 @@
 #include "loadtest/report/html_report.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -100,36 +101,45 @@ void AddSteps(Plot& plot, const TimeSeries& series, PlotSeries line,
   plot.series.push_back(std::move(line));
 }
 
-std::string OverTime(const LoadReport& report, const LoadRun& run) {
-  const TimeSeries series = MakeTimeSeries(run, kMaxBuckets);
-  const Latencies& latencies = report.summary.all.latencies;
-  std::string html = "<h2>Over time</h2>\n<div class=\"plots\">\n";
-  if (latencies[Metric::kFirstToken].sample_count > 0) {
+// Buckets that hold some requests each: percentiles of one say nothing.
+size_t BucketCount(const LoadSummary& summary) {
+  return std::clamp<size_t>(static_cast<size_t>(summary.all.succeeded) / 5, 10, kMaxBuckets);
+}
+
+std::string LatenciesOverTime(const LoadReport& report, const TimeSeries& series) {
+  std::string html;
+  if (report.summary.all.latencies[Metric::kFirstToken].sample_count > 0) {
     html += RenderPlot(PercentilesOverTime(report, series, Metric::kFirstToken,
                                            &TimeBucket::first_token,
                                            "requests that should have been sent in it"));
     html += RenderPlot(PercentilesOverTime(report, series, Metric::kInterToken,
                                            &TimeBucket::inter_token, "tokens that came in it"));
-  } else {
-    html += RenderPlot(PercentilesOverTime(report, series, Metric::kEndToEnd,
-                                           &TimeBucket::end_to_end, "requests that ended in it"));
   }
+  return html +
+         RenderPlot(PercentilesOverTime(report, series, Metric::kEndToEnd, &TimeBucket::end_to_end,
+                                        "requests that ended in it"));
+}
+
+std::string OverTime(const LoadReport& report, const LoadRun& run) {
+  const TimeSeries series = MakeTimeSeries(run, BucketCount(report.summary));
+  std::string html =
+      "<h2>Over time</h2>\n<div class=\"plots\">\n" + LatenciesOverTime(report, series);
   Plot tokens = ValuesOverTime("Throughput", "output tokens that came, a second", "tokens/s");
   AddSteps(tokens, series, {.name = "output tokens/s", .colour = 3, .points = {}, .filled = true},
            &TimeBucket::output_tokens_per_s);
   html += RenderPlot(tokens);
-  Plot load = ValuesOverTime(
-      "Load", "requests that the server had, on average, and those that ended, a second",
-      "requests");
+  Plot load = ValuesOverTime("Load", "requests that the server had, on average", "requests");
   AddSteps(load, series, {.name = "in flight", .colour = 1, .points = {}, .filled = true},
            &TimeBucket::in_flight);
-  AddSteps(load, series, {.name = "succeeded/s", .colour = 3, .points = {}},
+  html += RenderPlot(load);
+  Plot ended = ValuesOverTime("Requests", "those that ended, a second", "requests/s");
+  AddSteps(ended, series, {.name = "succeeded/s", .colour = 3, .points = {}, .filled = true},
            &TimeBucket::succeeded_per_s);
   if (report.summary.all.failed > 0) {
-    AddSteps(load, series, {.name = "failed/s", .colour = 2, .points = {}},
+    AddSteps(ended, series, {.name = "failed/s", .colour = 2, .points = {}},
              &TimeBucket::failed_per_s);
   }
-  html += RenderPlot(load);
+  html += RenderPlot(ended);
   return html + "</div>\n";
 }
 

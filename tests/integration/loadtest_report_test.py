@@ -152,7 +152,7 @@ class Reports(ServedCase):
         if program is None:
             self.skipTest("looking at the reports of weft loadtest: no chromium-headless-shell, chromium or google-chrome")
         with Browser(program) as browser:
-            for name, path, plot_count in (("run", self.run_path, 8), ("sweep", self.sweep_path, 6)):
+            for name, path, plot_count in (("run", self.run_path, 10), ("sweep", self.sweep_path, 6)):
                 backgrounds = set()
                 for width in (1280, 400):
                     for dark in (False, True):
