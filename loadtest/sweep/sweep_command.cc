@@ -50,15 +50,14 @@ void AddOptions(CLI::App& app, SweepArguments& arguments) {
       ->group(group);
   AddReportOptions(app, arguments.files, "File for a line a load");
   AddLoadTestOptions(app, arguments.test);
+  // These state one load, of which a sweep has many; what needs them (--arrivals) does not any
+  // more.
+  for (const char* name : {"--rate", "--concurrency"}) app.remove_option(app.get_option(name));
 }
 
 Result<void> Complete(SweepArguments& arguments) {
   PlanOptions& plan = arguments.test.plan;
   SweepOptions& sweep = arguments.sweep;
-  if (plan.rate || plan.concurrency) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "--rate and --concurrency state one load: expected --rates or --concurrencies");
-  }
   sweep.open_loop = !arguments.rates.empty();
   const std::string& loads = sweep.open_loop ? arguments.rates : arguments.users;
   if (!loads.empty() && loads != kAuto) {

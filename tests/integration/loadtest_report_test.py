@@ -125,6 +125,12 @@ class Reports(ServedCase):
         self.assertTrue(all(len(step["runs"]) == 2 and step["keeps_objectives"] for step in sweep["steps"]))
         self.assertEqual((sweep["highest_kept"], sweep["limit_found"]), (4, False))
 
+    def test_a_sweep_over_rates_has_arrivals(self):
+        sweep = json.loads(loadtest(
+            "sweep", "--url", self.url, "--rates", "20,40", "--arrivals", "gamma", "--burstiness", "0.5", "--repeats", "1", "--requests",
+            "10", "--max-tokens", "4", *PATIENT, "--json"))
+        self.assertEqual((sweep["load_unit"], [step["load"] for step in sweep["steps"]]), ("requests/s", [20, 40]))
+
     def test_a_server_is_not_worse_than_itself(self):
         comparison = json.loads(loadtest(
             "compare", "--url", self.url, "--against", self.url, "--rounds", "3", "--requests", "8", "--max-tokens", "8", *PATIENT,
