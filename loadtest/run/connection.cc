@@ -23,10 +23,10 @@ constexpr size_t kMostReadBytes = 64 << 10;
 
 }  // namespace
 
-Connection::Connection(asio::io_context& context, const Target& target)
+ClientConnection::ClientConnection(asio::io_context& context, const Target& target)
     : target_(target), socket_(context), read_size_bytes_(kLeastReadBytes) {}
 
-asio::awaitable<Connection::ErrorCode> Connection::Connect() {
+asio::awaitable<ClientConnection::ErrorCode> ClientConnection::Connect() {
   ErrorCode error = asio::error::host_not_found;
   for (const auto& endpoint : target_.endpoints) {
     if (expired_) break;
@@ -43,7 +43,7 @@ asio::awaitable<Connection::ErrorCode> Connection::Connect() {
   co_return error;
 }
 
-asio::awaitable<Connection::ErrorCode> Connection::Handshake() {
+asio::awaitable<ClientConnection::ErrorCode> ClientConnection::Handshake() {
   tls_ = std::make_unique<asio::ssl::stream<Socket&>>(socket_, *target_.tls);
   if (target_.verify_certificate) {
     tls_->set_verify_mode(asio::ssl::verify_peer);
@@ -56,7 +56,7 @@ asio::awaitable<Connection::ErrorCode> Connection::Handshake() {
   co_return error;
 }
 
-asio::awaitable<Connection::ErrorCode> Connection::Write(std::string_view bytes) {
+asio::awaitable<ClientConnection::ErrorCode> ClientConnection::Write(std::string_view bytes) {
   const auto whole = asio::buffer(bytes);
   if (tls_) {
     const auto [error, count] = co_await asio::async_write(*tls_, whole, kAsTuple);
@@ -66,7 +66,7 @@ asio::awaitable<Connection::ErrorCode> Connection::Write(std::string_view bytes)
   co_return error;
 }
 
-asio::awaitable<Connection::ErrorCode> Connection::Read() {
+asio::awaitable<ClientConnection::ErrorCode> ClientConnection::Read() {
   const auto space = buffer.prepare(read_size_bytes_);
   ErrorCode error;
   size_t count = 0;
@@ -83,7 +83,7 @@ asio::awaitable<Connection::ErrorCode> Connection::Read() {
   co_return error;
 }
 
-void Connection::Close() {
+void ClientConnection::Close() {
   open_ = false;
   ErrorCode ignored;
   socket_.close(ignored);
@@ -91,12 +91,12 @@ void Connection::Close() {
   buffer.clear();
 }
 
-void Connection::StartClock(Clock::time_point deadline) {
+void ClientConnection::StartClock(Clock::time_point deadline) {
   deadline_ = deadline;
   expired_ = false;
 }
 
-void Connection::Expire(Clock::time_point now) {
+void ClientConnection::Expire(Clock::time_point now) {
   if (now < deadline_ || expired_) return;
   expired_ = true;
   ErrorCode ignored;  // the operation that waits ends; its coroutine closes the rest

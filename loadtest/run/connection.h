@@ -19,12 +19,12 @@ namespace weft {
 
 // One call at a time. `target` outlives it. Nothing here has a time limit of its own: a timer for
 // every read would cost more than the read. Expire is called from outside, now and then.
-class Connection {
+class ClientConnection {
  public:
   using Clock = std::chrono::steady_clock;
   using ErrorCode = boost::system::error_code;
 
-  Connection(boost::asio::io_context& context, const Target& target);
+  ClientConnection(boost::asio::io_context& context, const Target& target);
 
   boost::asio::awaitable<ErrorCode> Connect();
   boost::asio::awaitable<ErrorCode> Write(std::string_view bytes);

@@ -19,8 +19,8 @@ ConnectionPool::ConnectionPool(asio::io_context& context, const Target& target,
 
 bool ConnectionPool::WouldWait() const { return in_use_.size() >= max_connections_; }
 
-asio::awaitable<std::unique_ptr<Connection>> ConnectionPool::Acquire() {
-  std::unique_ptr<Connection> connection;
+asio::awaitable<std::unique_ptr<ClientConnection>> ConnectionPool::Acquire() {
+  std::unique_ptr<ClientConnection> connection;
   if (WouldWait()) {
     Waiter waiter{.turn = asio::steady_timer(context_, asio::steady_timer::time_point::max()),
                   .connection = nullptr};
@@ -28,7 +28,7 @@ asio::awaitable<std::unique_ptr<Connection>> ConnectionPool::Acquire() {
     co_await waiter.turn.async_wait(asio::as_tuple(asio::use_awaitable));
     connection = std::move(waiter.connection);
   } else if (idle_.empty()) {
-    connection = std::make_unique<Connection>(context_, target_);
+    connection = std::make_unique<ClientConnection>(context_, target_);
     Lend(*connection);
   } else {
     connection = std::move(idle_.back());
@@ -38,12 +38,12 @@ asio::awaitable<std::unique_ptr<Connection>> ConnectionPool::Acquire() {
   co_return connection;
 }
 
-void ConnectionPool::Lend(Connection& connection) {
+void ConnectionPool::Lend(ClientConnection& connection) {
   connection.pool_index = in_use_.size();
   in_use_.push_back(&connection);
 }
 
-void ConnectionPool::Release(std::unique_ptr<Connection> connection) {
+void ConnectionPool::Release(std::unique_ptr<ClientConnection> connection) {
   if (!waiters_.empty()) {  // stays in use, open or not
     Waiter& next = *waiters_.front();
     waiters_.pop_front();
@@ -58,7 +58,7 @@ void ConnectionPool::Release(std::unique_ptr<Connection> connection) {
 }
 
 void ConnectionPool::ExpireLate(std::chrono::steady_clock::time_point now) {
-  for (Connection* connection : in_use_) connection->Expire(now);
+  for (ClientConnection* connection : in_use_) connection->Expire(now);
 }
 
 }  // namespace weft

@@ -24,9 +24,9 @@ class ConnectionPool {
   bool WouldWait() const;
   // The one that was used last, or a new one that is not open yet. At the limit, waits for its
   // turn.
-  boost::asio::awaitable<std::unique_ptr<Connection>> Acquire();
+  boost::asio::awaitable<std::unique_ptr<ClientConnection>> Acquire();
   // Every one that was acquired. Kept if it is open.
-  void Release(std::unique_ptr<Connection> connection);
+  void Release(std::unique_ptr<ClientConnection> connection);
 
   // Ends what those in use wait for, if their time is over.
   void ExpireLate(std::chrono::steady_clock::time_point now);
@@ -34,16 +34,16 @@ class ConnectionPool {
  private:
   struct Waiter {
     boost::asio::steady_timer turn;
-    std::unique_ptr<Connection> connection;
+    std::unique_ptr<ClientConnection> connection;
   };
 
-  void Lend(Connection& connection);
+  void Lend(ClientConnection& connection);
 
   boost::asio::io_context& context_;
   const Target& target_;
   size_t max_connections_;
-  std::vector<std::unique_ptr<Connection>> idle_;
-  std::vector<Connection*> in_use_;
+  std::vector<std::unique_ptr<ClientConnection>> idle_;
+  std::vector<ClientConnection*> in_use_;
   std::deque<Waiter*> waiters_;
 };
 

@@ -33,7 +33,7 @@ bool IsHttpError(const boost::system::error_code& error) {
 
 }  // namespace
 
-Exchange::Exchange(Connection& connection, RequestRecord& record, Answer* answer,
+Exchange::Exchange(ClientConnection& connection, RequestRecord& record, Answer* answer,
                    int64_t& live_token_count)
     : connection_(connection),
       record_(record),

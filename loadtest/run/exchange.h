@@ -26,7 +26,7 @@ struct Call {
 class Exchange {
  public:
   // All outlive it; `answer` may be null. `live_token_count` grows as tokens arrive.
-  Exchange(Connection& connection, RequestRecord& record, Answer* answer,
+  Exchange(ClientConnection& connection, RequestRecord& record, Answer* answer,
            int64_t& live_token_count);
 
   // Connects if necessary, sends and reads. Fills in the record from `header` on; the connection
@@ -51,7 +51,7 @@ class Exchange {
   void FailWith(const char* kind, const ErrorCode& error);
   void Finish(const Parser& parser);
 
-  Connection& connection_;
+  ClientConnection& connection_;
   RequestRecord& record_;
   Answer* answer_;
   int64_t& live_token_count_;

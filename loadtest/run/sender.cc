@@ -31,7 +31,7 @@ boost::asio::awaitable<RequestRecord> Sender::Send(int32_t request,
   record.hostile = plan.behaviour != Behaviour::kNormal;
   record.planned = planned;
   if (waited != nullptr) *waited = pool_.WouldWait();
-  std::unique_ptr<Connection> connection = co_await pool_.Acquire();
+  std::unique_ptr<ClientConnection> connection = co_await pool_.Acquire();
   FillOutgoing(request, answers, connection->outgoing);
 
   ++counters_.sent;

@@ -24,7 +24,7 @@ ServerKind KindOf(const ListedModel& model) {
 
 Result<ServerInfo> ProbeServer(asio::io_context& context, const Target& target,
                                const std::string& named_model) {
-  Connection connection(context, target);
+  ClientConnection connection(context, target);
   RequestRecord record;
   std::string body;
   ServerInfo info;
@@ -33,7 +33,7 @@ Result<ServerInfo> ProbeServer(asio::io_context& context, const Target& target,
       "GET " + target.url.path + "/v1/models HTTP/1.1\r\n" + target.header_lines + "\r\n";
   asio::steady_timer timer(context, target.timeout);
   timer.async_wait([&](const boost::system::error_code& error) {
-    if (!error) connection.Expire(Connection::Clock::time_point::max());
+    if (!error) connection.Expire(ClientConnection::Clock::time_point::max());
   });
   const auto fetch = [&]() -> asio::awaitable<void> {
     Exchange exchange(connection, record, /*answer=*/nullptr, ignored_token_count);

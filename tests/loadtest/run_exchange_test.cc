@@ -102,7 +102,7 @@ class ExchangeTest : public testing::Test {
   Target target_;
   std::chrono::milliseconds timeout_{30'000};
   std::optional<ScriptedServer> server_;
-  std::optional<Connection> connection_;
+  std::optional<ClientConnection> connection_;
   weft::Answer answer_;
   int64_t token_count_ = 0;
 };
