@@ -36,6 +36,14 @@ Result<void> CheckOptions(const PlanOptions& options) {
   if (options.rate && options.concurrency) {
     return Fail(ErrorCode::kInvalidArgument, "--rate and --concurrency: expected one of them");
   }
+  if (!options.rate && (options.arrivals || options.burstiness)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--arrivals and --burstiness are of --rate: expected it beside them");
+  }
+  if (options.burstiness && options.arrivals && *options.arrivals != ArrivalProcess::kGamma) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--burstiness is of gamma arrivals: expected no other --arrivals beside it");
+  }
   WEFT_RETURN_IF_ERROR(CheckRange("--rate", options.rate.value_or(1), 1e-6, 1e6));
   WEFT_RETURN_IF_ERROR(CheckRange("--concurrency", options.concurrency.value_or(1), 1, kMaxUsers));
   WEFT_RETURN_IF_ERROR(CheckRange("--burstiness", options.burstiness.value_or(1), 1e-3, 1e6));
@@ -57,7 +65,8 @@ Result<void> CheckOptions(const PlanOptions& options) {
 
 ArrivalOptions ArrivalOptionsOf(const PlanOptions& options) {
   ArrivalOptions arrivals;
-  arrivals.process = options.burstiness ? ArrivalProcess::kGamma : options.arrivals;
+  arrivals.process = options.arrivals.value_or(options.burstiness ? ArrivalProcess::kGamma
+                                                                  : ArrivalProcess::kPoisson);
   arrivals.rate = options.rate.value_or(1);
   arrivals.burstiness = options.burstiness.value_or(kDefaultBurstiness);
   arrivals.ramp = options.ramp;

@@ -38,10 +38,10 @@ void AddArrivalOptions(CLI::App& app, PlanOptions& options) {
              "Closed loop: so many users, each of whom sends the next request when the last "
              "one is answered (8, unless --rate is stated)")
           ->group(group);
-  CLI::Option* rate = app.add_option("--rate", options.rate,
-                                     "Open loop: requests a second, sent whatever the server does")
-                          ->excludes(concurrency)
-                          ->group(group);
+  app.add_option("--rate", options.rate,
+                 "Open loop: requests a second, sent whatever the server does")
+      ->excludes(concurrency)
+      ->group(group);
   const std::map<std::string, ArrivalProcess> processes = {{"constant", ArrivalProcess::kConstant},
                                                            {"poisson", ArrivalProcess::kPoisson},
                                                            {"gamma", ArrivalProcess::kGamma}};
@@ -52,13 +52,11 @@ void AddArrivalOptions(CLI::App& app, PlanOptions& options) {
          "gamma-distributed (bursts)")
       ->check(CLI::IsMember({"constant", "poisson", "gamma"}))
       ->default_str("poisson")
-      ->needs(rate)
       ->group(group);
   app.add_option("--burstiness", options.burstiness,
                  "Shape of the gamma distribution, which this option implies; gaps vary by a "
                  "coefficient of 1 / sqrt(burstiness): below 1 bursts, 1 Poisson, above 1 more "
                  "regular (0.25)")
-      ->needs(rate)
       ->group(group);
   AddParsed(app, "--ramp", options.ramp, ParseDuration,
             "Time over which the rate grows from 0, or users come one by one")

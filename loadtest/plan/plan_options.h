@@ -29,10 +29,10 @@ struct TraceOptions {
 
 struct PlanOptions {
   // When. With neither rate nor concurrency: at a trace's times, else kDefaultConcurrency users.
-  std::optional<double> rate;          // open loop: requests a second
-  std::optional<int32_t> concurrency;  // closed loop: users
-  ArrivalProcess arrivals = ArrivalProcess::kPoisson;
-  std::optional<double> burstiness;  // implies kGamma
+  std::optional<double> rate;              // open loop: requests a second
+  std::optional<int32_t> concurrency;      // closed loop: users
+  std::optional<ArrivalProcess> arrivals;  // of a rate: kPoisson unless stated
+  std::optional<double> burstiness;        // of a rate: implies kGamma
   std::chrono::nanoseconds ramp{0};
   // How much: whichever ends first. If neither is stated, all of a trace or file of prompts, else
   // kDefaultRequestCount.

@@ -120,7 +120,10 @@ TEST(Plan, OptionsThatMakeNoSenseAreRefused) {
               HasSubstr("--requests: 2000001 is not between 1 and 2000000"));
   EXPECT_THAT(error({"--rate", "1", "--burstiness", "0"}),
               HasSubstr("--burstiness: 0 is not between"));
-  EXPECT_THAT(error({"--arrivals", "gamma"}), HasSubstr("--arrivals requires --rate"));
+  EXPECT_THAT(error({"--arrivals", "gamma"}),
+              HasSubstr("--arrivals and --burstiness are of --rate"));
+  EXPECT_THAT(error({"--rate", "1", "--arrivals", "constant", "--burstiness", "2"}),
+              HasSubstr("--burstiness is of gamma arrivals"));
   EXPECT_THAT(error({"--rate", "1", "--arrivals", "weibull"}), HasSubstr("weibull"));
   EXPECT_THAT(error({"--vocabulary-size", "3"}),
               HasSubstr("--vocabulary-size: 3 is not between 4"));
