@@ -79,6 +79,8 @@ class Engine::Loop {
     return published_;
   }
 
+  int32_t queued_count() const { return queued_count_.load(std::memory_order_relaxed); }
+
   RequestId NextId() { return next_id_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
@@ -153,6 +155,7 @@ Result<void> Engine::Submit(Request request) { return loop_->Submit(std::move(re
 void Engine::Abort(RequestId id) { loop_->Abort(id); }
 void Engine::Shutdown(Clock::time_point deadline) { loop_->Shutdown(deadline); }
 const EngineOptions& Engine::options() const { return loop_->options(); }
+int32_t Engine::queued_count() const { return loop_->queued_count(); }
 EngineState Engine::Stats() const { return loop_->Stats(); }
 
 }  // namespace weft

@@ -96,6 +96,8 @@ class Engine {
   const EngineOptions& options() const;
   // After the last step; from any thread.
   EngineState Stats() const;
+  // Requests that were accepted and have not been through a step yet; from any thread, at once.
+  int32_t queued_count() const;
 
  private:
   class Loop;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "engine/model_runner.h"
 #include "model/kv_cache.h"
@@ -30,6 +31,9 @@ class TransformerRunner : public ModelRunner {
   int64_t vocab_size() const override { return transformer_.config().vocab_size; }
   int64_t block_size() const override { return cache_.block_size(); }
   int64_t block_count() const override { return cache_.block_count(); }
+  // How many rows have chosen each expert so far: (layers, experts); empty: there are none.
+  std::span<const int64_t> expert_tokens() const { return workspace_.expert_tokens; }
+  int64_t expert_count() const { return transformer_.config().moe.expert_count; }
   int thread_count() const override { return workspace_.options().thread_count; }
   Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) override;
   // Steps add to `profile` where their time went, until nullptr is set. Between steps.

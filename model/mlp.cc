@@ -75,6 +75,15 @@ void GroupByExpert(const Step& step) {
   first_slot[0] = 0;
 }
 
+void CountExperts(const Step& step, int64_t layer) {
+  Workspace& buffers = step.buffers;
+  int64_t* const counts = buffers.expert_tokens.data() + layer * step.config.moe.expert_count;
+  for (const int32_t expert : buffers.active_experts) {
+    const auto e = static_cast<size_t>(expert);
+    counts[e] += buffers.first_slot[e + 1] - buffers.first_slot[e];
+  }
+}
+
 // Calls work(expert, its first slot, its slot count, panels) for every active expert and every
 // piece of `panel_count` panels. Packing places all of an expert on one node.
 template <typename Work>
@@ -121,7 +130,7 @@ void DenseMlp(const Step& step, const LayerWeights& weights) {
   ParallelMultiply(step, weights.down, activated, step.row_count, b.residual, /*accumulate=*/true);
 }
 
-void MixtureMlp(const Step& step, const LayerWeights& weights) {
+void MixtureMlp(const Step& step, const LayerWeights& weights, int64_t layer) {
   OperatorTimer timer(step.profile, Operator::kRouter);
   const KernelTable& kernels = step.kernels;
   const Workspace& b = step.buffers;
@@ -137,6 +146,7 @@ void MixtureMlp(const Step& step, const LayerWeights& weights) {
     Route(step, weights, row, x);
   });
   GroupByExpert(step);
+  CountExperts(step, layer);
 
   timer.Next(Operator::kGateUp);
   ParallelExperts(

@@ -11,7 +11,7 @@ void DenseMlp(const Step& step, const LayerWeights& weights);
 
 // The same with the experts that the router chooses for each row, their outputs weighted and added
 // in ascending order of the expert's index. Rows are grouped by expert, so that each expert's
-// weights are read once.
-void MixtureMlp(const Step& step, const LayerWeights& weights);
+// weights are read once. Workspace::expert_tokens counts them for `layer`.
+void MixtureMlp(const Step& step, const LayerWeights& weights, int64_t layer);
 
 }  // namespace weft

@@ -102,7 +102,7 @@ void Transformer::Forward(const ForwardBatch& batch, KvCache& cache, Workspace& 
     const LayerWeights& weights = weights_->layers()[static_cast<size_t>(layer)];
     SelfAttention(step, batch, weights, layer, cache);
     if (config_.is_moe()) {
-      MixtureMlp(step, weights);
+      MixtureMlp(step, weights, layer);
     } else {
       DenseMlp(step, weights);
     }

@@ -160,6 +160,7 @@ Workspace::Workspace(const ModelConfig& config, const KernelTable& kernels,
   row_of_slot.resize(slots);
   first_slot.resize(experts + 1);
   active_experts.reserve(experts);
+  expert_tokens.resize(static_cast<size_t>(config.layer_count) * experts);
 }
 
 }  // namespace weft

@@ -128,6 +128,7 @@ class Workspace {
   std::vector<int32_t>
       first_slot;  // (E + 1): expert e has slots [first_slot[e], first_slot[e + 1])
   std::vector<int32_t> active_experts;  // those that have slots, ascending
+  std::vector<int64_t> expert_tokens;   // (layers, E): rows that chose each, in all steps so far
 
  private:
   class Arena;

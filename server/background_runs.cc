@@ -61,9 +61,6 @@ class BackgroundRuns::Run : public std::enable_shared_from_this<Run> {
   bool ConsumeLocked(bool overflowed) {
     ResponsesAnswer& answer = *job_.background;
     for (EngineEvent& event : queue_->Drain()) {
-      if (const auto* finish = std::get_if<FinishEvent>(&event.event)) {
-        context_.metrics->CountFinish(finish->reason, finish->completion_tokens);
-      }
       answer.Consume(std::move(event));
     }
     if (answer.failure()) {

@@ -16,10 +16,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-double SecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 }  // namespace
 
 asio::awaitable<ExchangeOutcome> SendResponse(Connection& connection, const HttpRequest& request,
@@ -70,7 +66,6 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   job_ = *std::move(job);
   job_.received = received_;
   context_.metrics->CountUnknownFields(job_.unknown_field_count);
-  first_token_times_.resize(job_.prompts.size() * static_cast<size_t>(job_.choice_count));
   job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));
 
   if (job_.background != nullptr) co_return co_await AnswerBackground();
@@ -100,26 +95,6 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
   co_return job;
 }
 
-void GenerationHandler::Measure(const EngineEvent& event) {
-  const auto index_of = [&](int32_t choice) {
-    const int32_t index = event.prompt_index * job_.choice_count + choice;
-    return static_cast<size_t>(index);
-  };
-  if (const auto* tokens = std::get_if<TokensEvent>(&event.event)) {
-    auto& first = first_token_times_[index_of(tokens->choice)];
-    if (first) return;
-    first = Clock::now();
-    context_.metrics->ObserveTimeToFirstToken(SecondsSince(received_));
-  } else if (const auto* finish = std::get_if<FinishEvent>(&event.event)) {
-    if (finish->last) --job_.in_flight;
-    context_.metrics->CountFinish(finish->reason, finish->completion_tokens);
-    const auto& first = first_token_times_[index_of(finish->choice)];
-    if (!first || finish->completion_tokens < 2) return;
-    context_.metrics->ObserveTimePerOutputToken(SecondsSince(*first) /
-                                                (finish->completion_tokens - 1));
-  }
-}
-
 void GenerationHandler::SubmitMore() {
   late_refusal_ = SubmitJob(job_, queue_, context_, engine_ids_);
 }
@@ -140,11 +115,11 @@ asio::awaitable<void> GenerationHandler::ConsumeEvents() {
     events = queue_->Drain();
   }
   for (EngineEvent& event : events) {
-    Measure(event);
+    const auto* finish = std::get_if<FinishEvent>(&event.event);
+    if (finish != nullptr && finish->last) --job_.in_flight;
     job_.answer->Consume(std::move(event));
   }
   if (!job_.answer->failure()) SubmitMore();
-  if (job_.answer->finished()) context_.metrics->ObserveRequestDuration(SecondsSince(received_));
 }
 
 asio::awaitable<bool> GenerationHandler::WriteStream(std::string events, bool is_last) {

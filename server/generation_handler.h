@@ -57,7 +57,6 @@ class GenerationHandler {
   // The prompts to come, as many as may be in flight.
   void SubmitMore();
   boost::asio::awaitable<void> SubmitLater();
-  void Measure(const EngineEvent& event);
   boost::asio::awaitable<bool> WriteStream(std::string events, bool is_last);
   boost::asio::awaitable<ExchangeOutcome> AnswerStream();
   boost::asio::awaitable<ExchangeOutcome> AnswerWhole();
@@ -78,7 +77,6 @@ class GenerationHandler {
   GenerationJob job_;                     // has an answer once it is prepared
   std::vector<RequestId> engine_ids_;     // accepted by the engine, of the first prompts
   std::optional<ApiError> late_refusal_;  // of a prompt that came later
-  std::vector<std::optional<Clock::time_point>> first_token_times_;  // a choice
 };
 
 }  // namespace weft

@@ -37,7 +37,6 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
   if (!job.has_seed) job.sampling.seed = context.NextSeed();
   for (size_t i = engine_ids.size(); i < job.prompts.size(); ++i) {
     if (job.in_flight >= job.max_in_flight) break;
-    const auto prompt_tokens = static_cast<int32_t>(job.prompts[i].size());
     Request request;
     request.id = engine.NextId();
     request.prompt = job.prompts[i];
@@ -60,7 +59,6 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
     job.prompts[i] = {};
     engine_ids.push_back(id);
     ++job.in_flight;
-    context.metrics->CountPrompt(prompt_tokens);
   }
   return std::nullopt;
 }

@@ -13,11 +13,17 @@
 #include "engine/transformer_runner.h"
 #include "model/kv_cache.h"
 #include "model/load.h"
+#include "server/bench/step_floor.h"
+#include "server/metrics/engine_meter.h"
+#include "server/metrics/engine_metrics.h"
+#include "server/metrics/metered_runner.h"
 
 namespace weft {
 namespace {
 
 constexpr int64_t kBlockSize = 32;  // positions
+// Each of the machine's limits: readiness waits for it.
+constexpr std::chrono::milliseconds kMeasuringTime{20};
 
 // "2 NUMA nodes with 32 + 31 threads"
 std::string DescribeNodes(const ThreadPool& threads) {
@@ -48,7 +54,9 @@ EngineOptions EngineOptionsFor(const ModelOptions& options, const MemoryPlan& me
   engine.max_stall = options.max_stall;
   engine.end_tokens = tokenizer->end_tokens();
   engine.token_bytes = [tokenizer](TokenId id) { return tokenizer->TokenBytes(id); };
-  engine.on_step = options.on_step;
+  if (options.meter != nullptr) {
+    engine.on_step = [meter = options.meter](const StepReport& report) { meter->OnStep(report); };
+  }
   return engine;
 }
 
@@ -87,6 +95,13 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& optio
   model->threads_ = std::make_unique<ThreadPool>(thread_count, NumaNodes());
   LogFacts(model->checkpoint_, kernels, model->memory_, *model->threads_);
 
+  ModelCost cost;
+  if (options.meter != nullptr) {
+    cost = CostOf(model->checkpoint_, kernels, kBlockSize);
+    model->limits_ = MeasureLimits(*model->threads_, isa, kMeasuringTime);
+    options.meter->SetLimits(model->limits_);
+  }
+
   WEFT_ASSIGN_OR_RETURN(
       Transformer transformer,
       LoadTransformer(model->checkpoint_, kernels, *model->threads_, ReportProgress()));
@@ -96,15 +111,34 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& optio
   runner.max_batch_tokens = options.max_batch_tokens;
   runner.thread_count = thread_count;
   try {
+    std::unique_ptr<ModelRunner> watched;
+    auto plain = std::make_unique<TransformerRunner>(std::move(transformer), runner);
+    if (options.meter != nullptr) {
+      watched = std::make_unique<MeteredRunner>(std::move(plain), cost, options.meter);
+    } else {
+      watched = std::move(plain);
+    }
     model->engine_ = std::make_unique<Engine>(
         EngineOptionsFor(options, model->memory_, model->checkpoint_.tokenizer),
-        std::make_unique<TransformerRunner>(std::move(transformer), runner));
+        std::move(watched));
   } catch (const std::bad_alloc&) {
     return Fail(ErrorCode::kResourceExhausted,
                 "the operating system refused the memory for the KV cache ({}); lower --memory",
                 FormatBytes(model->memory_.kv_bytes()));
   }
   return model;
+}
+
+EngineFacts LoadedModel::facts() const {
+  return {.model = {},
+          .architecture = checkpoint_.config.architecture,
+          .kernels = std::string(kernels_.name),
+          .kv_type = std::string(NameOf(kernels_.kv_type)),
+          .thread_count = thread_count(),
+          .context = memory_.context,
+          .block_size = kBlockSize,
+          .memory = memory_,
+          .limits = limits_};
 }
 
 }  // namespace weft

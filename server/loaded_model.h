@@ -13,9 +13,13 @@
 #include "engine/engine.h"
 #include "model/checkpoint.h"
 #include "model/kernels/kernels.h"
+#include "server/bench/machine_limits.h"
 #include "server/memory_plan.h"
 
 namespace weft {
+
+class EngineMeter;
+struct EngineFacts;
 
 struct ModelOptions {
   std::string path;
@@ -28,8 +32,10 @@ struct ModelOptions {
   int32_t max_batch_tokens = 512;
   int32_t max_sequences = 64;
   int32_t max_waiting = 1024;
-  std::chrono::milliseconds max_stall{100};        // see EngineOptions
-  std::function<void(const StepReport&)> on_step;  // see EngineOptions
+  std::chrono::milliseconds max_stall{100};  // see EngineOptions
+  // Counts what the engine does; then the machine is measured, too, for a fifth of a second.
+  // nullptr: nobody asks.
+  std::shared_ptr<EngineMeter> meter;
 };
 
 class LoadedModel {
@@ -43,6 +49,8 @@ class LoadedModel {
   const Checkpoint& checkpoint() const { return checkpoint_; }
   const KernelTable& kernels() const { return kernels_; }
   const MemoryPlan& memory() const { return memory_; }
+  // But for the model's name in requests.
+  EngineFacts facts() const;
   int thread_count() const { return threads_->thread_count(); }
 
  private:
@@ -51,6 +59,7 @@ class LoadedModel {
   const KernelTable& kernels_;
   Checkpoint checkpoint_;
   MemoryPlan memory_;
+  MachineLimits limits_;                 // measured if there is a meter
   std::unique_ptr<ThreadPool> threads_;  // the engine computes on it: outlives it
   std::unique_ptr<Engine> engine_;
 };

@@ -5,19 +5,21 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
-
-#include "engine/request.h"
-#include "server/served_model.h"
 
 namespace weft {
 
-struct StepReport;
+class Engine;
+class EngineMeter;
+struct EngineFacts;
 
+// What the sessions count themselves. What engines do is in their meters, which Render reads.
 class Metrics {
  public:
   Metrics();
   ~Metrics();
+
+  // Before the first Render. The engine outlives the last one.
+  void AddEngine(EngineFacts facts, std::shared_ptr<EngineMeter> meter, const Engine& engine);
 
   void CountHttpRequest(std::string_view route, int status, double duration_s);
   // A request with an API key, by the key's name.
@@ -29,17 +31,9 @@ class Metrics {
   // The client went away, or was cut because it did not read, before its answer was complete.
   void CountDisconnect();
 
-  // On the engine thread, after every step.
-  void CountStep(const StepReport& report);
-  // A choice reached its end.
-  void CountFinish(FinishReason reason, int32_t completion_tokens);
-  void CountPrompt(int32_t prompt_tokens);
-  void ObserveTimeToFirstToken(double seconds);
-  void ObserveTimePerOutputToken(double seconds);
-  void ObserveRequestDuration(double seconds);
-
-  // Prometheus text format 0.0.4, after reading the engines' gauges.
-  std::string Render(const std::vector<ServedModel>& models);
+  // Prometheus text format 0.0.4. Takes a millisecond or so of the calling thread, and nothing of
+  // the engines'.
+  std::string Render();
 
  private:
   struct Families;

@@ -57,7 +57,7 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
     case RouteId::kMetrics: {
       HttpResponse response;
       response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-      response.body = context.metrics->Render(context.models);
+      response.body = context.metrics->Render();
       return response;
     }
     case RouteId::kOpenApi:

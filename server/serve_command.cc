@@ -19,6 +19,8 @@
 #include "server/chat_format.h"
 #include "server/loaded_model.h"
 #include "server/metrics.h"
+#include "server/metrics/engine_meter.h"
+#include "server/metrics/engine_metrics.h"
 #include "server/serve_options.h"
 #include "server/server.h"
 #include "server/shutdown_signals.h"
@@ -124,7 +126,7 @@ Result<void> Serve(ServeOptions options) {
   // Where nothing can be read again, a terminal that closes ends the process as usual.
   if (access->is_reloadable()) InstallReloadSignal();
   FitResponseStore(options);
-  options.model.on_step = [metrics](const StepReport& report) { metrics->CountStep(report); };
+  options.model.meter = std::make_shared<EngineMeter>();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(options.model));
   ServedModel served;
   served.id = options.served_model_name.empty() ? NameOfPath(options.model.path)
@@ -132,6 +134,9 @@ Result<void> Serve(ServeOptions options) {
   served.created = static_cast<int64_t>(std::time(nullptr));
   served.tokenizer = model->checkpoint().tokenizer;
   served.engine = &model->engine();
+  EngineFacts facts = model->facts();
+  facts.model = served.id;
+  metrics->AddEngine(std::move(facts), options.model.meter, model->engine());
   served.embedding_size = model->checkpoint().config.hidden_size;
   served.pooling = options.pooling.value_or(model->checkpoint().config.pooling);
   WEFT_ASSIGN_OR_RETURN(served.chat, LoadChatFormat(options, model->checkpoint()));

@@ -30,12 +30,12 @@ double SecondsSince(Clock::time_point start) {
 
 // The shortest of several runs of `work` over `task_count` tasks.
 template <typename Work>
-double BestSeconds(ThreadPool& threads, int64_t task_count, const Work& work) {
+double BestSeconds(ThreadPool& threads, std::chrono::milliseconds enough, int64_t task_count,
+                   const Work& work) {
   constexpr int kFewestPasses = 3;
-  constexpr double kEnoughSeconds = 0.15;
   double best = std::numeric_limits<double>::max();
   const Clock::time_point first = Clock::now();
-  for (int pass = 0; pass < kFewestPasses || SecondsSince(first) < kEnoughSeconds; ++pass) {
+  for (int pass = 0; pass < kFewestPasses || Clock::now() - first < enough; ++pass) {
     const Clock::time_point start = Clock::now();
     threads.ParallelFor(task_count, work);
     best = std::min(best, SecondsSince(start));
@@ -67,7 +67,7 @@ uint64_t ReadStreams(const std::byte* data) {
   return sum;
 }
 
-double MeasureReads(ThreadPool& threads) {
+double MeasureReads(ThreadPool& threads, std::chrono::milliseconds enough) {
   AlignedBuffer buffer(static_cast<size_t>(ReadBufferBytes()));
   const auto size_bytes = static_cast<int64_t>(buffer.size_bytes());
   const int64_t task_count = size_bytes / kTaskBytes;
@@ -76,33 +76,33 @@ double MeasureReads(ThreadPool& threads) {
     std::memset(buffer.data() + task * kTaskBytes, 1, kTaskBytes);
   });
   std::atomic<uint64_t> kept = 0;
-  const double seconds = BestSeconds(threads, task_count, [&](int64_t task, int) {
+  const double seconds = BestSeconds(threads, enough, task_count, [&](int64_t task, int) {
     kept += ReadStreams(buffer.data() + task * kTaskBytes);
   });
   return static_cast<double>(size_bytes) / seconds;
 }
 
-PeakRate MeasurePeak(ThreadPool& threads, const PeakLoop& loop) {
+PeakRate MeasurePeak(ThreadPool& threads, std::chrono::milliseconds enough, const PeakLoop& loop) {
   if (loop.run == nullptr) return {};
   constexpr int64_t kOperationsPerTask = 20'000'000;  // some tens to hundreds of microseconds
   const int64_t rounds = kOperationsPerTask / loop.operations_per_round;
   const int64_t task_count = int64_t{16} * threads.thread_count();
   std::atomic<float> kept = 0;
   const double seconds =
-      BestSeconds(threads, task_count, [&](int64_t, int) { kept = loop.run(rounds); });
+      BestSeconds(threads, enough, task_count, [&](int64_t, int) { kept = loop.run(rounds); });
   return {std::string(loop.name),
           static_cast<double>(task_count * rounds * loop.operations_per_round) / seconds};
 }
 
 }  // namespace
 
-MachineLimits MeasureLimits(ThreadPool& threads, Isa isa) {
+MachineLimits MeasureLimits(ThreadPool& threads, Isa isa, std::chrono::milliseconds each) {
   const PeakLoops loops = PeakLoopsFor(isa, DetectCpu());
   MachineLimits limits;
-  limits.read_bytes_per_s = MeasureReads(threads);
-  limits.float32 = MeasurePeak(threads, loops.float32);
-  limits.bf16 = MeasurePeak(threads, loops.bf16);
-  limits.int8 = MeasurePeak(threads, loops.int8);
+  limits.read_bytes_per_s = MeasureReads(threads, each);
+  limits.float32 = MeasurePeak(threads, each, loops.float32);
+  limits.bf16 = MeasurePeak(threads, each, loops.bf16);
+  limits.int8 = MeasurePeak(threads, each, loops.int8);
   return limits;
 }
 

@@ -2,6 +2,7 @@
 // multiplies.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "base/thread_pool.h"
@@ -22,8 +23,10 @@ struct MachineLimits {
   PeakRate int8 = {};           // products of quantised weights in the int8 arithmetic
 };
 
-// Measures with all threads of the pool at once, for about half a second; the best of several short
-// passes counts, since other processes can only slow one down. Throws std::bad_alloc.
-MachineLimits MeasureLimits(ThreadPool& threads, Isa isa);
+// Measures with all threads of the pool at once; the best of several short passes, as many as
+// `each` takes for each of the limits, counts, since other processes can only slow one down. Throws
+// std::bad_alloc.
+MachineLimits MeasureLimits(ThreadPool& threads, Isa isa,
+                            std::chrono::milliseconds each = std::chrono::milliseconds(150));
 
 }  // namespace weft

@@ -125,15 +125,20 @@ StepWork CountWork(const ModelCost& cost, std::span<const SequenceShape> sequenc
   return work;
 }
 
-StepFloor FloorOf(const StepWork& work, const MachineLimits& limits) {
+NeededSeconds NeededFor(const StepWork& work, const MachineLimits& limits) {
   const auto seconds = [](double count, double per_second) {
     return per_second > 0 ? count / per_second : 0;
   };
-  const double memory = seconds(work.bytes, limits.read_bytes_per_s);
-  const double compute = seconds(work.int8_operations, limits.int8.operations_per_s) +
-                         seconds(work.bf16_operations, limits.bf16.operations_per_s) +
-                         seconds(work.float_operations, limits.float32.operations_per_s);
-  return compute > memory ? StepFloor{compute, Bound::kCompute} : StepFloor{memory, Bound::kMemory};
+  return {.memory = seconds(work.bytes, limits.read_bytes_per_s),
+          .arithmetic = seconds(work.int8_operations, limits.int8.operations_per_s) +
+                        seconds(work.bf16_operations, limits.bf16.operations_per_s) +
+                        seconds(work.float_operations, limits.float32.operations_per_s)};
+}
+
+StepFloor FloorOf(const StepWork& work, const MachineLimits& limits) {
+  const NeededSeconds needed = NeededFor(work, limits);
+  return needed.arithmetic > needed.memory ? StepFloor{needed.arithmetic, Bound::kCompute}
+                                           : StepFloor{needed.memory, Bound::kMemory};
 }
 
 }  // namespace weft

@@ -52,6 +52,13 @@ struct StepWork {
   void Add(const StepWork& other);
 };
 
+// How long the work would take at the machine's limits; a peak that was not measured limits
+// nothing.
+struct NeededSeconds {
+  double memory = 0;
+  double arithmetic = 0;
+};
+
 enum class Bound { kMemory, kCompute };
 
 struct StepFloor {
@@ -70,8 +77,9 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
 StepWork CountWork(const ModelCost& cost, std::span<const SequenceShape> sequences,
                    int64_t logit_row_count);
 
-// The larger of bytes / bandwidth and operations / peak. A peak that was not measured limits
-// nothing.
+NeededSeconds NeededFor(const StepWork& work, const MachineLimits& limits);
+
+// The larger of the two.
 StepFloor FloorOf(const StepWork& work, const MachineLimits& limits);
 
 }  // namespace weft

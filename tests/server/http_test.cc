@@ -61,27 +61,6 @@ TEST(HttpTest, HeadAnswersAsGetWithoutBody) {
   EXPECT_EQ(client.Read().body, R"({"status":"ok"})");
 }
 
-TEST(HttpTest, MetricsCountWhatHappened) {
-  TestServer server;
-  RawClient client(server.port());  // a connection's request is counted before its next is read
-  client.Send(CompletionPost(R"({"prompt":"abc","max_tokens":5})") + Get("/nowhere"));
-  client.Read();
-  client.Read();
-  ASSERT_TRUE(Eventually([&] { return server.model.used_blocks() == 0; }));
-  client.Send(Get("/metrics"));
-  const RawResponse metrics = client.Read();
-  EXPECT_THAT(metrics.headers.at("content-type"), HasSubstr("text/plain; version=0.0.4"));
-  for (const char* line :
-       {"weft_http_requests_total{route=\"/v1/completions\",status=\"200\"} 1",
-        "weft_http_requests_total{route=\"other\",status=\"404\"} 1", "weft_prompt_tokens_total 4",
-        "weft_completion_tokens_total 5", "weft_choices_finished_total{reason=\"length\"} 1",
-        "weft_time_to_first_token_seconds_count 1", "weft_request_duration_seconds_count 1",
-        "weft_kv_blocks{model=\"test-model\"} 4096",
-        "weft_kv_blocks_used{model=\"test-model\"} 0"}) {
-    EXPECT_THAT(metrics.body, HasSubstr(line));
-  }
-}
-
 TEST(HttpTest, RefusalsByTheHeadAlone) {
   const TestServer server;
   EXPECT_EQ(ErrorOf(Ask(server, Get("/v1/nothing")))["code"], "unknown_route");

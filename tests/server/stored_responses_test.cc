@@ -187,8 +187,8 @@ TEST(StoredResponsesTest, AShutdownWaitsForTheBackground) {
   server.model.SetStepTime(std::chrono::milliseconds(5));
   Created(server, R"("background":true)");
   server.server->Stop(std::chrono::steady_clock::now() + std::chrono::seconds(20));
-  EXPECT_THAT(server.model.metrics()->Render({}),
-              HasSubstr("weft_choices_finished_total{reason=\"stop\"} 1"));
+  EXPECT_THAT(server.model.metrics()->Render(),
+              HasSubstr("weft_choices_finished_total{model=\"test-model\",reason=\"stop\"} 1"));
 }
 
 }  // namespace

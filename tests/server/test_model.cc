@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "server/chat_format.h"
+#include "server/metrics/engine_meter.h"
+#include "server/metrics/engine_metrics.h"
 #include "tests/engine/fake_model_runner.h"
 
 namespace weft {
@@ -91,10 +93,14 @@ TestModel::TestModel(const TestModelOptions& options) {
   engine_options.token_bytes = [tokenizer = tokenizer_](TokenId id) {
     return tokenizer->TokenBytes(id);
   };
-  engine_options.on_step = [metrics = metrics_](const StepReport& report) {
-    metrics->CountStep(report);
-  };
+  const auto meter = std::make_shared<EngineMeter>();
+  engine_options.on_step = [meter](const StepReport& report) { meter->OnStep(report); };
   engine_ = std::make_unique<Engine>(std::move(engine_options), std::move(runner));
+  EngineFacts facts;
+  facts.model = "test-model";
+  facts.context = options.max_context;
+  facts.memory.block_count = options.block_count;
+  metrics_->AddEngine(std::move(facts), meter, *engine_);
 }
 
 TestModel::~TestModel() { ReleaseSteps(); }

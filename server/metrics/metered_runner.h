@@ -1,0 +1,35 @@
+// The engine's model, watched: tells a meter what every step has to read and to compute, and which
+// experts its tokens chose.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/transformer_runner.h"
+#include "server/bench/step_floor.h"
+#include "server/metrics/engine_meter.h"
+
+namespace weft {
+
+// Used by the engine thread.
+class MeteredRunner : public ModelRunner {
+ public:
+  MeteredRunner(std::unique_ptr<TransformerRunner> runner, const ModelCost& cost,
+                std::shared_ptr<EngineMeter> meter)
+      : runner_(std::move(runner)), cost_(cost), meter_(std::move(meter)) {}
+
+  int64_t vocab_size() const override { return runner_->vocab_size(); }
+  int64_t block_size() const override { return runner_->block_size(); }
+  int64_t block_count() const override { return runner_->block_count(); }
+  int thread_count() const override { return runner_->thread_count(); }
+  Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) override;
+  void CopyBlock(int32_t from, int32_t to) override { runner_->CopyBlock(from, to); }
+
+ private:
+  const std::unique_ptr<TransformerRunner> runner_;
+  const ModelCost cost_;
+  const std::shared_ptr<EngineMeter> meter_;
+  std::vector<SequenceShape> shapes_;  // of the step that runs
+};
+
+}  // namespace weft
