@@ -4,6 +4,7 @@
 
 #include "loadtest/run/completion_json.h"
 #include "loadtest/run/json_cursor.h"
+#include "loadtest/run/json_member.h"
 
 namespace weft {
 namespace {
@@ -97,18 +98,6 @@ bool ScanTimings(JsonCursor& cursor, CompletionChunk& chunk) {
   });
 }
 
-// The member of an object, or null.
-const Json& Member(const Json& object, const char* name) {
-  static const Json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(name);
-  return found == object.end() ? kNull : *found;
-}
-
-std::string StringOrNothing(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
 std::optional<int64_t> Count(const Json& value) {
   if (!value.is_number_unsigned() || value.get<uint64_t>() > kMaxCount) return std::nullopt;
   return value.get<int64_t>();
@@ -119,14 +108,13 @@ std::optional<double> Milliseconds(const Json& value) {
 }
 
 void ParseChoice(const Json& choice, CompletionChunk& chunk) {
-  chunk.finish_reason = StringOrNothing(Member(choice, "finish_reason"));
-  chunk.text = StringOrNothing(Member(choice, "text"));
+  chunk.finish_reason = StringOr(Member(choice, "finish_reason"), "");
+  chunk.text = StringOr(Member(choice, "text"), "");
   for (const char* name : {"delta", "message"}) {
     const Json& message = Member(choice, name);
-    chunk.text += StringOrNothing(Member(message, "content"));
+    chunk.text += StringOr(Member(message, "content"), "");
     const Json& reasoning = Member(message, "reasoning_content");
-    chunk.reasoning +=
-        StringOrNothing(reasoning.is_null() ? Member(message, "reasoning") : reasoning);
+    chunk.reasoning += StringOr(reasoning.is_null() ? Member(message, "reasoning") : reasoning, "");
   }
 }
 
@@ -176,7 +164,7 @@ Result<void> ParseChunk(std::string_view json, CompletionChunk& chunk) {
                 json.substr(0, kQuotedBytes));
   }
   if (const auto error = ErrorOf(parsed)) return Fail(ErrorCode::kUnavailable, "{}", *error);
-  chunk.id = StringOrNothing(Member(parsed, "id"));
+  chunk.id = StringOr(Member(parsed, "id"), "");
   const Json& choices = Member(parsed, "choices");
   if (choices.is_array() && !choices.empty()) ParseChoice(choices[0], chunk);
   const Json& usage = Member(parsed, "usage");

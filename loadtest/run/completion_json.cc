@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "loadtest/run/json_member.h"
+
 namespace weft {
 namespace {
 
@@ -11,18 +13,6 @@ constexpr size_t kQuotedBytes = 200;  // of a body that is not what was expected
 
 Json Parse(std::string_view text) {
   return Json::parse(text, /*callback=*/nullptr, /*allow_exceptions=*/false);
-}
-
-// The member of an object, or null.
-const Json& Member(const Json& object, const char* name) {
-  static const Json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(name);
-  return found == object.end() ? kNull : *found;
-}
-
-std::string StringOr(const Json& value, std::string_view fallback) {
-  return value.is_string() ? value.get<std::string>() : std::string(fallback);
 }
 
 }  // namespace

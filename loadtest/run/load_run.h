@@ -13,10 +13,12 @@ namespace weft {
 // Whether the client kept up: figures of a run in which it did not are the client's, not the
 // server's.
 struct ClientHealth {
-  double cpu_s = 0;       // of the load generator's process, in the run
-  double cpu_share = 0;   // of one core: it drives everything with one thread
-  double lag_p50_ms = 0;  // of sending: from the planned time to the first byte, where the
-  double lag_p99_ms = 0;  // client alone could have been the cause
+  double cpu_s = 0;      // of the thread that drives everything, in the run
+  double cpu_share = 0;  // of one core
+  // How late it was. Of requests that had a time, and waited for no other's connection: from then
+  // to just before their first byte. A closed loop has no times: of a timer that runs besides.
+  double lag_p50_ms = 0;
+  double lag_p99_ms = 0;
   double lag_max_ms = 0;
   double cpu_us_per_request = 0;  // estimated: cpu_s over requests, and over tokens
   double cpu_us_per_token = 0;

@@ -21,6 +21,7 @@ struct RequestRecord {
   using Clock = std::chrono::steady_clock;
 
   // Tokens that came together: an event may hold several, one read may hold several events.
+  // AnswerReader says how they are counted.
   struct Arrival {
     Clock::time_point time;
     int32_t token_count = 0;
@@ -43,7 +44,7 @@ struct RequestRecord {
   Clock::time_point sent;         // just before its first byte, or its connection's
   Clock::time_point header;       // the answer's header was there; unset (epoch) if it never came
   Clock::time_point end;          // its last byte
-  std::vector<Arrival> arrivals;  // of text; streams only
+  std::vector<Arrival> arrivals;  // of tokens; streams only
   int32_t http_status = 0;        // 0: no answer
   std::string finish_reason;
   std::string id;  // as the server calls the request: its X-Request-Id, else its answer's id
