@@ -1,4 +1,5 @@
 // What a load test reads without a network: URLs, event streams, the JSON of answers.
+#include <chrono>
 #include <random>
 #include <string>
 #include <vector>
@@ -6,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "loadtest/run/answer_reader.h"
 #include "loadtest/run/completion_chunk.h"
 #include "loadtest/run/completion_json.h"
 #include "loadtest/run/event_stream.h"
@@ -222,6 +224,65 @@ TEST(CompletionChunk, TheFastReaderNeverReadsWhatTheGeneralOneReadsOtherwise) {
     if (HasFailure()) return;
   }
   EXPECT_GT(scanned, 10'000);
+}
+
+// What arrives one after the other, a millisecond apart.
+RequestRecord ReadEvents(const std::vector<std::string>& chunks) {
+  RequestRecord record;
+  AnswerReader reader(record, /*answer=*/nullptr);
+  RequestRecord::Clock::time_point now{};
+  for (const std::string& chunk : chunks) {
+    reader.ReadEvents("data: " + chunk + "\n\n", now += std::chrono::milliseconds(1));
+  }
+  reader.FinishEvents(/*must_be_whole=*/true);
+  return record;
+}
+
+std::string TextChunk(const std::string& text) {
+  return R"({"choices":[{"text":")" + text + R"("}]})";
+}
+
+// With the number of tokens so far.
+std::string CountedChunk(const std::string& text, int token_count) {
+  return R"({"choices":[{"text":")" + text + R"("}],"usage":{"completion_tokens":)" +
+         std::to_string(token_count) + "}}";
+}
+
+std::vector<int32_t> TokenCounts(const RequestRecord& record) {
+  std::vector<int32_t> counts;
+  for (const auto& arrival : record.arrivals) counts.push_back(arrival.token_count);
+  return counts;
+}
+
+TEST(AnswerReader, AChunkIsATokenWhereTheServerSaysNothing) {
+  const RequestRecord record =
+      ReadEvents({TextChunk("a"), TextChunk(""), TextChunk("b"), "[DONE]"});
+  EXPECT_EQ(record.failure, "");
+  EXPECT_THAT(TokenCounts(record), ElementsAre(1, 1));
+  EXPECT_EQ(record.arrivals[1].time - record.arrivals[0].time, std::chrono::milliseconds(2));
+  EXPECT_EQ(record.output_tokens, 2);
+}
+
+TEST(AnswerReader, CountsByTheDifferencesWhereEveryChunkSaysHowMany) {
+  const RequestRecord record =
+      ReadEvents({CountedChunk("a", 1), CountedChunk("bcd", 4), CountedChunk("", 5),
+                  CountedChunk("\xc3\xa9", 6), CountedChunk("", 6), "[DONE]"});
+  EXPECT_THAT(TokenCounts(record), ElementsAre(1, 3, 1, 1));
+  EXPECT_EQ(record.output_tokens, 6);
+}
+
+TEST(AnswerReader, SpreadsTheFinalCountWhereTheChunksWereFewer) {
+  const RequestRecord record =
+      ReadEvents({TextChunk("a"), TextChunk("b"), TextChunk("c"), CountedChunk("", 8), "[DONE]"});
+  EXPECT_THAT(TokenCounts(record), ElementsAre(3, 3, 2));
+  EXPECT_EQ(record.output_tokens, 8);
+}
+
+TEST(AnswerReader, WhatComesBehindAnErrorCountsNoMore) {
+  const RequestRecord record =
+      ReadEvents({TextChunk("a"), R"({"error":{"message":"why"}})", TextChunk("b"), "[DONE]"});
+  EXPECT_EQ(record.failure, "error in stream");
+  EXPECT_EQ(record.output_tokens, 1);
 }
 
 TEST(CompletionJson, FindsTheErrorInItsDialects) {
