@@ -33,7 +33,7 @@ struct ModelOptions {
   int32_t max_sequences = 64;
   int32_t max_waiting = 1024;
   std::chrono::milliseconds max_stall{100};  // see EngineOptions
-  // Counts what the engine does; then the machine is measured, too, for a fifth of a second.
+  // Counts what the engine does; then the machine is measured, too, before the weights are loaded.
   // nullptr: nobody asks.
   std::shared_ptr<EngineMeter> meter;
 };
