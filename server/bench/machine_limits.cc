@@ -44,11 +44,11 @@ double BestSeconds(ThreadPool& threads, std::chrono::milliseconds enough, int64_
 }
 
 // Much more than the caches hold, and little of what the machine has.
-int64_t ReadBufferBytes() {
+int64_t ReadBufferBytes(int64_t most_bytes) {
   const int64_t l3_bytes = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 0);
   const auto available = static_cast<int64_t>(AvailableMemoryBytes());
   const int64_t wanted = std::max<int64_t>(int64_t{128} << 20, 4 * l3_bytes);
-  return RoundUp(std::min(wanted, available / 8), kTaskBytes);
+  return RoundUp(std::min({wanted, available / 8, most_bytes}), kTaskBytes);
 }
 
 // Reads one word of every cache line: that fetches the line.
@@ -67,8 +67,8 @@ uint64_t ReadStreams(const std::byte* data) {
   return sum;
 }
 
-double MeasureReads(ThreadPool& threads, std::chrono::milliseconds enough) {
-  AlignedBuffer buffer(static_cast<size_t>(ReadBufferBytes()));
+double MeasureReads(ThreadPool& threads, const MeasuringEffort& effort) {
+  AlignedBuffer buffer(static_cast<size_t>(ReadBufferBytes(effort.read_bytes)));
   const auto size_bytes = static_cast<int64_t>(buffer.size_bytes());
   const int64_t task_count = size_bytes / kTaskBytes;
   // Pages that nobody wrote are all the same one.
@@ -76,7 +76,7 @@ double MeasureReads(ThreadPool& threads, std::chrono::milliseconds enough) {
     std::memset(buffer.data() + task * kTaskBytes, 1, kTaskBytes);
   });
   std::atomic<uint64_t> kept = 0;
-  const double seconds = BestSeconds(threads, enough, task_count, [&](int64_t task, int) {
+  const double seconds = BestSeconds(threads, effort.each, task_count, [&](int64_t task, int) {
     kept += ReadStreams(buffer.data() + task * kTaskBytes);
   });
   return static_cast<double>(size_bytes) / seconds;
@@ -96,13 +96,13 @@ PeakRate MeasurePeak(ThreadPool& threads, std::chrono::milliseconds enough, cons
 
 }  // namespace
 
-MachineLimits MeasureLimits(ThreadPool& threads, Isa isa, std::chrono::milliseconds each) {
+MachineLimits MeasureLimits(ThreadPool& threads, Isa isa, const MeasuringEffort& effort) {
   const PeakLoops loops = PeakLoopsFor(isa, DetectCpu());
   MachineLimits limits;
-  limits.read_bytes_per_s = MeasureReads(threads, each);
-  limits.float32 = MeasurePeak(threads, each, loops.float32);
-  limits.bf16 = MeasurePeak(threads, each, loops.bf16);
-  limits.int8 = MeasurePeak(threads, each, loops.int8);
+  limits.read_bytes_per_s = MeasureReads(threads, effort);
+  limits.float32 = MeasurePeak(threads, effort.each, loops.float32);
+  limits.bf16 = MeasurePeak(threads, effort.each, loops.bf16);
+  limits.int8 = MeasurePeak(threads, effort.each, loops.int8);
   return limits;
 }
 

@@ -23,10 +23,15 @@ struct MachineLimits {
   PeakRate int8 = {};           // products of quantised weights in the int8 arithmetic
 };
 
-// Measures with all threads of the pool at once; the best of several short passes, as many as
-// `each` takes for each of the limits, counts, since other processes can only slow one down. Throws
-// std::bad_alloc.
-MachineLimits MeasureLimits(ThreadPool& threads, Isa isa,
-                            std::chrono::milliseconds each = std::chrono::milliseconds(150));
+struct MeasuringEffort {
+  std::chrono::milliseconds each{150};  // for each of the limits
+  // Memory that is taken, and read, at most. Where it is less than four times what the caches hold,
+  // some of the reads do not reach DRAM, which then looks faster.
+  int64_t read_bytes = int64_t{4} << 30;
+};
+
+// Measures with all threads of the pool at once; the best of several short passes counts, since
+// other processes can only slow one down. Throws std::bad_alloc.
+MachineLimits MeasureLimits(ThreadPool& threads, Isa isa, const MeasuringEffort& effort = {});
 
 }  // namespace weft
