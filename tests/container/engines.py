@@ -11,7 +11,6 @@ from isolated import PORT, IsolatedContainer, missing_tools
 
 BASE = "debian:bookworm-slim"
 TAG = "localhost/weft-container-test"
-MIRROR = "http://deb.debian.org/debian"
 # What Debian's slim images leave out, and tell dpkg to leave out from then on.
 SLIM_RULES = """path-exclude /usr/share/doc/*
 path-include /usr/share/doc/*/copyright
@@ -46,12 +45,12 @@ def make_base(work):
     root, packages = os.path.join(work, "base"), os.path.join(work, "packages")
     shutil.rmtree(root, ignore_errors=True)
     os.makedirs(packages, exist_ok=True)
-    run("debootstrap", "--variant=minbase", f"--cache-dir={packages}", "bookworm", root, MIRROR, stdout=subprocess.DEVNULL)
+    run("debootstrap", "--variant=minbase", f"--cache-dir={packages}", "bookworm", root, stdout=subprocess.DEVNULL)
     with open(os.path.join(root, "etc/dpkg/dpkg.cfg.d/docker"), "w", encoding="ascii") as file:
         file.write(SLIM_RULES)
-    with open(os.path.join(root, "etc/apt/sources.list"), "w", encoding="ascii") as file:
-        file.write(f"deb {MIRROR} bookworm main\ndeb {MIRROR} bookworm-updates main\n"
-                   "deb http://deb.debian.org/debian-security bookworm-security main\n")
+    with open(os.path.join(root, "etc/apt/sources.list"), "r+", encoding="ascii") as file:
+        mirror = file.read().split()[1]  # debootstrap wrote: deb MIRROR bookworm main
+        file.write(f"deb {mirror} bookworm-updates main\ndeb {mirror}-security bookworm-security main\n")
     for folder in SLIM_FOLDERS:
         shutil.rmtree(os.path.join(root, folder), ignore_errors=True)
         os.makedirs(os.path.join(root, folder))
