@@ -13,6 +13,7 @@ OPTIONS = {
     "chat-model": "the bundled model, where --model is another one",
     "shared": "the optional data set beside the project",
     "modules": "where npm's packages are installed",
+    "prometheus-package": "where Debian's package of Prometheus is unpacked",
     "venv": "where the Python packages are installed",
 }
 

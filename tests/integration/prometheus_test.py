@@ -1,20 +1,18 @@
 """A real Prometheus scrapes the server: the target is up, nothing in the scrapes is wrong, and what its API answers is what the
 traffic was. promtool has nothing to say against Weft's own names."""
 
-import argparse
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import threading
 import time
-import unittest
 import urllib.parse
 import urllib.request
 
 import prometheus_package
-from weft_server import WeftServer, free_port
+from harness import ServedCase, main, options
+from weft_server import free_port
 
 REQUESTS, TOKENS = 6, 12
 
@@ -72,10 +70,10 @@ class Prometheus:
             return [line for line in file if "level=warn" in line or "level=error" in line or "append failed" in line]
 
 
-class PrometheusTest(unittest.TestCase):
+class PrometheusTest(ServedCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = WeftServer(options.weft, ["--model", options.model, "--served-model-name", "demo"])
+        super().setUpClass()
         cls.prometheus = Prometheus(options.prometheus, f"127.0.0.1:{cls.server.process_port}").__enter__()
         cls.prometheus.await_value("up", 1)
         threads = [threading.Thread(target=cls.server.complete, kwargs={
@@ -89,7 +87,7 @@ class PrometheusTest(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.prometheus.__exit__()
-        cls.server.__exit__(None)
+        super().tearDownClass()
 
     def test_every_target_is_up_and_no_scrape_had_a_fault(self):
         targets = self.prometheus.get("targets")["activeTargets"]
@@ -134,11 +132,9 @@ class PrometheusTest(unittest.TestCase):
         self.assertEqual([line for line in check.stderr.splitlines() if not line.startswith("vllm:")], [])
 
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--weft", required=True)
-parser.add_argument("--model", required=True)
-parser.add_argument("--prometheus-package", required=True)
-options, rest = parser.parse_known_args()
-if __name__ == "__main__":
+def prepare():
     options.prometheus, options.promtool = prometheus_package.find(options.prometheus_package)
-    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main("model", "prometheus-package", prepare=prepare)
