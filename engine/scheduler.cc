@@ -113,7 +113,7 @@ bool Scheduler::SecureBeams(const std::vector<Sequence*>& beams, StepPlan& plan)
 }
 
 Scheduler::Budget Scheduler::LimitFor(const StepPlan& plan) {
-  constexpr double kMostOverDecoding = 1.25;  // leaves prompts a fifth of the time
+  constexpr double kMostOverDecoding = 2;  // leaves prompts half of the time
   Budget limit{.rows = options_.max_batch_tokens,
                .seconds = std::numeric_limits<double>::infinity()};
   if (plan.stream_count == 0) return limit;

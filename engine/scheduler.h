@@ -4,8 +4,10 @@
 //   * Sequences join and leave at every step. Those with one position to compute (decoding) come
 //     first, oldest first; prompts, cut into chunks, fill what is left of the step.
 //   * A step that carries running streams is predicted (StepCostModel) to take `max_stall` at most;
-//     without one, only `max_batch_tokens` limits it. But prompts always get a fifth of the time,
-//     even where decoding alone takes more than that, and the oldest gets 8 rows at least.
+//     without one, only `max_batch_tokens` limits it. But prompts always get half of the time,
+//     even where decoding alone takes more than the other half, and the oldest gets 8 rows at
+//     least. With less, few would ever run together while all others wait, which costs throughput
+//     where, as with experts, a row is the cheaper the more there are.
 //   * Of what is left, each prompt gets half, oldest first, and what nobody took goes round again:
 //     a short prompt does not wait until a long one before it is done, and the oldest is never held
 //     up by more than half.

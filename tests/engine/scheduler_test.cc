@@ -104,14 +104,14 @@ TEST_F(SchedulerTest, WithoutAStreamTimeDoesNotCount) {
   EXPECT_EQ(plan_.predicted_seconds, 0);
 }
 
-TEST_F(SchedulerTest, PromptsGetAFifthOfTheTimeWhereDecodingTakesMore) {
+TEST_F(SchedulerTest, PromptsGetHalfOfTheTimeWhereDecodingTakesMore) {
   Start({.block_size = 16, .max_batch_tokens = 512, .max_sequences = 8}, 1000);
   Add(3);
   Step();
   Add(1000);
   Teach(/*fixed_ms=*/198, /*row_ms=*/1);
-  EXPECT_THAT(Step(), ElementsAre(1, 47));
-  EXPECT_NEAR(plan_.predicted_seconds, 0.247, 0.005);
+  EXPECT_THAT(Step(), ElementsAre(1, 191));
+  EXPECT_NEAR(plan_.predicted_seconds, 0.389, 0.005);
 }
 
 TEST_F(SchedulerTest, TriesATileMoreWhereThereIsTimeAndNobodyKnows) {
