@@ -2,8 +2,12 @@
 // a compile.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <fmt/core.h>
 
@@ -13,17 +17,33 @@ namespace weft {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
-// Call once, before threads start; without it the level is kInfo. Thread-safe afterwards.
+// kText: "2026-01-31T12:00:00.000+0100 info message name=value", in local time. kJson: one object a
+// line, {"timestamp":"2026-01-31T11:00:00.000000Z","level":"info","message":"...","name":value}.
+enum class LogFormat { kText, kJson };
+
+// Call once, before threads start; without them the level is kInfo, the format kText. Thread-safe
+// afterwards.
 void SetLogLevel(LogLevel level);
+void SetLogFormat(LogFormat format);
 std::string_view NameOf(LogLevel level);
 Result<LogLevel> ParseLogLevel(
     std::string_view name);  // "debug", "info", "warning", "error", "off"
 
-void LogLine(LogLevel level, std::string_view message);
+// Something that an event is about. A double has three decimals.
+struct LogField {
+  std::string_view name;  // letters, digits and underscores; not timestamp, level or message
+  std::variant<std::string_view, int64_t, double> value;  // text: any bytes
+};
+
+void LogLine(LogLevel level, std::string_view message, std::span<const LogField> fields = {});
 
 template <typename... Args>
 void Log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
   LogLine(level, fmt::format(format, std::forward<Args>(args)...));
 }
+
+// What follows the level in a line of that format.
+std::string FormatLogText(std::string_view message, std::span<const LogField> fields);
+std::string FormatLogJson(std::string_view message, std::span<const LogField> fields);
 
 }  // namespace weft
