@@ -12,22 +12,13 @@
 
 #include "server/connection.h"
 #include "server/event_queue.h"
+#include "server/exchange_outcome.h"
 #include "server/generation_job.h"
 #include "server/http_message.h"
 #include "server/server_context.h"
 #include "server/wakeup.h"
 
 namespace weft {
-
-// How an exchange ended: for the access log, and for what follows on the connection.
-struct ExchangeOutcome {
-  int status = 0;           // as sent; kClientGone if the answer was never completed
-  bool keep_alive = false;  // another request may follow
-  int64_t prompt_tokens = 0;
-  int64_t completion_tokens = 0;
-  int32_t ignored_fields = 0;  // of the request: nobody knows them
-};
-inline constexpr int kClientGone = 499;
 
 // Answers one request; `keep_alive` says whether the connection may go on afterwards. HEAD gets the
 // head alone.

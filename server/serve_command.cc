@@ -1,6 +1,7 @@
 #include "server/serve_command.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -62,7 +63,9 @@ void FitConnections(ServerOptions& options) {
   options.max_connections = static_cast<int32_t>(std::max<rlim_t>(usable, 1));
 }
 
-void PrintGreeting(const ServerOptions& options, uint16_t port, const std::string& model) {
+// People get it on stdout, machines as an event of the log.
+void PrintGreeting(const ServerOptions& options, LogFormat format, uint16_t port,
+                   const std::string& model) {
   const std::string& host = options.host;
   const std::string shown = host == "0.0.0.0" || host == "::"     ? "127.0.0.1"
                             : host.find(':') != std::string::npos ? "[" + host + "]"
@@ -71,6 +74,11 @@ void PrintGreeting(const ServerOptions& options, uint16_t port, const std::strin
   const std::string url =
       options.listens_on_tcp ? fmt::format("{}://{}:{}", scheme, shown, port) : "http://localhost";
   const std::string where = options.listens_on_tcp ? url : options.unix_socket_path;
+  if (format == LogFormat::kJson) {
+    const std::array fields = {LogField{"model", model}, LogField{"address", where}};
+    LogLine(LogLevel::kInfo, "serving", fields);
+    return;
+  }
   const std::string way =
       options.listens_on_tcp ? "" : fmt::format("--unix-socket {} ", options.unix_socket_path);
   fmt::print(
@@ -142,9 +150,10 @@ Result<void> Serve(ServeOptions options) {
   WEFT_ASSIGN_OR_RETURN(served.chat, LoadChatFormat(options, model->checkpoint()));
   FitConnections(options.server);
   DeferFirstShutdownSignal();
-  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
-                        Server::Start(options.server, {served}, metrics, access));
-  PrintGreeting(options.server, server->port(), served.id);
+  WEFT_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Server> server,
+      Server::Start(options.server, {served}, metrics, access, std::make_shared<Tracer>()));
+  PrintGreeting(options.server, options.log_format, server->port(), served.id);
 
   WaitForShutdownSignal([&access] { access->Reload(); });
   const auto timeout_s = static_cast<double>(options.shutdown_timeout.count()) / 1000;
@@ -168,10 +177,16 @@ int ServeCommand(int argc, const char* const* argv) {
     return 0;
   }
   SetLogLevel(options->log_level);
+  SetLogFormat(options->log_format);
+  const bool logs_json = options->log_format == LogFormat::kJson;
   InstallShutdownSignals();
   const Result<void> served = Serve(*std::move(options));
   if (served) return 0;
-  fmt::print(stderr, "weft serve: {}\n", served.error().message);
+  if (logs_json) {
+    LogLine(LogLevel::kError, served.error().message);
+  } else {
+    fmt::print(stderr, "weft serve: {}\n", served.error().message);
+  }
   return 1;
 }
 

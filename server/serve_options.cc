@@ -163,6 +163,18 @@ void AddServerFlags(CLI::App& app, ServeOptions& options) {
              "Seconds that running requests get after SIGTERM");
 }
 
+void AddLogFormatFlag(CLI::App& app, LogFormat& format) {
+  app.add_option_function<std::string>(
+         "--log-format",
+         [&format](const std::string& name) {
+           format = name == "json" ? LogFormat::kJson : LogFormat::kText;
+         },
+         "Lines for people, or a JSON object a line")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->envname("WEFT_LOG_FORMAT")
+      ->default_str("text");
+}
+
 }  // namespace
 
 Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
@@ -172,6 +184,7 @@ Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
   AddServerFlags(app, options);
   AddAccessFlags(app, options.server);
   AddLogFlag(app, options.log_level);
+  AddLogFormatFlag(app, options.log_format);
   app.config_formatter(std::make_shared<JsonConfig>(app));
   app.set_config("--config", "", "JSON file: an object of these flags, without the dashes");
   app.allow_config_extras(CLI::config_extras_mode::error);

@@ -22,6 +22,7 @@ struct ServeOptions {
   std::optional<uint64_t> response_store_bytes;  // absent: as much as is sensible
   std::chrono::milliseconds shutdown_timeout{30'000};
   LogLevel log_level = LogLevel::kInfo;
+  LogFormat log_format = LogFormat::kText;
   std::string help;  // not empty: print it instead of serving
 };
 

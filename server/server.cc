@@ -26,8 +26,10 @@ using Clock = std::chrono::steady_clock;
 class Server::Implementation {
  public:
   Implementation(ServerOptions options, std::vector<ServedModel> models,
-                 std::shared_ptr<Metrics> metrics, std::shared_ptr<const Access> access)
-      : context_(std::move(options), std::move(models), std::move(metrics), std::move(access)),
+                 std::shared_ptr<Metrics> metrics, std::shared_ptr<const Access> access,
+                 std::shared_ptr<Tracer> tracer)
+      : context_(std::move(options), std::move(models), std::move(metrics), std::move(access),
+                 std::move(tracer)),
         io_(context_.options.io_threads) {}
 
   Result<void> Start() {
@@ -98,9 +100,11 @@ Server::~Server() { Stop(Clock::now()); }
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options,
                                               std::vector<ServedModel> models,
                                               std::shared_ptr<Metrics> metrics,
-                                              std::shared_ptr<const Access> access) {
-  auto implementation = std::make_unique<Implementation>(std::move(options), std::move(models),
-                                                         std::move(metrics), std::move(access));
+                                              std::shared_ptr<const Access> access,
+                                              std::shared_ptr<Tracer> tracer) {
+  auto implementation =
+      std::make_unique<Implementation>(std::move(options), std::move(models), std::move(metrics),
+                                       std::move(access), std::move(tracer));
   WEFT_RETURN_IF_ERROR(implementation->Start());
   return std::unique_ptr<Server>(new Server(std::move(implementation)));
 }

@@ -11,6 +11,7 @@
 #include "server/metrics.h"
 #include "server/served_model.h"
 #include "server/server_options.h"
+#include "server/tracing/tracer.h"
 
 namespace weft {
 
@@ -22,7 +23,8 @@ class Server {
   static Result<std::unique_ptr<Server>> Start(ServerOptions options,
                                                std::vector<ServedModel> models,
                                                std::shared_ptr<Metrics> metrics,
-                                               std::shared_ptr<const Access> access);
+                                               std::shared_ptr<const Access> access,
+                                               std::shared_ptr<Tracer> tracer);
   // As Stop with a deadline of now.
   ~Server();
 

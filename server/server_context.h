@@ -14,25 +14,29 @@
 #include "server/byte_budget.h"
 #include "server/cors.h"
 #include "server/metrics.h"
+#include "server/random_sequence.h"
 #include "server/response_store.h"
 #include "server/served_model.h"
 #include "server/server_options.h"
+#include "server/tracing/tracer.h"
 
 namespace weft {
 
 struct ServerContext {
   ServerContext(ServerOptions options_, std::vector<ServedModel> models_,
-                std::shared_ptr<Metrics> metrics_, std::shared_ptr<const Access> access_);
+                std::shared_ptr<Metrics> metrics_, std::shared_ptr<const Access> access_,
+                std::shared_ptr<Tracer> tracer_);
 
   // "4f0c...": unique in this process and, with high probability, among all.
   std::string NextRequestId();
   // For requests that bring none.
-  uint64_t NextSeed();
+  uint64_t NextSeed() { return random_.Next(); }
 
   const ServerOptions options;
   const std::vector<ServedModel> models;  // not empty
   const std::shared_ptr<Metrics> metrics;
   const std::shared_ptr<const Access> access;
+  const std::shared_ptr<Tracer> tracer;
   const CorsPolicy cors;
   ByteBudget body_budget;
   ResponseStore responses;
@@ -45,9 +49,9 @@ struct ServerContext {
   BackgroundRuns background;         // count among active_requests
 
  private:
-  const uint64_t random_base_;
+  RandomSequence random_;
+  const uint64_t id_prefix_ = random_.Next();
   std::atomic<uint64_t> id_count_{0};
-  std::atomic<uint64_t> seed_count_{0};
 };
 
 }  // namespace weft

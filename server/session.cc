@@ -1,12 +1,12 @@
 #include "server/session.h"
 
-#include <algorithm>
 #include <cctype>
 #include <exception>
 #include <functional>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/field.hpp>
@@ -14,6 +14,7 @@
 #include <fmt/core.h>
 
 #include "base/log.h"
+#include "server/access_log.h"
 #include "server/chat_job.h"
 #include "server/completion_job.h"
 #include "server/embedding_job.h"
@@ -37,6 +38,15 @@ std::string Field(const http::fields& fields, http::field name) {
   return {value.data(), value.size()};
 }
 
+std::vector<std::string_view> Fields(const http::fields& fields, std::string_view name) {
+  std::vector<std::string_view> values;
+  const auto [begin, end] = fields.equal_range({name.data(), name.size()});
+  for (auto field = begin; field != end; ++field) {
+    values.emplace_back(field->value().data(), field->value().size());
+  }
+  return values;
+}
+
 HttpRequest ToHttpRequest(const RequestParser& parser, ServerContext& context) {
   const auto& message = parser.get();
   HttpRequest request;
@@ -52,6 +62,8 @@ HttpRequest ToHttpRequest(const RequestParser& parser, ServerContext& context) {
   const auto id = message["X-Request-Id"];
   request.id.assign(id.data(), id.size());
   if (!IsSaneRequestId(request.id)) request.id = context.NextRequestId();
+  request.trace =
+      context.tracer->Begin(Fields(message, "traceparent"), Fields(message, "tracestate"));
   request.style = ApiStyleOf(request.path);
   request.answer_headers = context.cors.AnswerHeaders(Field(message, http::field::origin));
   if (request.style == ApiStyle::kAnthropic) {
@@ -384,25 +396,10 @@ void Session::Record(const HttpRequest& request, std::string_view route,
                      const ExchangeOutcome& outcome, Clock::time_point started) {
   const double duration_s = std::chrono::duration<double>(Clock::now() - started).count();
   context_.metrics->CountHttpRequest(route, outcome.status, duration_s);
-  std::string key;
   if (!request.key_name.empty()) {
     context_.metrics->CountKey(request.key_name, outcome.prompt_tokens, outcome.completion_tokens);
-    key = " key=" + request.key_name;
   }
-  std::string ignored;
-  if (outcome.ignored_fields > 0) {
-    ignored = fmt::format(" ignored_fields={}", outcome.ignored_fields);
-  }
-  // A probe every second would drown the rest.
-  const bool is_probe = route == "/health" || route == "/ready" || route == "/metrics";
-  std::string target = request.target.substr(0, 200);
-  std::ranges::replace_if(
-      target, [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; }, '?');
-  Log(is_probe && outcome.status < 400 ? LogLevel::kDebug : LogLevel::kInfo,
-      "{} {} {} {} {} {:.1f} ms prompt={} completion={}{}{}", request.id, connection_->remote(),
-      request.method.empty() ? "-" : request.method.substr(0, 20), target.empty() ? "-" : target,
-      outcome.status, duration_s * 1e3, outcome.prompt_tokens, outcome.completion_tokens, key,
-      ignored);
+  LogAccess(request, connection_->remote(), route, outcome, duration_s);
 }
 
 }  // namespace

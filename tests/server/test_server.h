@@ -43,7 +43,8 @@ class TestServer {
     auto loaded = Access::Load(options);
     EXPECT_TRUE(loaded) << loaded.error().message;
     access = *loaded;
-    auto started = Server::Start(options, {model.Served()}, model.metrics(), access);
+    auto started = Server::Start(options, {model.Served()}, model.metrics(), access,
+                                 std::make_shared<Tracer>());
     EXPECT_TRUE(started) << started.error().message;
     server = *std::move(started);
   }
