@@ -18,7 +18,7 @@ endif()
 
 # Sockets and HTTP: link weft_asio wherever Boost.Asio or Boost.Beast is included (all of a program
 # must agree on these definitions).
-add_library(weft_asio STATIC ${CMAKE_CURRENT_LIST_DIR}/boost_asio.cc)
+add_library(weft_asio STATIC ${CMAKE_CURRENT_LIST_DIR}/boost_asio.cc ${CMAKE_CURRENT_LIST_DIR}/boost_asio_ssl.cc)
 target_compile_definitions(weft_asio PUBLIC
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED)
-target_link_libraries(weft_asio PUBLIC Boost::headers Threads::Threads)
+target_link_libraries(weft_asio PUBLIC Boost::headers Threads::Threads OpenSSL::SSL OpenSSL::Crypto)

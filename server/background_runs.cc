@@ -11,6 +11,7 @@
 #include "server/job_submission.h"
 #include "server/responses_answer.h"
 #include "server/server_context.h"
+#include "server/tracing/request_spans.h"
 
 namespace weft {
 
@@ -54,7 +55,12 @@ class BackgroundRuns::Run : public std::enable_shared_from_this<Run> {
       if (ended_) return;
       ended = ended_ = ConsumeLocked(overflowed);
     }
-    if (ended) context_.background.Remove(job_.background->id());
+    if (!ended) return;
+    if (job_.trace.sampled) {
+      Tracer& tracer = *context_.tracer;
+      tracer.Export(GenerationSpans(job_.trace, Summarize(job_), tracer));
+    }
+    context_.background.Remove(job_.background->id());
   }
 
   // True: it has ended.

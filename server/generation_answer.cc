@@ -56,6 +56,7 @@ void GenerationAnswer::Consume(EngineEvent event) {
   }
   const auto& finish = std::get<FinishEvent>(event.event);
   --unfinished_choices_;
+  finish_reasons_.push_back(finish.reason);
   usage_.completion_tokens += finish.completion_tokens;
   if (finish.choice == 0) {  // the choices of a prompt share it
     usage_.prompt_tokens += finish.prompt_tokens;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proto/api_error.h"
 #include "proto/timings.h"
@@ -40,6 +41,8 @@ class GenerationAnswer {
   // Of all choices of all prompts, so far: from when the first of them did something to when the
   // last one did.
   const RequestTimes& times() const { return times_; }
+  // Of the choices that have ended, in that order.
+  const std::vector<FinishReason>& finish_reasons() const { return finish_reasons_; }
 
  protected:
   Usage& mutable_usage() { return usage_; }
@@ -56,6 +59,7 @@ class GenerationAnswer {
   std::optional<ApiError> failure_;
   Usage usage_;
   RequestTimes times_;
+  std::vector<FinishReason> finish_reasons_;
 };
 
 }  // namespace weft

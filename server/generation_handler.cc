@@ -65,6 +65,7 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   if (!job) co_return co_await AnswerError(std::move(job).error());
   job_ = *std::move(job);
   job_.received = received_;
+  job_.trace = request_.trace;
   context_.metrics->CountUnknownFields(job_.unknown_field_count);
   job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));
 
@@ -203,6 +204,7 @@ ExchangeOutcome GenerationHandler::Outcome(int status, bool keep_alive) const {
   if (job_.answer) {
     outcome.prompt_tokens = job_.answer->usage().prompt_tokens;
     outcome.completion_tokens = job_.answer->usage().completion_tokens;
+    if (request_.trace.sampled) outcome.generation = Summarize(job_);
   }
   return outcome;
 }

@@ -21,6 +21,20 @@ ApiError TooLong(std::string param, std::string message) {
 
 }  // namespace
 
+GenerationSummary Summarize(const GenerationJob& job) {
+  GenerationSummary summary{.model = job.model->id,
+                            .usage = job.answer->usage(),
+                            .times = job.answer->times(),
+                            .finish_reasons = job.answer->finish_reasons(),
+                            .choice_count = job.choice_count,
+                            .max_tokens = job.sampling.max_tokens,
+                            .temperature = job.sampling.temperature,
+                            .top_p = job.sampling.top_p,
+                            .seed = std::nullopt};
+  if (job.has_seed) summary.seed = job.sampling.seed;
+  return summary;
+}
+
 ApiError ModelNotFound(std::string_view id, const std::vector<ServedModel>& models) {
   std::string served;
   for (const ServedModel& model : models) {

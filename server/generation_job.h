@@ -13,7 +13,9 @@
 #include "engine/request.h"
 #include "proto/api_error.h"
 #include "server/generation_answer.h"
+#include "server/generation_summary.h"
 #include "server/served_model.h"
+#include "server/tracing/request_trace.h"
 
 namespace weft {
 
@@ -34,7 +36,11 @@ struct GenerationJob {
   int32_t unknown_field_count = 0;
   std::unique_ptr<GenerationAnswer> answer;
   ResponsesAnswer* background = nullptr;  // the answer, if nobody waits for it
+  RequestTrace trace;
 };
+
+// What has become of it so far; it has an answer.
+GenerationSummary Summarize(const GenerationJob& job);
 
 class ResponseStore;
 

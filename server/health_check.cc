@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -21,6 +20,8 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "base/quoted.h"
+#include "proto/http_url.h"
 #include "server/serve_options.h"
 
 namespace weft {
@@ -158,31 +159,15 @@ std::string ToString(const ServerAddress& address) {
 }
 
 Result<ServerAddress> ParseServerUrl(std::string_view url) {
-  const Error wrong{ErrorCode::kInvalidArgument,
-                    fmt::format("'{}' is no address of a server: expected http://HOST:PORT or "
-                                "https://HOST:PORT",
-                                url)};
-  ServerAddress address;
-  std::string_view rest = url;
-  address.uses_tls = rest.starts_with("https://");
-  if (!address.uses_tls && !rest.starts_with("http://")) return tl::unexpected(wrong);
-  rest.remove_prefix(rest.find("//") + 2);
-  if (rest.ends_with('/')) rest.remove_suffix(1);
-  const bool is_bracketed = rest.starts_with('[');
-  const size_t host_end = is_bracketed ? rest.find(']') : std::min(rest.find(':'), rest.size());
-  if (host_end == std::string_view::npos) return tl::unexpected(wrong);
-  address.host = rest.substr(is_bracketed ? 1 : 0, host_end - (is_bracketed ? 1 : 0));
-  rest.remove_prefix(host_end + (is_bracketed ? 1 : 0));
-  address.port = address.uses_tls ? 443 : 80;
-  if (!rest.empty()) {
-    const char* const end = rest.data() + rest.size();
-    const auto [stop, error] = std::from_chars(rest.data() + 1, end, address.port);
-    if (rest[0] != ':' || error != std::errc() || stop != end) return tl::unexpected(wrong);
+  WEFT_ASSIGN_OR_RETURN(HttpUrl parsed, ParseHttpUrl(url));
+  if (parsed.target != "/") {
+    return Fail(ErrorCode::kInvalidArgument,
+                "{} has a path; expected http://HOST:PORT or https://HOST:PORT", Quoted(url));
   }
-  if (address.host.empty() || address.host.find('/') != std::string::npos || address.port == 0) {
-    return tl::unexpected(wrong);
-  }
-  return address;
+  return ServerAddress{.unix_path = {},
+                       .uses_tls = parsed.uses_tls,
+                       .host = std::move(parsed.host),
+                       .port = parsed.port};
 }
 
 ServerAddress LocalAddressOf(const ServerOptions& options) {

@@ -1,6 +1,7 @@
 #include "server/metrics.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <mutex>
 #include <utility>
@@ -79,6 +80,11 @@ struct Metrics::Families {
   Counter& disconnects = Counters(registry, "weft_client_disconnects_total",
                                   "Clients that went away before their answer was complete.")
                              .Add({});
+  Family<Counter>& spans =
+      Counters(registry, "weft_trace_spans_total", "Spans of traces, by what became of them.");
+  std::array<Counter*, 3> spans_by_fate = {&spans.Add({{"result", "exported"}}),  // as SpanFate
+                                           &spans.Add({{"result", "dropped"}}),
+                                           &spans.Add({{"result", "failed"}})};
   Gauge& resident_bytes =
       Gauges(registry, "weft_process_resident_bytes", "Resident memory of the process.").Add({});
 };
@@ -113,6 +119,10 @@ void Metrics::CountRefusedConnection() { families_->refused_connections.Incremen
 void Metrics::CountFailedHandshake() { families_->failed_handshakes.Increment(); }
 
 void Metrics::CountDisconnect() { families_->disconnects.Increment(); }
+
+void Metrics::CountSpans(SpanFate fate, int64_t count) {
+  families_->spans_by_fate[static_cast<size_t>(fate)]->Increment(static_cast<double>(count));
+}
 
 void Metrics::AddEngine(EngineFacts facts, std::shared_ptr<EngineMeter> meter,
                         const Engine& engine) {

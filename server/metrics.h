@@ -12,6 +12,10 @@ class Engine;
 class EngineMeter;
 struct EngineFacts;
 
+// What became of spans of traces: taken by the collector, without room in the queue, refused or not
+// to be sent.
+enum class SpanFate { kExported, kDropped, kFailed };
+
 // What the sessions count themselves. What engines do is in their meters, which Render reads.
 class Metrics {
  public:
@@ -30,6 +34,7 @@ class Metrics {
   void CountFailedHandshake();
   // The client went away, or was cut because it did not read, before its answer was complete.
   void CountDisconnect();
+  void CountSpans(SpanFate fate, int64_t count);
 
   // Prometheus text format 0.0.4. Takes a millisecond or so of the calling thread, and nothing of
   // the engines'.

@@ -4,11 +4,14 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 #include <sys/resource.h>
@@ -25,6 +28,8 @@
 #include "server/serve_options.h"
 #include "server/server.h"
 #include "server/shutdown_signals.h"
+#include "server/tracing/tracer.h"
+#include "server/tracing/tracing_options.h"
 
 namespace weft {
 namespace {
@@ -124,6 +129,20 @@ Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(const ServeOptions& opt
   return none;
 }
 
+Result<std::shared_ptr<Tracer>> MakeTracer(const ServeOptions& options,
+                                           const std::shared_ptr<Metrics>& metrics) {
+  std::vector<std::string> warnings;
+  WEFT_ASSIGN_OR_RETURN(
+      const std::optional<TracingOptions> tracing,
+      ReadTracingOptions(
+          options.otlp_endpoint, [](const char* name) { return std::getenv(name); }, warnings));
+  for (const std::string& warning : warnings) LogLine(LogLevel::kWarning, warning);
+  if (!tracing) return std::make_shared<Tracer>();
+  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<SpanExporter> exporter,
+                        SpanExporter::Start(*tracing, metrics));
+  return std::make_shared<Tracer>(tracing->sampler, std::move(exporter));
+}
+
 Result<void> Serve(ServeOptions options) {
   const auto metrics = std::make_shared<Metrics>();
   if (options.model.path.empty()) {
@@ -133,6 +152,7 @@ Result<void> Serve(ServeOptions options) {
   WEFT_ASSIGN_OR_RETURN(const std::shared_ptr<Access> access, Access::Load(options.server));
   // Where nothing can be read again, a terminal that closes ends the process as usual.
   if (access->is_reloadable()) InstallReloadSignal();
+  WEFT_ASSIGN_OR_RETURN(const std::shared_ptr<Tracer> tracer, MakeTracer(options, metrics));
   FitResponseStore(options);
   options.model.meter = std::make_shared<EngineMeter>();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(options.model));
@@ -150,9 +170,8 @@ Result<void> Serve(ServeOptions options) {
   WEFT_ASSIGN_OR_RETURN(served.chat, LoadChatFormat(options, model->checkpoint()));
   FitConnections(options.server);
   DeferFirstShutdownSignal();
-  WEFT_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Server> server,
-      Server::Start(options.server, {served}, metrics, access, std::make_shared<Tracer>()));
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
+                        Server::Start(options.server, {served}, metrics, access, tracer));
   PrintGreeting(options.server, options.log_format, server->port(), served.id);
 
   WaitForShutdownSignal([&access] { access->Reload(); });
@@ -160,6 +179,8 @@ Result<void> Serve(ServeOptions options) {
   Log(LogLevel::kInfo, "shutting down: new requests get 503, running ones have {:.1f} s",
       timeout_s);
   server->Stop(std::chrono::steady_clock::now() + options.shutdown_timeout);
+  constexpr std::chrono::seconds kFlushTime{5};
+  tracer->Stop(std::chrono::steady_clock::now() + kFlushTime);
   Log(LogLevel::kInfo, "shut down");
   return {};
 }

@@ -163,6 +163,12 @@ void AddServerFlags(CLI::App& app, ServeOptions& options) {
              "Seconds that running requests get after SIGTERM");
 }
 
+void AddTracingFlag(CLI::App& app, std::string& endpoint) {
+  app.add_option("--otlp-endpoint", endpoint,
+                 "http(s)://HOST:PORT of an OpenTelemetry collector, which gets each request's "
+                 "spans; variables OTEL_... say the rest");
+}
+
 void AddLogFormatFlag(CLI::App& app, LogFormat& format) {
   app.add_option_function<std::string>(
          "--log-format",
@@ -185,6 +191,7 @@ Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
   AddAccessFlags(app, options.server);
   AddLogFlag(app, options.log_level);
   AddLogFormatFlag(app, options.log_format);
+  AddTracingFlag(app, options.otlp_endpoint);
   app.config_formatter(std::make_shared<JsonConfig>(app));
   app.set_config("--config", "", "JSON file: an object of these flags, without the dashes");
   app.allow_config_extras(CLI::config_extras_mode::error);

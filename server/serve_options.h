@@ -23,7 +23,8 @@ struct ServeOptions {
   std::chrono::milliseconds shutdown_timeout{30'000};
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
-  std::string help;  // not empty: print it instead of serving
+  std::string otlp_endpoint;  // see ReadTracingOptions
+  std::string help;           // not empty: print it instead of serving
 };
 
 // `argv[0]` is the command's name. Flags win over the file that --config names. Errors are one

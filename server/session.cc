@@ -23,6 +23,7 @@
 #include "server/preparation.h"
 #include "server/responses_job.h"
 #include "server/tokenize_answers.h"
+#include "server/tracing/request_spans.h"
 
 namespace weft {
 namespace {
@@ -64,6 +65,7 @@ HttpRequest ToHttpRequest(const RequestParser& parser, ServerContext& context) {
   if (!IsSaneRequestId(request.id)) request.id = context.NextRequestId();
   request.trace =
       context.tracer->Begin(Fields(message, "traceparent"), Fields(message, "tracestate"));
+  if (request.trace.sampled) request.user_agent = Field(message, http::field::user_agent);
   request.style = ApiStyleOf(request.path);
   request.answer_headers = context.cors.AnswerHeaders(Field(message, http::field::origin));
   if (request.style == ApiStyle::kAnthropic) {
@@ -394,12 +396,22 @@ asio::awaitable<ExchangeOutcome> Session::AnswerPost(const HttpRequest& request,
 
 void Session::Record(const HttpRequest& request, std::string_view route,
                      const ExchangeOutcome& outcome, Clock::time_point started) {
-  const double duration_s = std::chrono::duration<double>(Clock::now() - started).count();
+  const Clock::time_point ended = Clock::now();
+  const double duration_s = std::chrono::duration<double>(ended - started).count();
   context_.metrics->CountHttpRequest(route, outcome.status, duration_s);
   if (!request.key_name.empty()) {
     context_.metrics->CountKey(request.key_name, outcome.prompt_tokens, outcome.completion_tokens);
   }
   LogAccess(request, connection_->remote(), route, outcome, duration_s);
+  if (!request.trace.sampled || IsProbe(route)) return;
+  const TracedExchange exchange{.request = request,
+                                .route = route,
+                                .remote = connection_->remote(),
+                                .uses_tls = connection_->needs_handshake(),
+                                .outcome = outcome,
+                                .started = started,
+                                .ended = ended};
+  context_.tracer->Export(ExchangeSpans(exchange, *context_.tracer));
 }
 
 }  // namespace

@@ -9,6 +9,9 @@
 
 namespace weft {
 
+Tracer::Tracer(const Sampler& sampler, std::unique_ptr<SpanExporter> exporter)
+    : sampler_(sampler), exporter_(std::move(exporter)) {}
+
 std::string Tracer::NewSpanId() {
   while (true) {
     const uint64_t id = random_.Next();
@@ -19,15 +22,25 @@ std::string Tracer::NewSpanId() {
 RequestTrace Tracer::Begin(std::span<const std::string_view> parents,
                            std::span<const std::string_view> states) {
   RequestTrace trace;
-  if (std::optional<TraceParent> parent = ParseTraceParent(parents)) {
-    trace.trace_id = std::move(parent->trace_id);
-    trace.parent_id = std::move(parent->span_id);
+  const std::optional<TraceParent> parent = ParseTraceParent(parents);
+  if (parent) {
+    trace.trace_id = parent->trace_id;
+    trace.parent_id = parent->span_id;
     trace.state = ParseTraceState(states);
   } else {
     trace.trace_id = NewSpanId() + NewSpanId();
   }
   trace.span_id = NewSpanId();
+  trace.sampled = exporter_ != nullptr && IsSampled(sampler_, parent, trace.trace_id);
   return trace;
+}
+
+void Tracer::Export(std::vector<Span> spans) {
+  if (exporter_ != nullptr) exporter_->Add(std::move(spans));
+}
+
+void Tracer::Stop(std::chrono::steady_clock::time_point deadline) {
+  if (exporter_ != nullptr) exporter_->Stop(deadline);
 }
 
 }  // namespace weft
