@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -27,7 +28,8 @@ inline std::string NameOf(Wire wire) {
 class TestServer {
  public:
   explicit TestServer(const TestModelOptions& model_options = {}, ServerOptions options = {},
-                      Wire wire = Wire::kTcp)
+                      Wire wire = Wire::kTcp,
+                      std::shared_ptr<Tracer> tracer = std::make_shared<Tracer>())
       : model(model_options) {
     options.port = 0;
     if (wire == Wire::kUnix) {
@@ -43,8 +45,8 @@ class TestServer {
     auto loaded = Access::Load(options);
     EXPECT_TRUE(loaded) << loaded.error().message;
     access = *loaded;
-    auto started = Server::Start(options, {model.Served()}, model.metrics(), access,
-                                 std::make_shared<Tracer>());
+    auto started =
+        Server::Start(options, {model.Served()}, model.metrics(), access, std::move(tracer));
     EXPECT_TRUE(started) << started.error().message;
     server = *std::move(started);
   }
