@@ -38,7 +38,7 @@ class Tracer {
 
  private:
   RandomSequence random_;
-  const Sampler sampler_;
+  const Sampler sampler_{};
   const std::unique_ptr<SpanExporter> exporter_;
 };
 
