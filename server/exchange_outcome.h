@@ -14,7 +14,7 @@ struct ExchangeOutcome {
   bool keep_alive = false;  // another request may follow
   int64_t prompt_tokens = 0;
   int64_t completion_tokens = 0;
-  int32_t ignored_fields = 0;                   // of the request: nobody knows them
+  int32_t ignored_fields = 0;  // of the request: nobody knows them
   // For the spans, if its trace is sampled.
   std::optional<GenerationSummary> generation = std::nullopt;
 };

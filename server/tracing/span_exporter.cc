@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -246,7 +247,13 @@ class SpanExporter::Implementation {
 SpanExporter::SpanExporter(std::unique_ptr<Implementation> implementation)
     : implementation_(std::move(implementation)) {}
 
-SpanExporter::~SpanExporter() { Stop(Clock::now()); }
+SpanExporter::~SpanExporter() {
+  try {
+    Stop(Clock::now());
+  } catch (const std::exception& exception) {
+    LogLine(LogLevel::kError, exception.what());
+  }
+}
 
 Result<std::unique_ptr<SpanExporter>> SpanExporter::Start(const TracingOptions& options,
                                                           std::shared_ptr<Metrics> metrics) {
