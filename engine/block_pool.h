@@ -1,5 +1,6 @@
-// The accounting of KV blocks: which are free, and how many tables hold each of the others. The
-// bytes are the ModelRunner's. Owned and used by the engine thread alone.
+// The accounting of KV blocks: which are free, how many tables hold each of the others, and what is
+// in those that have been computed to their end. The bytes are the ModelRunner's. Owned and used by
+// the engine thread alone.
 #pragma once
 
 #include <cstdint>
@@ -7,36 +8,71 @@
 #include <span>
 #include <vector>
 
+#include "engine/prefix_index.h"
+
 namespace weft {
 
 // A flat array of reference counts; free blocks are chained through it. Invariant: a block is on
-// the free list if and only if its count is 0.
+// the free list if and only if its count is 0. A free block keeps its content, and can be used
+// again, until it is allocated for something else. On the list those without content come first,
+// the last one released at the front; then the others, the first one released at the front.
 class BlockPool {
  public:
-  explicit BlockPool(int32_t block_count);
+  // `block_size` is for the contents; 0: none are kept.
+  explicit BlockPool(int32_t block_count, int32_t block_size = 0);
+
+  // What it takes for each block.
+  static int64_t BytesPerBlock(int64_t block_size);
 
   int32_t total_count() const { return static_cast<int32_t>(entries_.size()); }
   int32_t free_count() const { return free_count_; }
   int32_t used_count() const { return total_count() - free_count_; }
   int32_t reference_count(int32_t block) const;
 
-  // A free block, now with one reference; nullopt if there is none.
+  // The first block on the free list, now with one reference and no content; nullopt if none is
+  // free.
   std::optional<int32_t> Allocate();
+  // The block is used, or has content.
   void AddReference(int32_t block);
   // The block becomes free with its last reference.
   void Release(int32_t block);
 
+  bool keeps_contents() const { return contents_.has_value(); }
+  // The block with this content, used or free; nullopt if there is none.
+  std::optional<int32_t> Find(const BlockContent& content) const;
+  // From now on this used block has this content, which no other has, and is never written again
+  // before it is allocated anew.
+  void SetContent(int32_t block, const BlockContent& content);
+  // kNoContent: it has none.
+  ContentId content_id(int32_t block) const {
+    return contents_ ? contents_->id(block) : kNoContent;
+  }
+  // Of a block that has some.
+  BlockContent content(int32_t block) const { return contents_.value().content(block); }
+
  private:
+  static constexpr int32_t kNone = -1;
   struct Entry {
     int32_t reference_count = 0;
-    int32_t next_free = kNone;  // meaningful while free
+    int32_t previous_free = kNone;  // meaningful while free, both
+    int32_t next_free = kNone;
   };
-  static constexpr int32_t kNone = -1;
 
-  Entry& Used(int32_t block);
+  Entry& EntryOf(int32_t block) { return entries_[static_cast<size_t>(block)]; }
+  // The places that point to `block` from before and from behind.
+  int32_t& LinkTo(int32_t previous) {
+    return previous == kNone ? first_free_ : EntryOf(previous).next_free;
+  }
+  int32_t& LinkBackTo(int32_t next) {
+    return next == kNone ? last_free_ : EntryOf(next).previous_free;
+  }
+  void Link(int32_t block, int32_t previous, int32_t next);
+  void Unlink(int32_t block);
 
   std::vector<Entry> entries_;
+  std::optional<PrefixIndex> contents_;
   int32_t first_free_ = kNone;
+  int32_t last_free_ = kNone;
   int32_t free_count_ = 0;
 };
 
@@ -60,15 +96,21 @@ class BlockTable {
 
   // Appends a block of its own; false, and nothing changed, if none is free.
   [[nodiscard]] bool Grow();
+  // Puts a block with content in the place of its own, or behind the last one.
+  void Adopt(int32_t index, int32_t block);
   // A second table over the same blocks.
   BlockTable Share() const;
   // More than one table holds this entry, so that nobody may write into it.
   bool IsShared(int32_t index) const;
   // Puts a new block in the place of a shared one; nullopt, and nothing changed, if none is free.
   [[nodiscard]] std::optional<BlockCopy> Unshare(int32_t index);
+  // The last one first: nobody looks for what has lost what comes before it.
   void Clear();
 
  private:
+  // So that a block cannot be lost to std::bad_alloc.
+  void ReserveOneMore();
+
   BlockPool* pool_;
   std::vector<int32_t> blocks_;
 };

@@ -48,6 +48,8 @@ struct StepReport : EngineState {
   int32_t preemptions = 0;                 // in planning it
   int32_t finished_requests = 0;           // since the last report
   int32_t computed_prompt_tokens = 0;      // of the prompts that it completed, all their tokens
+  int32_t cache_queries = 0;               // of these, tokens of prompts that could be cached
+  int32_t cache_hits = 0;                  // of these, tokens that were
   int32_t sampled_tokens = 0;              // that choices got, end tokens included
   std::vector<RequestTimes> first_tokens;  // of choices that got theirs (beams get none)
   std::vector<TokenGap> token_gaps;        // of sampled tokens but the first; no gap twice
@@ -65,7 +67,8 @@ struct EngineOptions {
   int32_t max_waiting = 1024;      // requests queued; one more is refused
   // How long a step with running streams may take: chunks of prompts are cut to it.
   std::chrono::nanoseconds max_stall = std::chrono::milliseconds(100);
-  std::vector<TokenId> end_tokens;                       // the model's own
+  bool prefix_cache = true;         // what blocks hold is used again; see PrefixCache
+  std::vector<TokenId> end_tokens;  // the model's own
   std::function<std::string_view(TokenId)> token_bytes;  // for stop strings and text; thread-safe
   // Called on the engine thread after every step, and after requests ended between steps; optional;
   // must not block or throw.

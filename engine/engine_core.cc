@@ -27,7 +27,8 @@ EngineCore::EngineCore(const EngineOptions& options, ModelRunner& runner, Clock 
     : options_(options),
       runner_(runner),
       clock_(std::move(clock)),
-      pool_(static_cast<int32_t>(runner.block_count())),
+      pool_(static_cast<int32_t>(runner.block_count()),
+            options.prefix_cache ? static_cast<int32_t>(runner.block_size()) : 0),
       scheduler_({.block_size = static_cast<int32_t>(runner.block_size()),
                   .max_batch_tokens = options.max_batch_tokens,
                   .max_sequences = options.max_sequences,
@@ -372,6 +373,10 @@ void EngineCore::CommitPrompt(Sequence& sequence) {
     return;
   request.times().first_token = computed_at_;
   report_.computed_prompt_tokens += sequence.prompt_count;
+  if (options_.prefix_cache && sequence.reads_cache) {
+    report_.cache_queries += sequence.prompt_count;
+    report_.cache_hits += sequence.cached_count;
+  }
   request.EmitPromptLogprobs();
   if (request.pooler() != nullptr) return FinishEmbedding(request);
   if (!sequence.samples) {

@@ -28,12 +28,17 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool,
   const SamplingParams& sampling = request_.sampling;
   const auto stop_strings = std::make_shared<const StopStrings>(sampling.stop);
   const int32_t sequence_count = std::max(request_.choice_count, sampling.beam_width);
+  // What is wanted of every position of the prompt can only be had by computing it.
+  const bool reads_cache = request_.reads_prefix_cache && !sampling.prompt_logprobs &&
+                           request_.pooling != Pooling::kMean;
   for (int32_t choice = 0; choice < sequence_count; ++choice) {
     choices_.push_back(std::make_unique<Sequence>(
         *this, SequenceAge{.priority = request_.priority, .arrival = arrival, .choice = choice},
         pool, StopMatcher(stop_strings, sampling.include_stop)));
     choices_.back()->state = SequenceState::kAwaitingPrompt;
     choices_.back()->mirostat_mu = 2 * sampling.mirostat_tau;
+    choices_.back()->reads_cache = reads_cache;
+    choices_.back()->cache_salt = request_.cache_salt;
   }
   if (sampling.beam_width > 0) {
     std::vector<TokenId> ends = sampling.stop_token_ids;
@@ -126,6 +131,7 @@ void LiveRequest::EmitFinish(FinishEvent event, RequestTimes::Time now,
   WEFT_CHECK(unfinished_count_ > 0);
   --unfinished_count_;
   event.prompt_tokens = static_cast<int32_t>(request_.prompt.size());
+  event.cached_tokens = first_choice().cached_count;
   event.times = times_;
   event.times.finished = now;
   event.last = unfinished_count_ == 0;

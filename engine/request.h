@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "engine/pooler.h"
+#include "engine/prefix_index.h"
 #include "engine/sampling_params.h"
 #include "model/tensor.h"
 
@@ -62,8 +63,8 @@ struct FinishEvent {
   Error error;  // kFailed: what went wrong; kInvalidArgument: by what the request asks for
   int32_t prompt_tokens = 0;
   int32_t completion_tokens = 0;  // of this choice, the end token included
-  int32_t cached_tokens = 0;      // of the prompt, found in the prefix cache
-  double logprob_sum = 0;         // of the completion's tokens, where logprobs were asked for
+  int32_t cached_tokens = 0;  // of the prompt, found in the prefix cache instead of being computed
+  double logprob_sum = 0;     // of the completion's tokens, where logprobs were asked for
   RequestTimes times;
   bool last = false;
 };
@@ -98,6 +99,9 @@ struct Request {
   // final norm. One choice, max_tokens 0, nothing of the sampling parameters is looked at.
   std::optional<Pooling> pooling;
   std::string tenant;
+  // Whether blocks that other requests have computed may be used; its own are kept in any case.
+  bool reads_prefix_cache = true;
+  CacheSalt cache_salt{};  // requests share blocks with those of the same salt alone
   // When whoever asks had asked; the epoch: at Submit.
   RequestTimes::Time received;
   RequestTimes::Time submitted;                                   // Engine::Submit sets it

@@ -25,7 +25,7 @@ bool IsPrompt(const Sequence* sequence) { return sequence->pending_count() > 1; 
 }  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options, BlockPool& pool)
-    : options_(options), pool_(pool) {
+    : options_(options), pool_(pool), cache_(pool, options.block_size) {
   WEFT_CHECK(options.block_size > 0 && options.max_batch_tokens > 0 && options.max_sequences > 0);
   WEFT_CHECK(options.max_stall.count() > 0);
 }
@@ -61,7 +61,7 @@ StepPlan Scheduler::Plan() {
 
 void Scheduler::PlanRows(StepPlan& plan) {
   PlanDecodes(plan);
-  const bool admits = plan.preemptions == 0 && !waiting_.empty() && CanAdmit(**waiting_.begin());
+  const bool admits = plan.preemptions == 0 && !waiting_.empty() && FindRoom(**waiting_.begin());
   const bool prompts_run = std::any_of(running_.begin(), running_.end(), IsPrompt);
   if (plan.row_count == options_.max_batch_tokens || (!admits && !prompts_run)) return;
   const Budget limit = LimitFor(plan);
@@ -129,35 +129,54 @@ void Scheduler::PlanPrompts(StepPlan& plan, const Budget& limit) {
   // Their blocks are their own since admission.
   for (Sequence* sequence : running_) {
     if (!IsPrompt(sequence)) continue;
-    const int32_t row_count = RowsInTurn(*sequence, plan, limit);
+    cache_.Adopt(*sequence, cache_.Match(*sequence));
+    if (IsComputedFor(*sequence, plan)) continue;
+    const int32_t row_count =
+        RowsInTurn(sequence->computed_count, sequence->chunk_end(), plan, limit);
     if (row_count == 0) return;
     TakeChunk(*sequence, row_count, plan);
   }
 }
 
-bool Scheduler::CanAdmit(const Sequence& sequence) const {
-  if (running_slots_ + sequence.slot_count > options_.max_sequences) return false;
-  const int64_t block_count = CeilDivide(sequence.token_count(), options_.block_size);
+bool Scheduler::IsComputedFor(const Sequence& sequence, const StepPlan& plan) const {
+  return std::ranges::any_of(plan.sequences, [&](const PlannedSequence& planned) {
+    return planned.row_count >= options_.block_size &&
+           cache_.ComputesNextBlockOf(*planned.sequence, sequence);
+  });
+}
+
+std::optional<std::span<const int32_t>> Scheduler::FindRoom(const Sequence& sequence) {
+  if (running_slots_ + sequence.slot_count > options_.max_sequences) return std::nullopt;
+  const std::span<const int32_t> cached = cache_.Match(sequence);
+  // Those that others use take no room.
+  const int64_t used_count = std::ranges::count_if(
+      cached, [&](int32_t block) { return pool_.reference_count(block) > 0; });
+  const int64_t block_count = CeilDivide(sequence.token_count(), options_.block_size) - used_count;
   // Beams of one search fit together from the start.
   const int64_t spare_count = std::ranges::count_if(running_, [&](const Sequence* running) {
     return running->beams == nullptr || running->beams != sequence.beams;
   });
   const bool fits = pool_.free_count() >= block_count + spare_count;
   WEFT_CHECK(fits || !running_.empty());  // alone, everybody fits
-  return fits;
+  if (!fits) return std::nullopt;
+  return cached;
 }
 
 void Scheduler::AdmitWaiting(StepPlan& plan, const Budget& limit) {
-  while (!waiting_.empty() && CanAdmit(**waiting_.begin())) {
+  while (!waiting_.empty()) {
     Sequence& sequence = **waiting_.begin();
-    const int32_t row_count = RowsInTurn(sequence, plan, limit);
+    const std::optional<std::span<const int32_t>> cached = FindRoom(sequence);
+    if (!cached) return;
+    const auto first_position = static_cast<int32_t>(cached->size()) * options_.block_size;
+    const int32_t row_count = RowsInTurn(first_position, sequence.chunk_end(), plan, limit);
     if (row_count == 0) return;
+    cache_.Adopt(sequence, *cached);
     const int64_t block_count = CeilDivide(sequence.token_count(), options_.block_size);
     while (sequence.blocks.block_count() < block_count) WEFT_CHECK(sequence.blocks.Grow());
     running_.insert(waiting_.extract(waiting_.begin()));
     running_slots_ += sequence.slot_count;
     sequence.state = SequenceState::kRunning;
-    TakeChunk(sequence, row_count, plan);
+    if (!IsComputedFor(sequence, plan)) TakeChunk(sequence, row_count, plan);
   }
 }
 
@@ -193,18 +212,18 @@ void Scheduler::Extend(PlannedSequence& planned, int32_t row_count, StepPlan& pl
   plan.row_count += row_count;
 }
 
-int32_t Scheduler::RowsInTurn(const Sequence& sequence, const StepPlan& plan,
+int32_t Scheduler::RowsInTurn(int32_t first_position, int32_t end_position, const StepPlan& plan,
                               const Budget& limit) const {
   const double seconds = cost_.PredictSeconds(plan.shape);
   const int32_t rows_left = limit.rows - plan.row_count;
   const Budget half = {.rows = plan.row_count + rows_left / 2,
                        .seconds = seconds + (limit.seconds - seconds) / 2};
-  const int32_t pending_count = sequence.chunk_end() - sequence.computed_count;
-  const int32_t row_count = RowsWithin(plan, half, sequence.computed_count, pending_count);
+  const int32_t pending_count = end_position - first_position;
+  const int32_t row_count = RowsWithin(plan, half, first_position, pending_count);
   if (row_count >= kMinChunkRows) return row_count;
   const int32_t least = std::min({LeastChunk(plan.row_count), pending_count, rows_left});
   if (plan.shape.chunk_rows == 0) return least;  // the oldest: whatever it costs
-  return std::min(least, RowsWithin(plan, limit, sequence.computed_count, pending_count));
+  return std::min(least, RowsWithin(plan, limit, first_position, pending_count));
 }
 
 int32_t Scheduler::RowsWithin(const StepPlan& plan, const Budget& budget, int32_t first_position,
@@ -264,6 +283,7 @@ void Scheduler::Preempt(Sequence& sequence, StepPlan& plan) {
   waiting_.insert(running_.extract(&sequence));
   running_slots_ -= sequence.slot_count;
   sequence.blocks.Clear();
+  sequence.reached_count = std::max(sequence.reached_count, sequence.computed_count);
   sequence.computed_count = 0;
   sequence.state = SequenceState::kWaiting;
   ++plan.preemptions;
@@ -273,6 +293,7 @@ void Scheduler::Commit(const StepPlan& plan) {
   for (const PlannedSequence& planned : plan.sequences) {
     WEFT_CHECK(planned.sequence->computed_count == planned.first_position);
     planned.sequence->computed_count += planned.row_count;
+    cache_.Keep(*planned.sequence, planned.first_position);
   }
 }
 

@@ -15,6 +15,9 @@
 //     if others than its own beams run, one more for each of them, so that admission does not cause
 //     preemption at once. The oldest waiting sequence is never overtaken. Nobody is admitted
 //     without a row to compute.
+//   * A sequence starts behind the prompt's blocks that the prefix cache has, and skips those that
+//     others compute before it gets to them. Of several whose next block is the same one, only the
+//     oldest computes it.
 //   * Where a running sequence needs a block and none is free, the newest running sequence gives up
 //     all of its own, goes back to the queue and is computed again later. So the oldest always
 //     finishes, and everybody becomes the oldest.
@@ -26,10 +29,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "engine/block_pool.h"
+#include "engine/prefix_cache.h"
 #include "engine/sequence.h"
 #include "engine/step_cost.h"
 #include "engine/step_plan.h"
@@ -95,15 +101,20 @@ class Scheduler {
   // Now and then a tile more than is predicted to fit, where there is some time left: a scheduler
   // that thinks larger chunks too slow would otherwise never learn that they no longer are.
   void Probe(StepPlan& plan, const Budget& limit) const;
-  // The rows that a prompt gets in its turn; 0: the step is full.
-  int32_t RowsInTurn(const Sequence& sequence, const StepPlan& plan, const Budget& limit) const;
+  // The rows that a prompt gets in its turn, of those that it still has; 0: the step is full.
+  int32_t RowsInTurn(int32_t first_position, int32_t end_position, const StepPlan& plan,
+                     const Budget& limit) const;
   // The most rows, beginning at this position, that keep the step within the budget.
   int32_t RowsWithin(const StepPlan& plan, const Budget& budget, int32_t first_position,
                      int32_t pending_count) const;
   static void Extend(PlannedSequence& planned, int32_t row_count, StepPlan& plan);
   static void Take(Sequence& sequence, int32_t row_count, StepPlan& plan);
   static void TakeChunk(Sequence& sequence, int32_t row_count, StepPlan& plan);
-  bool CanAdmit(const Sequence& sequence) const;
+  // Whether an older sequence computes this one's next block in this step, to the block's end.
+  bool IsComputedFor(const Sequence& sequence, const StepPlan& plan) const;
+  // The cached blocks that a waiting sequence begins with, if it can be admitted. Valid until the
+  // next call.
+  std::optional<std::span<const int32_t>> FindRoom(const Sequence& sequence);
   // Makes the block of the next position the sequence's own, at the cost of newer sequences. False
   // if it was itself the newest and has been preempted.
   bool SecureNextPosition(Sequence& sequence, StepPlan& plan);
@@ -112,6 +123,7 @@ class Scheduler {
 
   const SchedulerOptions options_;
   BlockPool& pool_;
+  PrefixCache cache_;
   SequenceQueue waiting_;
   SequenceQueue running_;
   int32_t running_slots_ = 0;

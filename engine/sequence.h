@@ -50,12 +50,18 @@ struct Sequence {
   std::vector<TokenId> tokens;  // prompt, then output; empty while kAwaitingPrompt
   int32_t prompt_count = 0;     // positions below are TokenPhase::kPrompt for life
   int32_t computed_count = 0;   // leading positions whose K and V are in `blocks`
+  int32_t reached_count = 0;    // the most that it had when it was preempted
   // The first prompt position whose logits are still wanted for prompt logprobs; prompt_count if
   // none is.
   int32_t next_prompt_logprob = 0;
   // The first prompt position whose hidden state is still to be pooled; beyond all if none is.
   int32_t next_pooled = std::numeric_limits<int32_t>::max();
   bool samples = true;  // false: the prompt is computed and nothing generated (max_tokens 0)
+
+  // The prefix cache. Without `reads_cache` it computes every position itself.
+  bool reads_cache = true;
+  CacheSalt cache_salt{};
+  int32_t cached_count = 0;  // positions of the prompt that it never computed
 
   double logprob_sum = 0;            // FinishEvent's
   RequestTimes::Time last_token_at;  // the epoch: it got none yet

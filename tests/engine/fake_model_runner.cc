@@ -13,6 +13,12 @@ uint64_t Mix(uint64_t value) {
   return value ^ (value >> 31);
 }
 
+namespace {
+uint64_t Continue(uint64_t history, TokenId token) {
+  return Mix(history ^ static_cast<uint64_t>(token) << 1);
+}
+}  // namespace
+
 FakeModelRunner::FakeModelRunner(const Options& options)
     : options_(options), slots_(static_cast<size_t>(options.block_size * options.block_count)) {
   // Steps of 1/4 from -4 to 3.75: ties are frequent.
@@ -57,11 +63,13 @@ void FakeModelRunner::Write(const ForwardBatch& batch, const SequenceSpan& span)
     if (block_writer >= 0 && block_writer != writer)
       Complain(fmt::format("block {} is written by two sequences in one step", block));
     block_writer = writer;
-    if (is_shared && is_shared(block)) Complain(fmt::format("shared block {} is written", block));
+    if (is_read_only && is_read_only(block))
+      Complain(fmt::format("block {} is written, which others read", block));
+    const Slot* before = position > 0 ? SlotAt(span, position - 1) : nullptr;
     *slot = {.written = true,
              .token = batch.token_ids[row],
              .position = position,
-             .phase = batch.phases[row]};
+             .history = Continue(before != nullptr ? before->history : 0, batch.token_ids[row])};
   }
 }
 
@@ -72,10 +80,18 @@ uint64_t FakeModelRunner::HashHistory(const SequenceSpan& span, int32_t position
     if (slot == nullptr) return 0;
     if (!slot->written || slot->position != p)
       Complain(fmt::format("position {} reads a slot that was not written for it", p));
-    hash = Mix(hash ^ static_cast<uint64_t>(slot->token) << 1 ^
-               (slot->phase == TokenPhase::kGenerated ? 1U : 0U));
+    hash = Continue(hash, slot->token);
+    if (slot->history != hash)
+      Complain(fmt::format("position {} reads what was computed behind other tokens", p));
   }
   return hash;
+}
+
+bool FakeModelRunner::HoldsEndOf(std::span<const TokenId> tokens, int32_t block) const {
+  uint64_t history = 0;
+  for (const TokenId token : tokens) history = Continue(history, token);
+  const Slot& last = slots_[static_cast<size_t>((block + 1) * options_.block_size - 1)];
+  return last.written && last.history == history;
 }
 
 Result<void> FakeModelRunner::Run(const ForwardBatch& batch, const LogitsVisitor& visit) {

@@ -1,11 +1,13 @@
-// A deterministic model without arithmetic: the logits of a row are a hash of everything that the
-// row can see, read back through the block table. A wrong table, a stale, lost or foreign block, a
-// wrong phase or a wrong order of steps changes the output or is reported.
+// A deterministic model without arithmetic: what a position writes is a hash of its token and of
+// what the positions before it wrote, and the logits of a row are a hash of everything that the row
+// can see, read back through the block table. A wrong table, a stale, lost or foreign block or a
+// wrong order of steps changes the output or is reported.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,8 +43,11 @@ class FakeModelRunner : public ModelRunner {
   std::function<std::chrono::nanoseconds(const ForwardBatch&)> cost;
   // That clock, for EngineCore.
   std::chrono::steady_clock::time_point now() const { return now_; }
-  // Whether more than one sequence holds a block; such a block must not be written.
-  std::function<bool(int32_t)> is_shared;
+  // Whether a block must not be written: more than one sequence holds it, or the prefix cache.
+  std::function<bool(int32_t)> is_read_only;
+
+  // What the last position of a block wrote, if it was the last of these, which begin a sequence.
+  bool HoldsEndOf(std::span<const TokenId> tokens, int32_t block) const;
 
   // What was wrong with the batches so far; empty if nothing.
   const std::string& complaint() const { return complaint_; }
@@ -52,7 +57,7 @@ class FakeModelRunner : public ModelRunner {
     bool written = false;
     TokenId token = 0;
     int32_t position = 0;
-    TokenPhase phase = TokenPhase::kPrompt;
+    uint64_t history = 0;  // of the tokens up to this position
   };
 
   Slot* SlotAt(const SequenceSpan& span, int32_t position);

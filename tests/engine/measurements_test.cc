@@ -214,7 +214,9 @@ class PreemptionMeasurementsTest : public MeasurementsTest {
 
 TEST_F(PreemptionMeasurementsTest, RecomputationIsAGapAndCountsNoPromptTwice) {
   Add(MakeRequest(4, 12));
-  Add(MakeRequest(4, 12));  // together they need 8 blocks
+  Request other = MakeRequest(4, 12);
+  other.prompt[0] = 2;    // shares nothing
+  Add(std::move(other));  // together they need 8 blocks
   const StepReport all = Finish();
   EXPECT_GT(all.preemptions, 0);
   EXPECT_EQ(all.computed_prompt_tokens, 8);

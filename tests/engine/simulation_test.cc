@@ -117,6 +117,21 @@ void Pool(Random& random, Request& request) {
   request.sampling.max_tokens = 0;
 }
 
+// Of new tokens, or as an earlier request's begins.
+void AddPrompt(Random& random, const Schedule& schedule, int32_t token_count, Request& request) {
+  if (!schedule.arrivals.empty() && OneIn(random, 2)) {
+    const auto other =
+        static_cast<size_t>(Between(random, 0, static_cast<int32_t>(schedule.arrivals.size()) - 1));
+    const std::vector<TokenId>& shared = schedule.arrivals[other].request.prompt;
+    const int32_t most = std::min(token_count, static_cast<int32_t>(shared.size()));
+    const int32_t count = OneIn(random, 2) ? most : Between(random, 1, most);
+    request.prompt.assign(shared.begin(), shared.begin() + count);
+  }
+  while (std::ssize(request.prompt) < token_count) request.prompt.push_back(Between(random, 0, 28));
+  if (OneIn(random, 8)) request.cache_salt.fill(static_cast<uint8_t>(Between(random, 0, 1)));
+  request.reads_prefix_cache = !OneIn(random, 12);
+}
+
 Schedule RandomSchedule(Random& random) {
   Schedule schedule;
   schedule.model.block_size = Between(random, 1, 6);
@@ -131,6 +146,7 @@ Schedule RandomSchedule(Random& random) {
   schedule.engine.token_bytes = BytesOf;
   schedule.row_cost_us = Between(random, 0, 2) * Between(random, 1, 10'000);
   schedule.engine.max_stall = std::chrono::milliseconds(Between(random, 1, 100));
+  schedule.engine.prefix_cache = !OneIn(random, 10);
   if (OneIn(random, 5)) schedule.failing_step_interval = Between(random, 5, 40);
   const int32_t request_count = Between(random, 1, 10);
   for (int32_t i = 0; i < request_count; ++i) {
@@ -140,7 +156,7 @@ Schedule RandomSchedule(Random& random) {
     Request& request = arrival.request;
     request.id = static_cast<RequestId>(i) + 1;
     const int32_t prompt_count = Between(random, 1, schedule.engine.max_context - 1);
-    for (int32_t t = 0; t < prompt_count; ++t) request.prompt.push_back(Between(random, 0, 28));
+    AddPrompt(random, schedule, prompt_count, request);
     const bool echo = OneIn(random, 12);
     request.sampling = RandomSampling(
         random, echo ? 0 : Between(random, 1, schedule.engine.max_context - prompt_count));
@@ -203,6 +219,81 @@ class StarvationWatch {
   int32_t computed_count_ = 0;
 };
 
+// What every block with content holds is what its content says, all the way from the first token;
+// running sequences hold their tokens, under their salt, and no content is there twice.
+class ContentCheck {
+ public:
+  ContentCheck(const EngineCore& core, const FakeModelRunner& runner)
+      : core_(core), pool_(core.pool()), runner_(runner) {}
+
+  // How many blocks have content.
+  int32_t Run() {
+    for (int32_t block = 0; block < pool_.total_count(); ++block) {
+      const ContentId id = pool_.content_id(block);
+      if (id == kNoContent) continue;
+      EXPECT_TRUE(block_of_.emplace(id, block).second) << "block " << block;
+    }
+    for (const auto& [id, block] : block_of_) {
+      const std::vector<TokenId> tokens = TokensUpTo(block);
+      EXPECT_TRUE(runner_.HoldsEndOf(tokens, block)) << "block " << block;
+      EXPECT_EQ(pool_.Find(pool_.content(block)), block);
+    }
+    for (const Sequence* sequence : core_.scheduler().running()) CheckSequence(*sequence);
+    return static_cast<int32_t>(block_of_.size());
+  }
+
+ private:
+  std::vector<TokenId> TokensUpTo(int32_t block) const {
+    const BlockContent content = pool_.content(block);
+    std::vector<TokenId> tokens;
+    if (content.parent != kNoContent) {
+      const auto parent = block_of_.find(content.parent);
+      // Blocks go after all that come behind them.
+      EXPECT_NE(parent, block_of_.end());
+      if (parent == block_of_.end()) return {};
+      EXPECT_EQ(pool_.content(parent->second).salt, content.salt);
+      tokens = TokensUpTo(parent->second);
+    }
+    tokens.insert(tokens.end(), content.tokens.begin(), content.tokens.end());
+    return tokens;
+  }
+
+  void CheckSequence(const Sequence& sequence) const {
+    const auto block_size = static_cast<int32_t>(runner_.block_size());
+    for (int32_t index = 0; index < sequence.blocks.block_count(); ++index) {
+      const int32_t block = sequence.blocks.blocks()[static_cast<size_t>(index)];
+      const int32_t end = (index + 1) * block_size;
+      const bool full = pool_.keeps_contents() && end <= sequence.computed_count;
+      EXPECT_EQ(pool_.content_id(block) != kNoContent, full);
+      if (!full) continue;
+      EXPECT_EQ(pool_.content(block).salt, sequence.cache_salt);
+      EXPECT_EQ(TokensUpTo(block),
+                std::vector<TokenId>(sequence.tokens.begin(), sequence.tokens.begin() + end));
+    }
+  }
+
+  const EngineCore& core_;
+  const BlockPool& pool_;
+  const FakeModelRunner& runner_;
+  std::map<ContentId, int32_t> block_of_;
+};
+
+// Rows carry the phase that their position has for life.
+void CheckPhases(const EngineCore& core, const ForwardBatch& batch) {
+  for (const SequenceSpan& span : batch.sequences) {
+    const auto& running = core.scheduler().running();
+    const auto found = std::ranges::find_if(running, [&](const Sequence* sequence) {
+      return sequence->blocks.blocks().data() == span.block_table.data();
+    });
+    ASSERT_NE(found, running.end());
+    for (int32_t i = 0; i < span.row_count; ++i) {
+      ASSERT_EQ(batch.phases[static_cast<size_t>(span.first_row + i)],
+                span.first_position + i < (*found)->prompt_count ? TokenPhase::kPrompt
+                                                                 : TokenPhase::kGenerated);
+    }
+  }
+}
+
 // What one request gets when nobody else is there and nothing is short.
 
 std::shared_ptr<RecordingSink> RunAlone(Request request, const EngineOptions& like) {
@@ -210,6 +301,7 @@ std::shared_ptr<RecordingSink> RunAlone(Request request, const EngineOptions& li
   EngineOptions options = like;
   options.max_batch_tokens = 512;
   options.max_sequences = 16;
+  options.prefix_cache = false;
   EngineCore core(options, runner);
   auto sink = std::make_shared<RecordingSink>(request.choice_count);
   request.sink = sink;
@@ -267,6 +359,8 @@ struct Totals {
   int64_t aborted = 0;
   int64_t failed = 0;
   int64_t embeddings = 0;
+  int64_t cached_tokens = 0;
+  int64_t kept_blocks = 0;  // summed over steps
 };
 
 void RunSchedule(uint64_t seed, Totals& totals) {
@@ -278,10 +372,13 @@ void RunSchedule(uint64_t seed, Totals& totals) {
     return std::chrono::microseconds(schedule.row_cost_us * (batch.row_count() + 5));
   };
   EngineCore core(schedule.engine, runner, [&] { return runner.now(); });
-  runner.is_shared = [&](int32_t block) { return core.pool().reference_count(block) > 1; };
+  runner.is_read_only = [&](int32_t block) {
+    return core.pool().reference_count(block) > 1 || core.pool().content_id(block) != kNoContent;
+  };
   runner.before_run = [&](const ForwardBatch& batch) -> Result<void> {
     EXPECT_LE(batch.row_count(), schedule.engine.max_batch_tokens);
     EXPECT_LE(std::ssize(batch.sequences), schedule.engine.max_sequences);
+    CheckPhases(core, batch);
     if (schedule.failing_step_interval == 0 || !OneIn(random, schedule.failing_step_interval))
       return {};
     if (OneIn(random, 2)) throw std::runtime_error("thrown");
@@ -310,6 +407,8 @@ void RunSchedule(uint64_t seed, Totals& totals) {
     ASSERT_EQ(runner.complaint(), "");
     ASSERT_LE(std::ssize(core.scheduler().running()), schedule.engine.max_sequences);
     ASSERT_NO_FATAL_FAILURE(CheckBlocks(core));
+    totals.kept_blocks += ContentCheck(core, runner).Run();
+    ASSERT_FALSE(testing::Test::HasFailure());
     ASSERT_NO_FATAL_FAILURE(watch.Observe(core));
   }
   ASSERT_EQ(core.pool().free_count(), core.pool().total_count());
@@ -320,6 +419,7 @@ void RunSchedule(uint64_t seed, Totals& totals) {
     const FinishReason reason = arrival.sink->choice().finishes[0].reason;
     totals.aborted += reason == FinishReason::kAborted ? 1 : 0;
     totals.embeddings += arrival.sink->embedding().empty() ? 0 : 1;
+    totals.cached_tokens += arrival.sink->choice().finishes[0].cached_tokens;
     totals.failed += reason == FinishReason::kFailed ? 1 : 0;
   }
 }
@@ -336,6 +436,8 @@ TEST(Simulation, RandomSchedulesKeepEveryInvariant) {
   EXPECT_GT(totals.aborted, 500);
   EXPECT_GT(totals.failed, 500);
   EXPECT_GT(totals.embeddings, 500);
+  EXPECT_GT(totals.cached_tokens, 10'000);
+  EXPECT_GT(totals.kept_blocks, 100'000);
   RecordProperty("steps", std::to_string(totals.steps));
 }
 

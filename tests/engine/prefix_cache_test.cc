@@ -1,0 +1,253 @@
+// What requests find of what others have computed, through the whole engine. The fake model checks
+// every block that is read.
+#include "engine/prefix_cache.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/engine_core.h"
+#include "tests/engine/fake_model_runner.h"
+#include "tests/engine/recording_sink.h"
+
+namespace weft {
+namespace {
+
+constexpr int32_t kBlockSize = 4;
+
+class PrefixCacheTest : public testing::Test {
+ protected:
+  struct Outcome {
+    std::shared_ptr<RecordingSink> sink;
+    const FinishEvent& finish(size_t choice = 0) const {
+      return sink->choice(choice).finishes.at(0);
+    }
+    int32_t cached() const { return finish().cached_tokens; }
+    const std::vector<TokenId>& tokens() const { return sink->choice().tokens; }
+  };
+
+  void Start(int64_t block_count = 64) {
+    runner_.emplace(FakeModelRunner::Options{
+        .vocab_size = 29, .block_size = kBlockSize, .block_count = block_count});
+    runner_->is_read_only = [this](int32_t block) {
+      return core_->pool().reference_count(block) > 1 ||
+             core_->pool().content_id(block) != kNoContent;
+    };
+    options_.max_context = 200;
+    core_.emplace(options_, *runner_);
+  }
+
+  static std::vector<TokenId> Prompt(int32_t token_count, TokenId first = 1) {
+    std::vector<TokenId> prompt;
+    for (int32_t i = 0; i < token_count; ++i) prompt.push_back((first + i * 7) % 29);
+    return prompt;
+  }
+
+  Request MakeRequest(std::vector<TokenId> prompt, int32_t max_tokens = 1) {
+    Request request;
+    request.id = next_id_++;
+    request.prompt = std::move(prompt);
+    request.sampling.temperature = 0;
+    request.sampling.max_tokens = max_tokens;
+    return request;
+  }
+
+  Outcome Add(Request request) {
+    Outcome outcome{std::make_shared<RecordingSink>(request.choice_count)};
+    request.sink = outcome.sink;
+    const Result<void> valid = core_->Validate(request);
+    EXPECT_TRUE(valid) << valid.error().message;
+    core_->Add(std::move(request));
+    return outcome;
+  }
+
+  StepReport Finish() {
+    while (core_->has_work()) core_->Step();
+    EXPECT_EQ(runner_->complaint(), "");
+    EXPECT_EQ(core_->pool().used_count(), 0);
+    return core_->TakeReport();
+  }
+
+  Outcome Run(Request request) {
+    Outcome outcome = Add(std::move(request));
+    report_ = Finish();
+    return outcome;
+  }
+
+  EngineOptions options_;
+  std::optional<FakeModelRunner> runner_;
+  std::optional<EngineCore> core_;
+  StepReport report_;  // of the last Run
+  RequestId next_id_ = 1;
+};
+
+TEST_F(PrefixCacheTest, ASecondRequestComputesWhatIsNewAlone) {
+  Start();
+  const Outcome first = Run(MakeRequest(Prompt(10), 3));
+  EXPECT_EQ(first.cached(), 0);
+  EXPECT_EQ(report_.cache_queries, 10);
+  EXPECT_EQ(report_.cache_hits, 0);
+  EXPECT_EQ(report_.prompt_tokens, 10);
+
+  const Outcome again = Run(MakeRequest(Prompt(10), 3));
+  EXPECT_EQ(again.cached(), 8);
+  EXPECT_EQ(again.tokens(), first.tokens());
+  EXPECT_EQ(report_.cache_queries, 10);
+  EXPECT_EQ(report_.cache_hits, 8);
+  EXPECT_EQ(report_.prompt_tokens, 2);
+  EXPECT_EQ(report_.computed_prompt_tokens, 10);
+
+  std::vector<TokenId> other = Prompt(10);
+  other[5] = 28;
+  EXPECT_EQ(Run(MakeRequest(other)).cached(), 4);
+  other = Prompt(10);
+  other[0] = 28;  // all that comes behind is something else now
+  EXPECT_EQ(Run(MakeRequest(other)).cached(), 0);
+}
+
+TEST_F(PrefixCacheTest, TheLastPositionIsComputedForItsLogits) {
+  Start();
+  Run(MakeRequest(Prompt(8)));
+  EXPECT_EQ(Run(MakeRequest(Prompt(8))).cached(), 4);
+  EXPECT_EQ(Run(MakeRequest(Prompt(9))).cached(), 8);
+  EXPECT_EQ(Run(MakeRequest(Prompt(1))).cached(), 0);
+}
+
+TEST_F(PrefixCacheTest, AnAnswerIsFoundByTheNextTurn) {
+  Start();
+  const Outcome first = Run(MakeRequest(Prompt(6), 11));
+  std::vector<TokenId> turn = Prompt(6);
+  turn.insert(turn.end(), first.tokens().begin(), first.tokens().end());
+  turn.insert(turn.end(), {5, 6, 7});
+  // 16 of its 17 tokens: the last one was sampled, but never computed.
+  const Outcome second = Run(MakeRequest(turn, 5));
+  EXPECT_EQ(second.cached(), 16);
+  options_.prefix_cache = false;
+  Start();
+  EXPECT_EQ(Run(MakeRequest(turn, 5)).tokens(), second.tokens());
+}
+
+TEST_F(PrefixCacheTest, WhoeverWantsAllPositionsComputesThemAndKeepsThemForOthers) {
+  Start();
+  Request echo = MakeRequest(Prompt(10));
+  echo.sampling.prompt_logprobs = true;
+  const Outcome first = Run(echo);
+  EXPECT_EQ(report_.cache_queries, 0);
+  echo.id = next_id_++;
+  const Outcome again = Run(echo);
+  EXPECT_EQ(again.cached(), 0);
+  EXPECT_EQ(again.sink->prompt_logprobs().size(), 10U);
+  Request mean = MakeRequest(Prompt(10), 0);
+  mean.pooling = Pooling::kMean;
+  EXPECT_EQ(Run(mean).cached(), 0);
+  Request last = MakeRequest(Prompt(10), 0);
+  last.pooling = Pooling::kLast;
+  const Outcome embedding = Run(last);
+  EXPECT_EQ(embedding.cached(), 8);
+  Request unwilling = MakeRequest(Prompt(10));
+  unwilling.reads_prefix_cache = false;
+  EXPECT_EQ(Run(unwilling).cached(), 0);
+  EXPECT_EQ(report_.cache_queries, 0);
+
+  options_.prefix_cache = false;
+  Start();
+  EXPECT_EQ(Run(last).sink->embedding(), embedding.sink->embedding());
+}
+
+TEST_F(PrefixCacheTest, SaltsKeepRequestsApart) {
+  Start();
+  Request salted = MakeRequest(Prompt(10));
+  salted.cache_salt[0] = 1;
+  Run(MakeRequest(Prompt(10)));
+  EXPECT_EQ(Run(salted).cached(), 0);
+  EXPECT_EQ(Run(salted).cached(), 8);
+  salted.cache_salt[31] = 1;
+  EXPECT_EQ(Run(salted).cached(), 0);
+  EXPECT_EQ(Run(MakeRequest(Prompt(10))).cached(), 8);
+}
+
+TEST_F(PrefixCacheTest, NothingIsFoundWhereItIsOff) {
+  options_.prefix_cache = false;
+  Start();
+  Run(MakeRequest(Prompt(10)));
+  EXPECT_EQ(Run(MakeRequest(Prompt(10))).cached(), 0);
+  EXPECT_EQ(report_.cache_queries, 0);
+  EXPECT_EQ(report_.prompt_tokens, 10);
+}
+
+TEST_F(PrefixCacheTest, WhatAFailedStepComputedIsNotKept) {
+  options_.max_batch_tokens = 8;
+  Start();
+  int32_t steps = 0;
+  runner_->before_run = [&](const ForwardBatch&) -> Result<void> {
+    if (++steps == 2) return Fail(ErrorCode::kInternal, "broken");
+    return {};
+  };
+  const Outcome failed = Run(MakeRequest(Prompt(20)));
+  EXPECT_EQ(failed.finish().reason, FinishReason::kFailed);
+  EXPECT_EQ(Run(MakeRequest(Prompt(20))).cached(), 8);  // of the step before
+}
+
+TEST_F(PrefixCacheTest, RunningSequencesShareTheirBlocks) {
+  Start();
+  const Outcome first = Add(MakeRequest(Prompt(17), 30));
+  core_->Step();
+  EXPECT_EQ(core_->pool().used_count(), 5);
+  const Outcome second = Add(MakeRequest(Prompt(18), 30));
+  core_->Step();
+  EXPECT_EQ(core_->pool().used_count(), 6);
+  Finish();
+  EXPECT_EQ(second.cached(), 16);
+}
+
+TEST_F(PrefixCacheTest, EqualRequestsThatComeTogetherComputeOnce) {
+  options_.max_batch_tokens = 16;
+  Start();
+  std::vector<Outcome> outcomes;
+  for (int i = 0; i < 4; ++i) outcomes.push_back(Add(MakeRequest(Prompt(62), 20)));
+  const StepReport report = Finish();
+  // What one computes, and the last block of each; nobody computed a whole chunk in vain.
+  EXPECT_LE(report.prompt_tokens, 62 + 3 * 2);
+  EXPECT_EQ(report.cache_queries, 4 * 62);
+  EXPECT_EQ(report.cache_hits, 4 * 62 - report.prompt_tokens);
+  for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.tokens(), outcomes[0].tokens());
+}
+
+TEST_F(PrefixCacheTest, ChoicesCountTheirPromptOnce) {
+  Start();
+  Run(MakeRequest(Prompt(10)));
+  Request request = MakeRequest(Prompt(10), 6);
+  request.choice_count = 3;
+  const Outcome outcome = Run(request);
+  for (size_t choice = 0; choice < 3; ++choice) EXPECT_EQ(outcome.finish(choice).cached_tokens, 8);
+  EXPECT_EQ(report_.cache_queries, 10);
+  EXPECT_EQ(report_.cache_hits, 8);
+}
+
+TEST_F(PrefixCacheTest, WhatWasPreemptedFindsItsOwnBlocksAndCountsNoHit) {
+  Start(14);
+  const Outcome older = Add(MakeRequest(Prompt(16, 1), 24));
+  const Outcome newer = Add(MakeRequest(Prompt(16, 2), 24));  // 20 blocks together
+  const StepReport report = Finish();
+  EXPECT_GT(report.preemptions, 0);
+  EXPECT_EQ(older.cached(), 0);
+  EXPECT_EQ(newer.cached(), 0);
+  EXPECT_EQ(report.cache_hits, 0);
+  EXPECT_LT(report.prompt_tokens, 3 * 16);  // it did not compute all of its prompt again
+  EXPECT_EQ(newer.tokens().size(), 24U);
+}
+
+TEST_F(PrefixCacheTest, TheOldestContentMakesRoomTailFirst) {
+  Start(8);
+  Run(MakeRequest(Prompt(13, 1)));  // 3 whole blocks
+  Run(MakeRequest(Prompt(9, 2)));   // 2
+  Run(MakeRequest(Prompt(21, 3)));  // takes 6: the other 3, then the end of the first one's
+  EXPECT_EQ(Run(MakeRequest(Prompt(9, 2))).cached(), 8);
+  EXPECT_EQ(Run(MakeRequest(Prompt(21, 3))).cached(), 20);
+}
+
+}  // namespace
+}  // namespace weft
