@@ -206,6 +206,17 @@ ApiResult<void> ReadAllowedTokens(const json& body, SamplingFields& fields) {
       "allowed_token_ids", "'allowed_token_ids' is an empty array; allow at least one token"));
 }
 
+ApiResult<void> ReadCacheFields(const json& body, SamplingFields& fields) {
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "cache_prompt", fields.cache_prompt));
+  WEFT_RETURN_IF_ERROR(ReadString(body, "cache_salt", fields.cache_salt));
+  if (!fields.cache_salt) return {};
+  const size_t byte_count = fields.cache_salt->size();
+  if (byte_count > 0 && byte_count <= static_cast<size_t>(kMaxCacheSaltBytes)) return {};
+  return tl::unexpected(
+      InvalidField("cache_salt", fmt::format("'cache_salt' has {} bytes; a salt has 1 to {}",
+                                             byte_count, kMaxCacheSaltBytes)));
+}
+
 constexpr std::array<std::string_view, 9> kSamplerNames = {"penalties",   "dry",   "temperature",
                                                            "top_n_sigma", "top_k", "typical_p",
                                                            "top_p",       "min_p", "xtc"};
@@ -240,7 +251,7 @@ ApiResult<void> ReadSamplers(const json& body, SamplingFields& fields) {
   return {};
 }
 
-constexpr std::array<std::string_view, 11> kOthers = {"stop",
+constexpr std::array<std::string_view, 13> kOthers = {"stop",
                                                       "stop_token_ids",
                                                       "include_stop_str_in_output",
                                                       "bad_words",
@@ -250,7 +261,9 @@ constexpr std::array<std::string_view, 11> kOthers = {"stop",
                                                       "allowed_token_ids",
                                                       "ignore_eos",
                                                       "seed",
-                                                      "min_tokens"};
+                                                      "min_tokens",
+                                                      "cache_prompt",
+                                                      "cache_salt"};
 
 constexpr std::array kUnsupported = {
     UnsupportedField{"skip_special_tokens", "true"},
@@ -292,6 +305,7 @@ ApiResult<void> ReadSamplingFields(const json& body, SamplingFields& fields) {
   WEFT_RETURN_IF_ERROR(ReadLogitBias(body, fields));
   WEFT_RETURN_IF_ERROR(ReadAllowedTokens(body, fields));
   WEFT_RETURN_IF_ERROR(ReadSamplers(body, fields));
+  WEFT_RETURN_IF_ERROR(ReadCacheFields(body, fields));
   return RefuseUnsupported(body, kUnsupported);
 }
 

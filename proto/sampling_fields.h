@@ -1,5 +1,5 @@
-// The fields of a request that say how its tokens are chosen and what ends its text: the same on
-// every endpoint that generates.
+// The fields of a request that say how its tokens are chosen, what ends its text and what it shares
+// with other requests: the same on every endpoint that generates.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@ inline constexpr int32_t kMaxBadWords = 256;
 inline constexpr int32_t kMaxBadWordBytes = 128;
 inline constexpr int32_t kMaxDryBreakers = 32;
 inline constexpr int32_t kMaxDryBreakerBytes = 64;
+inline constexpr int32_t kMaxCacheSaltBytes = 1024;
 
 // Every value is in its range, every default filled in. Token ids are >= 0; whether the vocabulary
 // has them is the server's to check. docs/API.md says what each does.
@@ -61,6 +62,8 @@ struct SamplingFields {
   std::vector<std::string> stop;
   std::vector<int32_t> stop_token_ids;
   bool include_stop = false;
+  bool cache_prompt = true;
+  std::optional<std::string> cache_salt;  // not empty
 };
 
 // "penalties", "dry", "temperature", "top_n_sigma", "top_k", "typical_p", "top_p", "min_p", "xtc".

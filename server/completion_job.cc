@@ -111,6 +111,7 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
   job.has_seed = request.sampling.seed.has_value();
   job.unknown_field_count = request.unknown_field_count;
   job.sampling = *std::move(sampling);
+  SetCacheUse(request.sampling, job);
   CompletionAnswerOptions answer{.model = job.model,
                                  .choice_count = job.choice_count,
                                  .returned_count = request.n,

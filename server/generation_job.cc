@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/core.h>
+#include <openssl/sha.h>
 
 #include "engine/engine.h"
 
@@ -33,6 +34,14 @@ GenerationSummary Summarize(const GenerationJob& job) {
                             .seed = std::nullopt};
   if (job.has_seed) summary.seed = job.sampling.seed;
   return summary;
+}
+
+void SetCacheUse(const SamplingFields& fields, GenerationJob& job) {
+  job.reads_prefix_cache = fields.cache_prompt;
+  if (!fields.cache_salt) return;
+  const std::string& salt = *fields.cache_salt;
+  static_assert(sizeof(CacheSalt) == SHA256_DIGEST_LENGTH);
+  SHA256(reinterpret_cast<const unsigned char*>(salt.data()), salt.size(), job.cache_salt.data());
 }
 
 ApiError ModelNotFound(std::string_view id, const std::vector<ServedModel>& models) {

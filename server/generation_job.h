@@ -12,6 +12,7 @@
 
 #include "engine/request.h"
 #include "proto/api_error.h"
+#include "proto/sampling_fields.h"
 #include "server/generation_answer.h"
 #include "server/generation_summary.h"
 #include "server/served_model.h"
@@ -31,6 +32,8 @@ struct GenerationJob {
   int32_t in_flight = 0;  // of them now: accepted, without their terminal event
   SamplingParams sampling;
   std::shared_ptr<const VisibleTokens> visible_tokens;  // see Request
+  bool reads_prefix_cache = true;                       // see Request
+  CacheSalt cache_salt{};                               // see Request
   bool has_seed = false;                                // otherwise the server draws one
   bool stream = false;
   int32_t unknown_field_count = 0;
@@ -49,6 +52,9 @@ struct PrepareContext {
   const std::vector<ServedModel>& models;  // not empty
   ResponseStore* responses = nullptr;      // what /v1/responses comes back to
 };
+
+// What the request's fields say about the prefix cache.
+void SetCacheUse(const SamplingFields& fields, GenerationJob& job);
 
 // Everything between the body and Engine::Submit; one function an endpoint. May take long for a
 // long body (law 5).

@@ -43,6 +43,8 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
     request.sampling = job.sampling;
     request.choice_count = job.choice_count;
     request.pooling = job.pooling;
+    request.reads_prefix_cache = job.reads_prefix_cache;
+    request.cache_salt = job.cache_salt;
     request.received = job.received;
     request.visible_tokens = job.visible_tokens;
     request.sink = std::make_shared<QueueSink>(queue, static_cast<int32_t>(i));

@@ -54,6 +54,7 @@ EngineOptions EngineOptionsFor(const ModelOptions& options, const MemoryPlan& me
   engine.max_sequences = options.max_sequences;
   engine.max_waiting = options.max_waiting;
   engine.max_stall = options.max_stall;
+  engine.prefix_cache = options.prefix_cache;
   engine.end_tokens = tokenizer->end_tokens();
   engine.token_bytes = [tokenizer](TokenId id) { return tokenizer->TokenBytes(id); };
   if (options.meter != nullptr) {
@@ -139,6 +140,7 @@ EngineFacts LoadedModel::facts() const {
           .thread_count = thread_count(),
           .context = memory_.context,
           .block_size = kBlockSize,
+          .prefix_cache = engine_->options().prefix_cache,
           .memory = memory_,
           .limits = limits_};
 }

@@ -33,6 +33,7 @@ struct ModelOptions {
   int32_t max_sequences = 64;
   int32_t max_waiting = 1024;
   std::chrono::milliseconds max_stall{100};  // see EngineOptions
+  bool prefix_cache = true;
   // Counts what the engine does; then the machine is measured, too, before the weights are loaded.
   // nullptr: nobody asks.
   std::shared_ptr<EngineMeter> meter;

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "engine/block_pool.h"
 #include "engine/transformer_runner.h"
 #include "model/kv_cache.h"
 #include "model/weights.h"
@@ -42,7 +43,9 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
 
   const uint64_t fixed_bytes = plan.reserve_bytes + plan.weight_bytes + plan.workspace_bytes;
   const uint64_t left_bytes = request.limit_bytes - std::min(request.limit_bytes, fixed_bytes);
-  const auto affordable_blocks = static_cast<int64_t>(left_bytes / plan.block_bytes);
+  const auto accounting_bytes = static_cast<uint64_t>(BlockPool::BytesPerBlock(request.block_size));
+  const auto affordable_blocks =
+      static_cast<int64_t>(left_bytes / (plan.block_bytes + accounting_bytes));
   const int64_t wanted_context = request.context > 0 ? request.context : config.context_length;
   const int64_t context = request.context > 0
                               ? wanted_context

@@ -104,6 +104,7 @@ ApiResult<void> SetSampling(const ChatRequest& request, GenerationJob& job) {
   ApiResult<SamplingParams> sampling = SamplingOf(request.sampling, *job.model->tokenizer);
   if (!sampling) return tl::unexpected(std::move(sampling).error());
   job.sampling = *std::move(sampling);
+  SetCacheUse(request.sampling, job);
   const ApiResult<int32_t> max_tokens = MaxTokensOf(request, job);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
   job.sampling.max_tokens = *max_tokens;

@@ -75,6 +75,12 @@ void AddServedModelFlags(CLI::App& app, ServeOptions& options) {
          "Milliseconds that running streams may wait for a token while prompts arrive")
       ->check(CLI::Range(1, 3'600'000))
       ->default_str(std::to_string(model.max_stall.count()));
+  app.add_option_function<std::string>(
+         "--prefix-cache",
+         [&model](const std::string& choice) { model.prefix_cache = choice == "on"; },
+         "Whether prompts that begin alike share what was computed: on or off")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->default_str("on");
   app.add_option("--max-sequences", model.max_sequences, "Sequences computed at once")
       ->capture_default_str()
       ->check(CLI::Range(1, 65536));

@@ -31,6 +31,8 @@ void EngineMeter::OnStep(const StepReport& report) {
   if (report.sequences > 0) AddStep(report);
   totals_.preemptions += report.preemptions;
   totals_.prompt_tokens += report.computed_prompt_tokens;
+  totals_.cache_queries += report.cache_queries;
+  totals_.cache_hits += report.cache_hits;
   totals_.completion_tokens += report.sampled_tokens;
   for (const RequestTimes& times : report.first_tokens) {
     AddSpan(times.received, times.first_token, totals_.first_token_seconds);

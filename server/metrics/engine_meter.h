@@ -37,6 +37,8 @@ struct EngineTotals {
   BucketCounts step_sequences{buckets::kSequences};
 
   int64_t prompt_tokens = 0;
+  int64_t cache_queries = 0;
+  int64_t cache_hits = 0;
   int64_t completion_tokens = 0;
   std::array<int64_t, 4> finished_choices{};  // by FinishReason
   BucketCounts token_gap_seconds{buckets::kToken};

@@ -72,9 +72,10 @@ void EngineMetricsWriter::AddRequests() {
           totals_.prompt_tokens);
   Counter("weft_completion_tokens_total", "Tokens generated, end tokens included.",
           totals_.completion_tokens);
-  // There is no prefix cache: nothing is looked up.
-  Counter("weft_prefix_cache_queries_total", "Tokens of prompts looked up in the prefix cache.", 0);
-  Counter("weft_prefix_cache_hits_total", "Tokens of prompts found in the prefix cache.", 0);
+  Counter("weft_prefix_cache_queries_total", "Tokens of prompts looked up in the prefix cache.",
+          totals_.cache_queries);
+  Counter("weft_prefix_cache_hits_total", "Tokens of prompts found in the prefix cache.",
+          totals_.cache_hits);
   Histogram("weft_time_to_first_token_seconds",
             "From a whole HTTP request to the first token of a choice.",
             totals_.first_token_seconds);

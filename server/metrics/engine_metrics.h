@@ -20,6 +20,7 @@ struct EngineFacts {
   int32_t thread_count = 0;
   int32_t context = 0;
   int64_t block_size = 0;  // positions
+  bool prefix_cache = true;
   MemoryPlan memory;
   MachineLimits limits;
 };

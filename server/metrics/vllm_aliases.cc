@@ -162,7 +162,7 @@ void AddCacheConfig(const EngineFacts& facts, MetricFamilies& families) {
   families.AddGauge("vllm:cache_config_info", "Information of the LLMEngine CacheConfig",
                     {{"block_size", std::to_string(facts.block_size)},
                      {"cache_dtype", facts.kv_type},
-                     {"enable_prefix_caching", "False"},
+                     {"enable_prefix_caching", facts.prefix_cache ? "True" : "False"},
                      {"engine", "0"},
                      {"kv_cache_memory_bytes", std::to_string(facts.memory.kv_bytes())},
                      {"num_gpu_blocks", std::to_string(facts.memory.block_count)},

@@ -1,7 +1,8 @@
 // Law 2 on real models: what a request gets depends on that request alone. Every request is run
 // alone, then in random company under other chunk sizes, block sizes, thread counts and instruction
 // sets, with blocks so few that sequences are preempted; tokens, text and log probabilities are
-// compared with ==.
+// compared with ==. Alone everything is computed; in company, prompts that begin alike share
+// blocks, and the same requests come a second time.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -32,6 +33,7 @@ struct Setting {
   int64_t block_count = 64;
   int32_t max_batch_tokens = 512;
   int32_t max_sequences = 8;
+  bool prefix_cache = true;
 
   std::string ToString() const {
     return fmt::format("{}/{}, KV in {}, {} threads, {} blocks of {}, {} rows a step, {} sequences",
@@ -71,6 +73,7 @@ class Bench {
     options_.max_context = kMaxContext;
     options_.max_batch_tokens = setting.max_batch_tokens;
     options_.max_sequences = setting.max_sequences;
+    options_.prefix_cache = setting.prefix_cache;
     // Printable text from any vocabulary, so that stop strings happen.
     options_.token_bytes = [](TokenId token) {
       static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
@@ -119,6 +122,12 @@ std::vector<Request> RandomRequests(std::mt19937_64& random, int64_t vocab_size)
     const size_t prompt_count = id == 1 ? 270 : id == 2 ? 1 : 2 + random() % 60;
     for (size_t i = 0; i < prompt_count; ++i)
       request.prompt.push_back(static_cast<TokenId>(random() % static_cast<uint64_t>(vocab_size)));
+    // Three begin as the long one does.
+    if (id >= 5) {
+      const auto& shared = requests[0].prompt;
+      request.prompt.insert(request.prompt.begin(), shared.begin(),
+                            shared.begin() + static_cast<int64_t>(30 * id - 10));
+    }
     SamplingParams& params = request.sampling;
     params.max_tokens = static_cast<int32_t>(20 + random() % 28);
     params.temperature = id % 2 == 0 ? 0 : 0.9;
@@ -187,7 +196,10 @@ std::vector<Setting> CrowdedSettings(Arithmetic arithmetic, KvType kv_type) {
 
 void ExpectLaw2(const std::string& path, Arithmetic arithmetic, KvType kv_type = KvType::kBF16) {
   std::mt19937_64 random(11);
-  const Setting alone{.arithmetic = arithmetic, .isa = IsasHere().back(), .kv_type = kv_type};
+  const Setting alone{.arithmetic = arithmetic,
+                      .isa = IsasHere().back(),
+                      .kv_type = kv_type,
+                      .prefix_cache = false};
   Bench quiet(path, alone);
   const std::vector<Request> requests = RandomRequests(random, quiet.vocab_size());
   std::vector<std::shared_ptr<RecordingSink>> expected;
@@ -196,19 +208,24 @@ void ExpectLaw2(const std::string& path, Arithmetic arithmetic, KvType kv_type =
     ASSERT_EQ(expected[i]->embedding().empty(), !requests[i].pooling);
   }
   int32_t preemptions = 0;
+  int32_t cached_tokens = 0;
   for (const Setting& setting : CrowdedSettings(arithmetic, kv_type)) {
     SCOPED_TRACE(setting.ToString());
     Bench crowded(path, setting);
-    std::vector<Request> shuffled = requests;
-    std::shuffle(shuffled.begin(), shuffled.end(), random);
-    const auto found = crowded.Run(shuffled, random, 6);
-    preemptions += crowded.TakePreemptionCount();
-    for (size_t i = 0; i < shuffled.size(); ++i) {
-      SCOPED_TRACE(fmt::format("request {}", shuffled[i].id));
-      ASSERT_NO_FATAL_FAILURE(ExpectSame(*found[i], *expected[shuffled[i].id - 1]));
+    for (int round = 0; round < 2; ++round) {
+      std::vector<Request> shuffled = requests;
+      std::shuffle(shuffled.begin(), shuffled.end(), random);
+      const auto found = crowded.Run(shuffled, random, 6);
+      preemptions += crowded.TakePreemptionCount();
+      for (size_t i = 0; i < shuffled.size(); ++i) {
+        SCOPED_TRACE(fmt::format("round {}, request {}", round, shuffled[i].id));
+        ASSERT_NO_FATAL_FAILURE(ExpectSame(*found[i], *expected[shuffled[i].id - 1]));
+        cached_tokens += found[i]->choice(0).finishes[0].cached_tokens;
+      }
     }
   }
   EXPECT_GT(preemptions, 0);
+  EXPECT_GT(cached_tokens, 1000);
 }
 
 class Law2Test : public testing::TestWithParam<const char*> {};

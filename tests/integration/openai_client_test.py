@@ -79,6 +79,24 @@ class Chat(OpenAiCase):
         self.assertEqual(text, whole.choices[0].message.content)
         self.assertEqual(chunks[-1].usage.completion_tokens, whole.usage.completion_tokens)
 
+    def test_the_second_turn_finds_the_first_in_the_cache(self):
+        messages = [{"role": "system", "content": "Answer in one sentence, and be polite. " * 20},
+                    {"role": "user", "content": "Who are you?"}]
+        def reply(**fields):
+            return self.client.chat.completions.create(model="demo", messages=messages, temperature=0, max_tokens=20, **fields)
+        first = reply(extra_body={"cache_salt": "nobody else's"})
+        self.assertEqual(first.usage.prompt_tokens_details.cached_tokens, 0)
+        again = reply(extra_body={"cache_salt": "nobody else's"})
+        self.assertGreater(again.usage.prompt_tokens_details.cached_tokens, first.usage.prompt_tokens // 2)
+        self.assertEqual(again.choices[0].message.content, first.choices[0].message.content)
+        alone = reply(extra_body={"cache_prompt": False})
+        self.assertEqual(alone.usage.prompt_tokens_details.cached_tokens, 0)
+        self.assertEqual(alone.choices[0].message.content, first.choices[0].message.content)
+        messages += [{"role": "assistant", "content": first.choices[0].message.content},
+                     {"role": "user", "content": "And what can you do?"}]
+        turn = reply(extra_body={"cache_salt": "nobody else's"})
+        self.assertGreaterEqual(turn.usage.prompt_tokens_details.cached_tokens, again.usage.prompt_tokens_details.cached_tokens)
+
     def test_a_tool_is_called_and_its_answer_taken(self):
         question = "What is the weather in Paris?"
         whole = self.ask(question, tools=[WEATHER])

@@ -60,6 +60,8 @@ TEST(EngineMeter, CountsSteps) {
   report.generated_tokens = 1;
   report.preemptions = 1;
   report.computed_prompt_tokens = 100;
+  report.cache_queries = 90;
+  report.cache_hits = 60;
   report.sampled_tokens = 2;
   report.duration = milliseconds(20);
   report.token_gaps = {{.gap = milliseconds(20), .token_count = 2}};
@@ -77,6 +79,8 @@ TEST(EngineMeter, CountsSteps) {
   EXPECT_EQ(totals.generated_rows, 2);
   EXPECT_EQ(totals.preemptions, 2);
   EXPECT_EQ(totals.prompt_tokens, 200);
+  EXPECT_EQ(totals.cache_queries, 180);
+  EXPECT_EQ(totals.cache_hits, 120);
   EXPECT_EQ(totals.completion_tokens, 4);
   EXPECT_DOUBLE_EQ(totals.step_seconds.sum(), 0.04);
   EXPECT_DOUBLE_EQ(totals.step_rows.sum(), 62);

@@ -89,6 +89,7 @@ TestModel::TestModel(const TestModelOptions& options) {
   engine_options.max_context = options.max_context;
   engine_options.max_sequences = options.max_sequences;
   engine_options.max_waiting = options.max_waiting;
+  engine_options.prefix_cache = options.prefix_cache;
   engine_options.end_tokens = tokenizer_->end_tokens();
   engine_options.token_bytes = [tokenizer = tokenizer_](TokenId id) {
     return tokenizer->TokenBytes(id);
@@ -99,6 +100,7 @@ TestModel::TestModel(const TestModelOptions& options) {
   EngineFacts facts;
   facts.model = "test-model";
   facts.context = options.max_context;
+  facts.prefix_cache = options.prefix_cache;
   facts.memory.block_count = options.block_count;
   metrics_->AddEngine(std::move(facts), meter, *engine_);
 }

@@ -57,6 +57,7 @@ struct TestModelOptions {
   std::string reply;
   int32_t reply_position = 0;
   std::string chat_template;  // Jinja; empty: none
+  bool prefix_cache = false;  // so that what was asked first changes nothing of what comes then
 };
 
 // The engine of a test. Between HoldSteps and ReleaseSteps no forward pass ends.
