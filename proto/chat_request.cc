@@ -202,6 +202,7 @@ ApiResult<void> ReadOutput(const json& body, ChatRequest& request) {
   if (!stream) return tl::unexpected(stream.error());
   request.stream = stream->stream;
   request.include_usage = stream->include_usage;
+  request.continuous_usage = stream->continuous_usage;
   request.unknown_field_count = stream->unknown_field_count;
   return {};
 }

@@ -40,6 +40,7 @@ struct ChatRequest {
   int32_t top_logprobs = 0;
   bool stream = false;
   bool include_usage = false;
+  bool continuous_usage = false;
   bool timings = false;  // the answer says where the time went
   SamplingFields sampling;
   int32_t unknown_field_count = 0;  // ignored

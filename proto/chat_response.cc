@@ -4,6 +4,7 @@
 
 #include "proto/logprob_json.h"
 #include "proto/timings_json.h"
+#include "proto/usage_json.h"
 
 namespace weft {
 namespace {
@@ -61,10 +62,7 @@ ordered_json DeltaJson(const ChatMessageDelta& delta) {
 }
 
 ordered_json UsageJson(const Usage& usage) {
-  ordered_json value;
-  value["prompt_tokens"] = usage.prompt_tokens;
-  value["completion_tokens"] = usage.completion_tokens;
-  value["total_tokens"] = usage.prompt_tokens + usage.completion_tokens;
+  ordered_json value = UsageCountsJson(usage.prompt_tokens, usage.completion_tokens);
   value["prompt_tokens_details"]["cached_tokens"] = usage.cached_tokens;
   value["completion_tokens_details"]["reasoning_tokens"] = usage.reasoning_tokens;
   return value;
@@ -110,7 +108,10 @@ std::string ToJson(const ChatResponse& response, const Usage& usage) {
 std::string ToChunkJson(const ChatResponse& chunk, ChunkUsage usage) {
   ordered_json body = BodyJson(chunk, true);
   if (usage.present) {
-    body["usage"] = usage.usage == nullptr ? ordered_json() : UsageJson(*usage.usage);
+    body["usage"] = usage.usage != nullptr    ? UsageJson(*usage.usage)
+                    : usage.so_far != nullptr ? UsageCountsJson(usage.so_far->prompt_tokens,
+                                                                usage.so_far->completion_tokens)
+                                              : ordered_json();
   }
   if (chunk.timings) body["timings"] = TimingsJson(*chunk.timings);
   return Dump(body);

@@ -56,10 +56,12 @@ struct ChatResponse {
 // One line of JSON each. Bytes that are not UTF-8 become U+FFFD.
 std::string ToJson(const ChatResponse& response, const Usage& usage);
 
-// How the "usage" member of a chunk appears: null in all but the last of a stream that has it.
+// How the "usage" member of a chunk appears: in all but the last of a stream that has it, null or
+// what there is so far.
 struct ChunkUsage {
   bool present = false;
-  const Usage* usage = nullptr;  // nullptr: null
+  const Usage* usage = nullptr;
+  const UsageSoFar* so_far = nullptr;  // both nullptr: null
 };
 std::string ToChunkJson(const ChatResponse& chunk, ChunkUsage usage);
 

@@ -93,6 +93,7 @@ ApiResult<void> ReadOutput(const json& body, CompletionRequest& request) {
   if (!stream) return tl::unexpected(stream.error());
   request.stream = stream->stream;
   request.include_usage = stream->include_usage;
+  request.continuous_usage = stream->continuous_usage;
   request.unknown_field_count = stream->unknown_field_count;
   WEFT_RETURN_IF_ERROR(CheckStreamable(request));
   if (request.use_beam_search && request.logprobs) {

@@ -36,6 +36,7 @@ struct CompletionRequest {
   std::string suffix;  // what follows the text to come; empty: nothing
   bool stream = false;
   bool include_usage = false;       // a last chunk with the usage of the whole stream
+  bool continuous_usage = false;    // and in every other chunk, its choice's so far
   bool timings = false;             // the answer says where the time went
   int32_t unknown_field_count = 0;  // ignored
 };

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "proto/timings_json.h"
+#include "proto/usage_json.h"
 
 namespace weft {
 namespace {
@@ -56,10 +57,7 @@ ordered_json ChoiceJson(const CompletionChoice& choice) {
 }
 
 ordered_json UsageJson(const Usage& usage) {
-  ordered_json value;
-  value["prompt_tokens"] = usage.prompt_tokens;
-  value["completion_tokens"] = usage.completion_tokens;
-  value["total_tokens"] = usage.prompt_tokens + usage.completion_tokens;
+  ordered_json value = UsageCountsJson(usage.prompt_tokens, usage.completion_tokens);
   value["prompt_tokens_details"]["cached_tokens"] = usage.cached_tokens;
   return value;
 }
@@ -75,6 +73,10 @@ std::string ToJson(const CompletionResponse& response) {
   ordered_json& choices = body["choices"] = ordered_json::array();
   for (const CompletionChoice& choice : response.choices) choices.push_back(ChoiceJson(choice));
   if (response.usage_field == UsageField::kNull) body["usage"] = nullptr;
+  if (response.usage_field == UsageField::kSoFar) {
+    body["usage"] = UsageCountsJson(response.usage_so_far.prompt_tokens,
+                                    response.usage_so_far.completion_tokens);
+  }
   if (response.usage_field == UsageField::kPresent) body["usage"] = UsageJson(response.usage);
   if (response.timings) body["timings"] = TimingsJson(*response.timings);
   return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);

@@ -38,7 +38,7 @@ struct CompletionChoice {
 };
 
 // How the "usage" member appears.
-enum class UsageField { kAbsent, kNull, kPresent };
+enum class UsageField { kAbsent, kNull, kSoFar, kPresent };
 
 struct CompletionResponse {
   std::string id;       // "cmpl-..."
@@ -46,7 +46,8 @@ struct CompletionResponse {
   std::string model;
   std::vector<CompletionChoice> choices;
   UsageField usage_field = UsageField::kAbsent;
-  Usage usage;
+  Usage usage;              // kPresent
+  UsageSoFar usage_so_far;  // kSoFar
   std::optional<Timings> timings;
 };
 

@@ -30,14 +30,7 @@ ApiResult<StreamOptions> ReadStreamOptions(const json& body) {
   WEFT_RETURN_IF_ERROR(ReadBool(*options, "include_obfuscation", obfuscation, kPrefix));
   bool continuous_usage = false;
   WEFT_RETURN_IF_ERROR(ReadBool(*options, "continuous_usage_stats", continuous_usage, kPrefix));
-  if (continuous_usage) {
-    ApiError error = InvalidField(
-        "stream_options.continuous_usage_stats",
-        "'stream_options.continuous_usage_stats' is not supported by this server; send "
-        "'include_usage' for the usage at the stream's end");
-    error.code = "unsupported_parameter";
-    return tl::unexpected(std::move(error));
-  }
+  result.continuous_usage = continuous_usage && result.include_usage;  // as vLLM has it
   for (const auto& [name, value] : options->items()) {
     const bool known = name == "include_usage" || name == "include_obfuscation" ||
                        name == "continuous_usage_stats";

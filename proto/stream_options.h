@@ -12,6 +12,7 @@ namespace weft {
 struct StreamOptions {
   bool stream = false;
   bool include_usage = false;       // a last chunk with the usage of the whole stream
+  bool continuous_usage = false;    // and in every other chunk, its choice's so far
   int32_t unknown_field_count = 0;  // of stream_options; ignored
 };
 

@@ -42,14 +42,15 @@ void ChatAnswer::Begin(std::string_view request_id, int64_t created) {
 std::string ChatAnswer::TakeStreamText() {
   std::string events;
   ChatResponse chunk = response_;
-  const ChunkUsage none{.present = options_.include_usage, .usage = nullptr};
-  std::vector<ChatChoice> pieces = std::exchange(pieces_, {});
-  for (ChatChoice& piece : pieces) {
+  std::vector<Piece> pieces = std::exchange(pieces_, {});
+  for (Piece& piece : pieces) {
     const bool is_last = finished() && !options_.include_usage && &piece == &pieces.back();
     if (is_last && options_.timings) chunk.timings = timings();
     chunk.choices.clear();
-    chunk.choices.push_back(std::move(piece));
-    events += SseEvent(ToChunkJson(chunk, none));
+    chunk.choices.push_back(std::move(piece.choice));
+    events += SseEvent(
+        ToChunkJson(chunk, {.present = options_.include_usage,
+                            .so_far = options_.continuous_usage ? &piece.usage : nullptr}));
   }
   if (!finished()) return events;
   if (options_.include_usage) {
@@ -77,7 +78,7 @@ ChatAnswer::ChoiceState& ChatAnswer::BegunChoice(int32_t choice) {
   first.index = choice;
   first.message.has_role = true;
   first.message.content = "";
-  if (options_.stream) pieces_.push_back(std::move(first));
+  if (options_.stream) AddPiece(std::move(first));
   return state;
 }
 
@@ -86,11 +87,13 @@ void ChatAnswer::OnTokens(int32_t, const TokensEvent& event) {
   for (const TokenLogprob& entry : event.logprobs) {
     state.logprobs.push_back(ChatLogprobOf(*options_.model->tokenizer, entry));
   }
+  state.token_count += std::ssize(event.tokens);
   AddDeltas(event.choice, state.reply.Push(event, mutable_usage()));
 }
 
 void ChatAnswer::OnFinish(int32_t, const FinishEvent& event) {
   ChoiceState& state = BegunChoice(event.choice);
+  state.token_count = event.completion_tokens;
   AddDeltas(event.choice, state.reply.Finish());
   ChatChoice last;
   last.index = event.choice;
@@ -140,7 +143,7 @@ void ChatAnswer::Emit(ChatChoice piece) {
   std::vector<ChatLogprob>& logprobs = choices_[static_cast<size_t>(piece.index)]->logprobs;
   if (options_.stream) {
     if (!logprobs.empty()) piece.logprobs = std::exchange(logprobs, {});
-    pieces_.push_back(std::move(piece));
+    AddPiece(std::move(piece));
     return;
   }
   ChatChoice& whole = response_.choices[static_cast<size_t>(piece.index)];
@@ -151,6 +154,13 @@ void ChatAnswer::Emit(ChatChoice piece) {
   }
   whole.finish_reason = std::move(piece.finish_reason);
   AddToWhole(whole, std::move(piece.message));
+}
+
+void ChatAnswer::AddPiece(ChatChoice piece) {
+  const int64_t token_count = choices_[static_cast<size_t>(piece.index)]->token_count;
+  pieces_.push_back(
+      {.choice = std::move(piece),
+       .usage = {.prompt_tokens = options_.prompt_tokens, .completion_tokens = token_count}});
 }
 
 void ChatAnswer::AddToWhole(ChatChoice& whole, ChatMessageDelta delta) const {

@@ -20,6 +20,8 @@ struct ChatAnswerOptions {
   bool logprobs = false;
   bool stream = false;
   bool include_usage = false;
+  bool continuous_usage = false;
+  int64_t prompt_tokens = 0;
   bool timings = false;
   ReplySetup reply;
   bool names_function = false;  // the client has chosen the function: finish_reason is "stop" then
@@ -39,6 +41,11 @@ class ChatAnswer : public GenerationAnswer {
     ReplyStream reply;
     bool begun = false;
     std::vector<ChatLogprob> logprobs;  // of a stream: not sent yet
+    int64_t token_count = 0;
+  };
+  struct Piece {
+    ChatChoice choice;
+    UsageSoFar usage;
   };
 
   void OnPromptLogprobs(int32_t prompt_index, const PromptLogprobs& entries) override;
@@ -50,10 +57,11 @@ class ChatAnswer : public GenerationAnswer {
   ChatToolCall MakeCall(int32_t choice, ReplyDelta delta) const;
   void AddToWhole(ChatChoice& whole, ChatMessageDelta delta) const;
   void Emit(ChatChoice piece);
+  void AddPiece(ChatChoice piece);
 
   const ChatAnswerOptions options_;
   std::vector<std::unique_ptr<ChoiceState>> choices_;
-  std::vector<ChatChoice> pieces_;  // of a stream
+  std::vector<Piece> pieces_;  // of a stream
   std::string request_id_;
   ChatResponse response_;  // what every chunk, or the whole answer, has in common
 };

@@ -18,12 +18,14 @@ ApiResult<GenerationJob> PrepareChat(std::string_view body, const PrepareContext
       .logprobs = request->logprobs,
       .stream = request->stream,
       .include_usage = request->include_usage,
+      .continuous_usage = request->continuous_usage,
       .timings = request->timings,
       .reply = {},
       .names_function = request->tool_choice.kind == ToolChoiceKind::kFunction};
   ApiResult<GenerationJob> job = PrepareReply(*request, context, answer.reply);
   if (!job) return job;
   answer.model = job->model;
+  answer.prompt_tokens = std::ssize(job->prompts.front());
   job->stream = request->stream;
   job->answer = std::make_unique<ChatAnswer>(std::move(answer));
   return job;

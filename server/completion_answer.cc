@@ -57,12 +57,14 @@ std::string CompletionAnswer::TakeStreamText() {
   std::string events;
   CompletionResponse chunk = response_;
   chunk.usage_field = options_.include_usage ? UsageField::kNull : UsageField::kAbsent;
-  std::vector<CompletionChoice> pieces = std::exchange(pieces_, {});
-  for (CompletionChoice& piece : pieces) {
+  if (options_.continuous_usage) chunk.usage_field = UsageField::kSoFar;
+  std::vector<Piece> pieces = std::exchange(pieces_, {});
+  for (Piece& piece : pieces) {
     const bool is_last = finished() && !options_.include_usage && &piece == &pieces.back();
     if (is_last && options_.timings) chunk.timings = timings();
     chunk.choices.clear();
-    chunk.choices.push_back(std::move(piece));
+    chunk.choices.push_back(std::move(piece.choice));
+    chunk.usage_so_far = piece.usage;
     events += SseEvent(ToJson(chunk));
   }
   if (!finished()) return events;
@@ -78,10 +80,13 @@ std::string CompletionAnswer::TakeStreamText() {
 }
 
 void CompletionAnswer::Emit(CompletionChoice piece) {
+  const auto index = static_cast<size_t>(piece.index);
   if (options_.stream) {
-    pieces_.push_back(std::move(piece));
+    const size_t prompt = index / static_cast<size_t>(options_.choice_count);
+    pieces_.push_back({.choice = std::move(piece),
+                       .usage = {.prompt_tokens = options_.prompt_tokens[prompt],
+                                 .completion_tokens = choices_[index].token_count}});
   } else {
-    const auto index = static_cast<size_t>(piece.index);
     AppendPiece(std::move(piece), response_.choices[index]);
   }
 }
@@ -182,15 +187,17 @@ void CompletionAnswer::OnTokens(int32_t prompt_index, const TokensEvent& event) 
   CompletionChoice piece = BeginPiece(prompt_index, event.choice);
   ChoiceState& state = choices_[static_cast<size_t>(piece.index)];
   piece.text += state.decoder.Append(event.text);
+  state.token_count += std::ssize(event.tokens);
   if (piece.logprobs) AddLogprobs(event.logprobs, false, state, *piece.logprobs);
   if (!piece.text.empty() || !event.logprobs.empty()) Emit(std::move(piece));
 }
 
 void CompletionAnswer::OnFinish(int32_t prompt_index, const FinishEvent& event) {
   CompletionChoice piece = BeginPiece(prompt_index, event.choice);
-  piece.text += choices_[static_cast<size_t>(piece.index)].decoder.Finish();
-  choices_[static_cast<size_t>(piece.index)].mean_logprob =
-      event.logprob_sum / std::max(event.completion_tokens, 1);
+  ChoiceState& state = choices_[static_cast<size_t>(piece.index)];
+  piece.text += state.decoder.Finish();
+  state.mean_logprob = event.logprob_sum / std::max(event.completion_tokens, 1);
+  state.token_count = event.completion_tokens;
   piece.finish_reason = event.reason == FinishReason::kStop ? "stop" : "length";
   Emit(std::move(piece));
 }

@@ -18,11 +18,13 @@ struct CompletionAnswerOptions {
   int32_t choice_count = 1;                // generated a prompt
   int32_t returned_count = 1;              // of those: the likeliest; if fewer, not in a stream
   std::vector<std::string> echoes;         // a prompt: what the text begins with
+  std::vector<int64_t> prompt_tokens;      // a prompt
   bool echo = false;                       // the log probabilities begin with the prompt's too
   std::optional<int32_t> logprobs;         // so many of the likeliest besides
   std::optional<int32_t> prompt_logprobs;  // not in a stream
   bool stream = false;
   bool include_usage = false;
+  bool continuous_usage = false;
   bool timings = false;
 };
 
@@ -40,6 +42,11 @@ class CompletionAnswer : public GenerationAnswer {
     int64_t text_offset = 0;  // characters that began so far, echo included
     bool begun = false;       // echo is out
     double mean_logprob = 0;  // once finished
+    int64_t token_count = 0;
+  };
+  struct Piece {
+    CompletionChoice choice;
+    UsageSoFar usage;
   };
 
   int32_t IndexOf(int32_t prompt_index, int32_t choice) const;
@@ -58,7 +65,7 @@ class CompletionAnswer : public GenerationAnswer {
   std::vector<ChoiceState> choices_;
   // Of a stream: text that is whole characters, the logprobs of its tokens, a finish reason at the
   // end.
-  std::vector<CompletionChoice> pieces_;
+  std::vector<Piece> pieces_;
   CompletionResponse response_;  // what every chunk, or the whole answer, has in common
 };
 

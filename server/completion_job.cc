@@ -116,17 +116,20 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
                                  .choice_count = job.choice_count,
                                  .returned_count = request.n,
                                  .echoes = {},
+                                 .prompt_tokens = {},
                                  .echo = request.echo,
                                  .logprobs = request.logprobs,
                                  .prompt_logprobs = request.prompt_logprobs,
                                  .stream = request.stream,
                                  .include_usage = request.include_usage,
+                                 .continuous_usage = request.continuous_usage,
                                  .timings = request.timings};
   LengthRequest length;
   length.asked = request.max_tokens;
   length.min_tokens = request.sampling.min_tokens;
   length.default_tokens = kDefaultMaxTokens;
   WEFT_RETURN_IF_ERROR(TokenizePrompts(request, tokenizer, job, answer.echoes, length));
+  for (const auto& prompt : job.prompts) answer.prompt_tokens.push_back(std::ssize(prompt));
   const ApiResult<int32_t> max_tokens = FitMaxTokens(*job.model, length);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
   job.sampling.max_tokens = *max_tokens;

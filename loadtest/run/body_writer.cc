@@ -39,7 +39,7 @@ Json CommonMembers(const RunOptions& options, ServerKind server) {
   if (options.stream) {
     members["stream"] = true;
     members["stream_options"] = {{"include_usage", true}};
-    if (server == ServerKind::kVllm) {
+    if (server == ServerKind::kVllm || server == ServerKind::kWeft) {
       members["stream_options"]["continuous_usage_stats"] = true;
     }
   }

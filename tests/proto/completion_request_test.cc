@@ -119,6 +119,15 @@ TEST(CompletionRequestTest, CountsAndIgnoresUnknownFields) {
             3);
 }
 
+TEST(CompletionRequestTest, UsageInEveryEventNeedsUsage) {
+  const auto parsed = [](const std::string& options) {
+    return Parsed(R"({"prompt":"","stream":true,"stream_options":{)" + options + "}}");
+  };
+  EXPECT_TRUE(parsed(R"("continuous_usage_stats":true,"include_usage":true)").continuous_usage);
+  EXPECT_FALSE(parsed(R"("continuous_usage_stats":true)").continuous_usage);
+  EXPECT_FALSE(parsed(R"("include_usage":true)").continuous_usage);
+}
+
 TEST(CompletionRequestTest, AcceptsTheEndsOfRanges) {
   EXPECT_EQ(Parsed(R"({"prompt":"","seed":18446744073709551615})").sampling.seed, ~uint64_t{0});
   EXPECT_EQ(Parsed(R"({"prompt":"","temperature":2})").sampling.temperature, 2);
@@ -225,8 +234,8 @@ const Refusal kRefusals[] = {
     {R"({"prompt":"a","x":[1,[],{"y":{"z":[]},"w":[[],{"k":1,"k":2}]}]})", "x[2].w[1].k",
      "appears twice", "duplicate_key"},
     {R"([{"a":1,"a":2}])", "[0].a", "appears twice", "duplicate_key"},
-    {R"({"prompt":"","stream":true,"stream_options":{"continuous_usage_stats":true}})",
-     "stream_options.continuous_usage_stats", "include_usage", "unsupported_parameter"},
+    {R"({"prompt":"","stream":true,"stream_options":{"continuous_usage_stats":1}})",
+     "stream_options.continuous_usage_stats", "true or false"},
     {R"({"prompt":"","stream":true,"stream_options":{"include_obfuscation":1}})",
      "stream_options.include_obfuscation", "true or false"},
     {R"({"prompt":"","metadata":"a"})", "metadata", "must be an object"},
