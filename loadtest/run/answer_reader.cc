@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace weft {
 namespace {
 
 constexpr size_t kEventLimitBytes = 4 << 20;
-constexpr int64_t kMostTokens = 1 << 30;  // that a server may say; sums stay far from overflow
+constexpr int64_t kMostPromptTokens = 1 << 30;  // sums stay far from overflow
+constexpr double kMostMilliseconds = 1e9;       // of a server's own times
+constexpr size_t kMostIdBytes = 256;            // what servers say is kept for every request
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo).
 constexpr uint64_t kHashBegin = 0xCBF29CE484222325u;
@@ -21,8 +25,12 @@ void AddToHash(uint64_t& hash, std::string_view bytes) {
 
 }  // namespace
 
-AnswerReader::AnswerReader(RequestRecord& record, Answer* answer)
-    : record_(record), answer_(answer), text_hash_(kHashBegin), reasoning_hash_(kHashBegin) {}
+AnswerReader::AnswerReader(RequestRecord& record, Answer* answer, int64_t most_tokens)
+    : record_(record),
+      answer_(answer),
+      most_tokens_(most_tokens),
+      text_hash_(kHashBegin),
+      reasoning_hash_(kHashBegin) {}
 
 void AnswerReader::ReadEvents(std::string_view bytes, RequestRecord::Clock::time_point now) {
   events_.Feed(bytes);
@@ -69,16 +77,29 @@ void AnswerReader::CountTokens(RequestRecord::Clock::time_point now) {
 }
 
 void AnswerReader::ReadMeta() {
-  if (record_.id.empty()) record_.id = chunk_.id;
-  if (!chunk_.finish_reason.empty()) record_.finish_reason = chunk_.finish_reason;
-  if (chunk_.prompt_tokens) record_.prompt_tokens = *chunk_.prompt_tokens;
-  if (chunk_.cached_tokens) record_.cached_tokens = *chunk_.cached_tokens;
+  if (record_.id.empty()) record_.id = chunk_.id.substr(0, kMostIdBytes);
+  if (!chunk_.finish_reason.empty()) {
+    record_.finish_reason = chunk_.finish_reason.substr(0, kMostIdBytes);
+  }
+  const auto prompt_count = [](int64_t count) { return std::min(count, kMostPromptTokens); };
+  if (chunk_.prompt_tokens) record_.prompt_tokens = prompt_count(*chunk_.prompt_tokens);
+  if (chunk_.cached_tokens) record_.cached_tokens = prompt_count(*chunk_.cached_tokens);
   if (chunk_.predicted_tokens) final_count_ = *chunk_.predicted_tokens;
   if (chunk_.completion_tokens) final_count_ = *chunk_.completion_tokens;
-  final_count_ = std::min(final_count_, kMostTokens);
-  if (chunk_.timings.queue_ms) record_.server.queue_ms = chunk_.timings.queue_ms;
-  if (chunk_.timings.prefill_ms) record_.server.prefill_ms = chunk_.timings.prefill_ms;
-  if (chunk_.timings.decode_ms) record_.server.decode_ms = chunk_.timings.decode_ms;
+  if (final_count_ > most_tokens_) {
+    record_.Fail("bad response", fmt::format("says that it has generated {} tokens", final_count_));
+    final_count_ = token_count_;
+  }
+  ReadTimings();
+}
+
+void AnswerReader::ReadTimings() {
+  const auto read = [](const std::optional<double>& said, std::optional<double>& kept) {
+    if (said && *said >= 0 && *said <= kMostMilliseconds) kept = said;
+  };
+  read(chunk_.timings.queue_ms, record_.server.queue_ms);
+  read(chunk_.timings.prefill_ms, record_.server.prefill_ms);
+  read(chunk_.timings.decode_ms, record_.server.decode_ms);
 }
 
 void AnswerReader::ReadText() {

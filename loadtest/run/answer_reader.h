@@ -27,8 +27,9 @@ struct Answer {
 //    the arrivals: the sum is right then, the gaps are means.
 class AnswerReader {
  public:
-  // `record` outlives it, and so does `answer` unless it is null.
-  AnswerReader(RequestRecord& record, Answer* answer);
+  // `record` outlives it, and so does `answer` unless it is null. A server that says it has
+  // generated more than `most_tokens` is not believed: the record fails.
+  AnswerReader(RequestRecord& record, Answer* answer, int64_t most_tokens);
 
   // Bytes of an event stream. What is wrong with it fails the record.
   void ReadEvents(std::string_view bytes, RequestRecord::Clock::time_point now);
@@ -44,11 +45,13 @@ class AnswerReader {
   void ReadOne(std::string_view json, RequestRecord::Clock::time_point now);
   void CountTokens(RequestRecord::Clock::time_point now);
   void ReadMeta();
+  void ReadTimings();
   void ReadText();
   void SpreadTokens();
 
   RequestRecord& record_;
   Answer* answer_;
+  int64_t most_tokens_;
   EventStream events_;
   CompletionChunk chunk_;
   bool done_ = false;  // [DONE] has come

@@ -19,6 +19,9 @@ class HealthMonitor {
 
   // How late the client was for something that had a time.
   void AddLag(Clock::duration lag);
+  // How late it was for a timer that goes off so often. What would have gone off meanwhile was late
+  // too: a stall counts for as long as it was.
+  void AddTimerLag(Clock::duration lag, Clock::duration interval);
 
   // Of the whole run, which has ended now.
   ClientHealth Summarize(const std::vector<RequestRecord>& records, const RunOptions& options);
@@ -28,5 +31,9 @@ class HealthMonitor {
   double cpu_begin_s_;
   std::vector<float> lags_ms_;
 };
+
+// The lower end of the interval in which, at 95% on this side, the true share lies of which `count`
+// of `sample_count` were seen (Wilson's score interval, 1927). 0 of no samples.
+double LeastShare(int64_t count, int64_t sample_count);
 
 }  // namespace weft

@@ -1,14 +1,20 @@
 #include "loadtest/run/connection.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <span>
+#include <unistd.h>
+#include <utility>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+#include <sys/socket.h>
 
 namespace weft {
 namespace {
@@ -23,14 +29,20 @@ constexpr size_t kMostReadBytes = 64 << 10;
 
 }  // namespace
 
-ClientConnection::ClientConnection(asio::io_context& context, const Target& target)
-    : target_(target), socket_(context), read_size_bytes_(kLeastReadBytes) {}
+ClientConnection::ClientConnection(asio::io_context& context, const Target& target,
+                                   ReadPoller* poller)
+    : target_(target), poller_(poller), socket_(context), read_size_bytes_(kLeastReadBytes) {}
+
+ClientConnection::~ClientConnection() {
+  if (polled_ >= 0) ::close(polled_);  // the run was interrupted
+}
 
 asio::awaitable<ClientConnection::ErrorCode> ClientConnection::Connect() {
   ErrorCode error = asio::error::host_not_found;
   for (const auto& endpoint : target_.endpoints) {
     if (expired_) break;
     Close();
+    protocol_ = endpoint.protocol();
     std::tie(error) = co_await socket_.async_connect(endpoint, kAsTuple);
     if (!error) break;
   }
@@ -66,21 +78,92 @@ asio::awaitable<ClientConnection::ErrorCode> ClientConnection::Write(std::string
   co_return error;
 }
 
-asio::awaitable<ClientConnection::ErrorCode> ClientConnection::Read() {
+template <typename Token>
+auto ClientConnection::ReadSome(Token&& token) {
   const auto space = buffer.prepare(read_size_bytes_);
-  ErrorCode error;
-  size_t count = 0;
-  if (tls_) {
-    std::tie(error, count) = co_await tls_->async_read_some(space, kAsTuple);
-    if (error == asio::ssl::error::stream_truncated) error = asio::error::eof;
-  } else {
-    std::tie(error, count) = co_await socket_.async_read_some(space, kAsTuple);
-  }
+  return tls_ ? tls_->async_read_some(space, std::forward<Token>(token))
+              : socket_.async_read_some(space, std::forward<Token>(token));
+}
+
+ClientConnection::ErrorCode ClientConnection::TakeRead(ErrorCode error, size_t count) {
   buffer.commit(count);
   if (count == read_size_bytes_) {
     read_size_bytes_ = std::min(2 * read_size_bytes_, kMostReadBytes);
   }
-  co_return error;
+  return error == asio::ssl::error::stream_truncated ? asio::error::eof : error;
+}
+
+asio::awaitable<ClientConnection::ErrorCode> ClientConnection::Read() {
+  const auto [error, count] = co_await ReadSome(kAsTuple);
+  co_return TakeRead(error, count);
+}
+
+struct ClientConnection::AsioLoop {
+  ClientConnection& connection;
+  const OnRead& on_read;
+  asio::steady_timer& over;
+
+  void Next() {
+    connection.ReadSome([this](ErrorCode error, size_t count) {
+      if (on_read(connection.TakeRead(error, count), {})) {
+        Next();
+      } else {
+        over.cancel();
+      }
+    });
+  }
+};
+
+struct ClientConnection::PolledLoop final : ReadPoller::Watcher {
+  PolledLoop(ClientConnection& its_connection, const OnRead& its_on_read,
+             asio::steady_timer& its_over)
+      : connection(its_connection), on_read(its_on_read), over(its_over) {}
+
+  void OnReadable(std::span<char> scratch) override {
+    const ssize_t count = recv(connection.polled_, scratch.data(), scratch.size(), MSG_DONTWAIT);
+    ErrorCode error;
+    if (count == 0) error = asio::error::eof;
+    if (count < 0) {
+      if (errno == EAGAIN || errno == EINTR) return;
+      error.assign(errno, asio::error::get_system_category());
+    }
+    if (on_read(error, {scratch.data(), static_cast<size_t>(std::max<ssize_t>(count, 0))})) return;
+    connection.poller_->Remove(connection.polled_, *this);
+    over.cancel();
+  }
+
+  ClientConnection& connection;
+  const OnRead& on_read;
+  asio::steady_timer& over;
+};
+
+asio::awaitable<void> ClientConnection::ReadWhile(OnRead on_read) {
+  asio::steady_timer over(socket_.get_executor(), Clock::time_point::max());
+  PolledLoop polled(*this, on_read, over);
+  AsioLoop loop{.connection = *this, .on_read = on_read, .over = over};
+  const bool is_polled = GiveToPoller(polled);
+  if (!is_polled) loop.Next();
+  co_await over.async_wait(kAsTuple);
+  if (is_polled) TakeFromPoller();
+}
+
+bool ClientConnection::GiveToPoller(PolledLoop& loop) {
+  if (tls_ || poller_ == nullptr || !socket_.is_open()) return false;
+  ErrorCode error;
+  polled_ = socket_.release(error);
+  if (!error && poller_->Add(polled_, loop)) return true;
+  TakeFromPoller();
+  return false;
+}
+
+void ClientConnection::TakeFromPoller() {
+  ErrorCode error;
+  const int socket = std::exchange(polled_, -1);
+  if (socket < 0) return;
+  socket_.assign(protocol_, socket, error);
+  if (!error) return;
+  ::close(socket);
+  open_ = false;
 }
 
 void ClientConnection::Close() {
@@ -99,7 +182,9 @@ void ClientConnection::StartClock(Clock::time_point deadline) {
 void ClientConnection::Expire(Clock::time_point now) {
   if (now < deadline_ || expired_) return;
   expired_ = true;
-  ErrorCode ignored;  // the operation that waits ends; its coroutine closes the rest
+  // What waits ends; its coroutine closes the rest.
+  if (polled_ >= 0) shutdown(polled_, SHUT_RDWR);
+  ErrorCode ignored;
   socket_.close(ignored);
 }
 

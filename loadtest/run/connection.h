@@ -3,16 +3,20 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/system/error_code.hpp>
 
+#include "loadtest/run/read_poller.h"
 #include "loadtest/run/target.h"
 
 namespace weft {
@@ -24,12 +28,22 @@ class ClientConnection {
   using Clock = std::chrono::steady_clock;
   using ErrorCode = boost::system::error_code;
 
-  ClientConnection(boost::asio::io_context& context, const Target& target);
+  // `poller`, if there is one, outlives its use.
+  ClientConnection(boost::asio::io_context& context, const Target& target,
+                   ReadPoller* poller = nullptr);
+  ~ClientConnection();
+  ClientConnection(const ClientConnection&) = delete;
+  ClientConnection& operator=(const ClientConnection&) = delete;
 
   boost::asio::awaitable<ErrorCode> Connect();
   boost::asio::awaitable<ErrorCode> Write(std::string_view bytes);
   // Appends what has come, at least a byte, to `buffer`.
   boost::asio::awaitable<ErrorCode> Read();
+  // Reads on and on, until on_read returns false. For the tokens of a stream: resuming a coroutine
+  // for each would cost more than all that is done with it.
+  // The bytes that have come are on_read's argument, or behind what was in `buffer` before.
+  using OnRead = std::function<bool(ErrorCode error, std::string_view bytes)>;
+  boost::asio::awaitable<void> ReadWhile(OnRead on_read);
   void Close();  // nothing waits
   bool is_open() const { return open_; }
 
@@ -44,12 +58,25 @@ class ClientConnection {
   size_t pool_index = 0;             // the pool's
 
  private:
-  using Socket = boost::asio::generic::stream_protocol::socket;
+  // With the context's own executor, since the general one costs at every read.
+  using Socket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol,
+                                                  boost::asio::io_context::executor_type>;
+  struct AsioLoop;
+  struct PolledLoop;
 
   boost::asio::awaitable<ErrorCode> Handshake();
+  template <typename Token>
+  auto ReadSome(Token&& token);
+  ErrorCode TakeRead(ErrorCode error, size_t count);
+
+  bool GiveToPoller(PolledLoop& loop);
+  void TakeFromPoller();
 
   const Target& target_;
+  ReadPoller* poller_;
+  boost::asio::generic::stream_protocol protocol_{0, 0};  // of socket_
   Socket socket_;
+  int polled_ = -1;  // the socket while the poller has it: then socket_ is none
   std::unique_ptr<boost::asio::ssl::stream<Socket&>> tls_;
   bool open_ = false;
   bool expired_ = false;

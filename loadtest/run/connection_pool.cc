@@ -14,6 +14,7 @@ ConnectionPool::ConnectionPool(asio::io_context& context, const Target& target,
                                int32_t max_connections)
     : context_(context),
       target_(target),
+      poller_(context),
       max_connections_(max_connections > 0 ? static_cast<size_t>(max_connections)
                                            : std::numeric_limits<size_t>::max()) {}
 
@@ -28,7 +29,7 @@ asio::awaitable<std::unique_ptr<ClientConnection>> ConnectionPool::Acquire() {
     co_await waiter.turn.async_wait(asio::as_tuple(asio::use_awaitable));
     connection = std::move(waiter.connection);
   } else if (idle_.empty()) {
-    connection = std::make_unique<ClientConnection>(context_, target_);
+    connection = std::make_unique<ClientConnection>(context_, target_, &poller_);
     Lend(*connection);
   } else {
     connection = std::move(idle_.back());

@@ -41,6 +41,7 @@ class ConnectionPool {
 
   boost::asio::io_context& context_;
   const Target& target_;
+  ReadPoller poller_;
   size_t max_connections_;
   std::vector<std::unique_ptr<ClientConnection>> idle_;
   std::vector<ClientConnection*> in_use_;

@@ -83,7 +83,7 @@ class Loop {
       co_await tick_.async_wait(asio::as_tuple(asio::use_awaitable));
       if (ended_) co_return;
       const Clock::time_point now = Clock::now();
-      hooks_.on_tick(now - tick_.expiry());
+      hooks_.on_tick(now - tick_.expiry(), interval);
       if (now < next_expiry) continue;
       pool_.ExpireLate(now);
       next_expiry = now + expiry_interval_;

@@ -16,13 +16,15 @@ namespace weft {
 struct DriveHooks {
   // SIGINT has arrived: nothing new is to be sent. A second later the loop is stopped.
   std::function<void()> on_interrupt;
-  // Every kTick: how late this call is.
-  std::function<void(std::chrono::steady_clock::duration lateness)> on_tick;
+  // Every `interval`, which is kTick or less: how late this call is.
+  std::function<void(std::chrono::steady_clock::duration lateness,
+                     std::chrono::steady_clock::duration interval)>
+      on_tick;
   // The progress line; not set: none.
   std::function<std::string()> progress_line;
 };
 
-inline constexpr std::chrono::milliseconds kTick(20);
+inline constexpr std::chrono::milliseconds kTick(5);
 
 // Runs `context` until `main` is over, or interrupted: then it returns false, with coroutines left
 // in the context that must not run again. Connections whose time is over are expired. Progress goes

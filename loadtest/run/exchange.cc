@@ -5,10 +5,12 @@
 #include <utility>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/error.hpp>
+#include <fmt/format.h>
 
 #include "loadtest/run/completion_json.h"
 
@@ -19,12 +21,23 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
 constexpr uint32_t kHeaderLimitBytes = 64 << 10;
-constexpr uint64_t kBodyLimitBytes = 256 << 20;
+// A length that the server states is believed, and that much memory set aside, up to this.
+constexpr uint64_t kBodyLimitBytes = 16 << 20;
+constexpr uint64_t kStreamLimitBytes = 256 << 20;
+constexpr size_t kMostIdBytes = 256;
 
 // The peer closed a connection that had been kept alive: the request was not begun.
 bool ClosedWhileIdle(const boost::system::error_code& error) {
   return error == asio::error::eof || error == asio::error::connection_reset ||
          error == asio::error::broken_pipe;
+}
+
+// More than a server can have generated, in as many choices as the API knows: memory is spent on
+// every token that it says there were.
+int64_t MostTokens(int64_t max_tokens) {
+  constexpr int64_t kMostChoices = 128;
+  constexpr int64_t kSlack = 64;
+  return kMostChoices * (max_tokens + kSlack);
 }
 
 bool IsHttpError(const boost::system::error_code& error) {
@@ -53,7 +66,9 @@ asio::awaitable<void> Exchange::Run(Call call) {
       co_await ReadStream(parser, call);
     } else {
       co_await ReadBody(parser);
-      if (record_.failure.empty()) AnswerReader(record_, answer_).ReadWhole(parser.get().body());
+      if (record_.failure.empty()) {
+        AnswerReader(record_, answer_, MostTokens(call.max_tokens)).ReadWhole(parser.get().body());
+      }
     }
   }
   Finish(parser);
@@ -98,7 +113,10 @@ asio::awaitable<void> Exchange::SendAndReadHeader(Parser& parser, bool read_head
   if (!read_header) co_return;
   record_.header = last_read_;
   record_.http_status = static_cast<int32_t>(parser.get().result_int());
-  record_.id = parser.get()["X-Request-Id"];
+  record_.id = parser.get()["X-Request-Id"].substr(0, kMostIdBytes);
+  if (const auto length = parser.content_length(); length && *length > kBodyLimitBytes) {
+    record_.Fail("bad response", fmt::format("an answer of {} bytes", *length));
+  }
 }
 
 asio::awaitable<Exchange::ErrorCode> Exchange::ReadHeader(Parser& parser) {
@@ -118,29 +136,46 @@ Exchange::ErrorCode Exchange::ParseReceived(Parser& parser) {
   while (connection_.buffer.size() > 0 && !parser.is_done()) {
     const size_t used = parser.put(connection_.buffer.data(), error);
     connection_.buffer.consume(used);
-    if (error == http::error::need_more) return {};
+    if (error == http::error::need_more) {
+      // Lines between chunks, and behind the last, have no limit of the parser's.
+      const bool is_endless = connection_.buffer.size() > kHeaderLimitBytes;
+      return is_endless ? http::error::header_limit : ErrorCode();
+    }
     if (error) return error;
   }
   return error;
 }
 
-// Reads once, and parses. An answer without a length ends with its connection.
-asio::awaitable<Exchange::ErrorCode> Exchange::ReadMore(Parser& parser) {
-  ErrorCode error = co_await connection_.Read();
+// As ParseReceived, of bytes that are not in the connection's buffer: what is left of them comes
+// there.
+Exchange::ErrorCode Exchange::ParseBytes(Parser& parser, std::string_view bytes) {
+  ErrorCode error;
+  auto& buffer = connection_.buffer;
+  while (buffer.size() == 0 && !bytes.empty() && !parser.is_done()) {
+    bytes.remove_prefix(parser.put(asio::buffer(bytes), error));
+    if (error == http::error::need_more) break;
+    if (error) return error;
+  }
+  if (bytes.empty() && buffer.size() == 0) return {};
+  buffer.commit(asio::buffer_copy(buffer.prepare(bytes.size()), asio::buffer(bytes)));
+  return ParseReceived(parser);
+}
+
+// Parses what a read has brought. An answer without a length ends with its connection.
+Exchange::ErrorCode Exchange::TakeRead(Parser& parser, ErrorCode error, std::string_view bytes) {
   last_read_ = RequestRecord::Clock::now();
   if (error == asio::error::eof && parser.need_eof()) {
     error = {};
     parser.put_eof(error);
-    co_return error;
+    return error;
   }
-  if (!error) error = ParseReceived(parser);
-  co_return error;
+  return error ? error : ParseBytes(parser, bytes);
 }
 
 asio::awaitable<void> Exchange::ReadBody(Parser& parser) {
   ErrorCode error = ParseReceived(parser);
   while (!error && !parser.is_done()) {
-    error = co_await ReadMore(parser);
+    error = TakeRead(parser, co_await connection_.Read());
   }
   if (error) {
     FailWith("connection lost", error);
@@ -150,24 +185,36 @@ asio::awaitable<void> Exchange::ReadBody(Parser& parser) {
 }
 
 asio::awaitable<void> Exchange::ReadStream(Parser& parser, Call call) {
-  AnswerReader reader(record_, answer_);
+  AnswerReader reader(record_, answer_, MostTokens(call.max_tokens));
+  parser.body_limit(kStreamLimitBytes);
   const bool misbehaves =
       call.behaviour == Behaviour::kCancel || call.behaviour == Behaviour::kStall;
   bool has_misbehaved = false;
   ErrorCode error = ParseReceived(parser);
-  for (;;) {
+  const auto misbehaves_now = [&] {
+    return misbehaves && !has_misbehaved && reader.token_count() >= call.behaviour_tokens;
+  };
+  // Whether there is more to read.
+  const auto take_tokens = [&] {
     std::string& body = parser.get().body();
     const int64_t tokens_before = reader.token_count();
     if (!body.empty()) reader.ReadEvents(body, last_read_);
     body.clear();
     live_token_count_ += reader.token_count() - tokens_before;
-    if (error || parser.is_done() || !record_.failure.empty()) break;
-    if (misbehaves && !has_misbehaved && reader.token_count() >= call.behaviour_tokens) {
+    return !error && !parser.is_done() && record_.failure.empty();
+  };
+  bool goes_on = take_tokens();
+  while (goes_on) {
+    if (misbehaves_now()) {
       has_misbehaved = true;
       if (call.behaviour == Behaviour::kCancel) break;
       co_await Stall(call.stall);
     }
-    error = co_await ReadMore(parser);
+    co_await connection_.ReadWhile([&](const ErrorCode& read, std::string_view bytes) {
+      error = TakeRead(parser, read, bytes);
+      goes_on = take_tokens();
+      return goes_on && !misbehaves_now();
+    });
   }
   // A server need not wait for one who does not read.
   if (error && !has_misbehaved) FailWith("connection lost", error);

@@ -18,6 +18,7 @@ namespace weft {
 // What the client does besides sending connection.outgoing.
 struct Call {
   bool stream = true;
+  int64_t max_tokens = 0;  // that were asked for
   Behaviour behaviour = Behaviour::kNormal;
   int64_t behaviour_tokens = 0;
   std::chrono::nanoseconds stall{0};
@@ -45,9 +46,11 @@ class Exchange {
   boost::asio::awaitable<void> ReadStream(Parser& parser, Call call);
   boost::asio::awaitable<void> ReadRefusal(Parser& parser);
   boost::asio::awaitable<void> Stall(std::chrono::nanoseconds time);
-  boost::asio::awaitable<ErrorCode> ReadMore(Parser& parser);
 
   ErrorCode ParseReceived(Parser& parser);
+  ErrorCode ParseBytes(Parser& parser, std::string_view bytes);
+  // `bytes` as ClientConnection::ReadWhile has them.
+  ErrorCode TakeRead(Parser& parser, ErrorCode error, std::string_view bytes = {});
   void FailWith(const char* kind, const ErrorCode& error);
   void Finish(const Parser& parser);
 

@@ -20,6 +20,7 @@ struct ClientHealth {
   double lag_p50_ms = 0;
   double lag_p99_ms = 0;
   double lag_max_ms = 0;
+  double late_share = 0;          // of what had a time, later than --max-lag
   double cpu_us_per_request = 0;  // estimated: cpu_s over requests, and over tokens
   double cpu_us_per_token = 0;
   std::string invalid;  // why the run says nothing about the server; empty: it does

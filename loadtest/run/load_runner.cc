@@ -10,6 +10,7 @@
 
 #include "loadtest/run/drive.h"
 #include "loadtest/run/plan_run.h"
+#include "loadtest/run/short_slices.h"
 #include "loadtest/run/verify.h"
 
 namespace weft {
@@ -117,8 +118,9 @@ void LoadRunner::DrivePlan(PlanRun& plan_run, const Sender& sender, HealthMonito
     plan_run.StopSending();
   };
   // The times of an open loop tell how late its client is; a closed loop has none.
-  hooks.on_tick = [&monitor, is_closed = plan_.users > 0](Clock::duration lateness) {
-    if (is_closed) monitor.AddLag(lateness);
+  hooks.on_tick = [&monitor, is_closed = plan_.users > 0](Clock::duration lateness,
+                                                          Clock::duration interval) {
+    if (is_closed) monitor.AddTimerLag(lateness, interval);
   };
   if (options_.progress) {
     hooks.progress_line = [&] { return progress.Line(Clock::now(), planned, sender.counters()); };
@@ -161,7 +163,7 @@ void LoadRunner::Verify() {
     run.interrupted = true;
     goes_on = false;
   };
-  hooks.on_tick = [](Clock::duration) {};
+  hooks.on_tick = [](Clock::duration, Clock::duration) {};
   if (options_.progress) {
     hooks.progress_line = [&] {
       return progress.Line(Clock::now(), std::max<int64_t>(options_.verify_count, 0),
@@ -181,6 +183,7 @@ Result<LoadRun> RunPlan(const LoadPlan& plan, const RunOptions& options) {
   WEFT_ASSIGN_OR_RETURN(const ServerInfo server, ProbeServer(context, target, options.model));
   WEFT_ASSIGN_OR_RETURN(const BodyWriter bodies, BodyWriter::Make(plan, options, server));
 
+  AskForShortSlices();
   LoadRunner runner(context, target, plan, bodies, options);
   runner.run.url = options.url;
   runner.run.model = server.model;

@@ -57,6 +57,8 @@ struct RequestRecord {
 
   bool ok() const { return failure.empty() && !hostile; }
   void Fail(std::string kind, std::string detail) {
+    constexpr size_t kMostDetailBytes = 1000;  // servers say what they like
+    if (detail.size() > kMostDetailBytes) detail.resize(kMostDetailBytes);
     failure = std::move(kind);
     failure_detail = std::move(detail);
   }

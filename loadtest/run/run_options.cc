@@ -55,13 +55,13 @@ void AddServerOptions(CLI::App& app, RunOptions& options) {
       ->allow_extra_args(false);
   app.add_flag("--insecure", options.insecure, "Take any certificate of an https server");
   app.add_option("--ca-file", options.ca_file, "PEM file of the authorities to trust with https")
-      ->check(CLI::ExistingFile);
+      ->check(CLI::Validator(CLI::ExistingFile).description(""));
   app.add_option("--timeout", options.timeout_s, "Seconds that one request may take")
-      ->check(CLI::Range(0.001, 86400.0))
+      ->check(CLI::Range(0.001, 86400.0).description(""))
       ->capture_default_str();
   app.add_option("--max-connections", options.max_connections,
                  "Connections at a time; requests wait for a free one (default: no limit)")
-      ->check(CLI::Range(0, kMaxCount));
+      ->check(CLI::Range(0, kMaxCount).description(""));
 }
 
 void AddRequestOptions(CLI::App& app, RunOptions& options) {
@@ -71,8 +71,8 @@ void AddRequestOptions(CLI::App& app, RunOptions& options) {
       ->transform(CLI::CheckedTransformer(kEndpoints).description(""))
       ->default_str("completions");
   app.add_flag("--stream,!--no-stream", options.stream, "Stream the answers (the default), or not");
-  app.add_option("--temperature", options.temperature)
-      ->check(CLI::NonNegativeNumber)
+  app.add_option("--temperature", options.temperature, "0 is greedy: the likeliest token each time")
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();
   app.add_flag("--ignore-eos", options.ignore_eos,
                "Ask for all tokens up to the limit (not every server can)");
@@ -91,14 +91,15 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
   app.add_option_function<std::string>(
       "--verify", [&options](const std::string& text) { options.verify_count = ParseVerify(text); },
       "Compare the output of so many requests, or all, with that of the same request alone");
-  app.add_option("--max-lag", options.max_lag_ms,
-                 "Milliseconds that the client may be late at the 99th percentile; beyond, the run "
-                 "is invalid")
-      ->check(CLI::NonNegativeNumber)
+  app.add_option(
+         "--max-lag", options.max_lag_ms,
+         "Milliseconds that the client may be late; if it is later for more than 1% of what "
+         "it has to do, the run is invalid")
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();
   app.add_option("--max-cpu", options.max_cpu_share,
                  "Share of a core that the client may use; beyond, the run is invalid")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();
   app.add_flag("--progress,!--no-progress", options.progress, "A line about the run on stderr");
 }

@@ -39,6 +39,7 @@ boost::asio::awaitable<RequestRecord> Sender::Send(int32_t request,
   connection->StartClock(record.sent + target_.timeout);
   Exchange exchange(*connection, record, answer, counters_.token_count);
   co_await exchange.Run({.stream = stream_,
+                         .max_tokens = plan.max_tokens,
                          .behaviour = plan.behaviour,
                          .behaviour_tokens = plan.behaviour_tokens,
                          .stall = plan.stall});

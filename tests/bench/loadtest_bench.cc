@@ -32,7 +32,7 @@ BENCHMARK(BM_ParseChunk);
 void BM_ReadEvent(benchmark::State& state) {
   const std::string event = "data: " + std::string(kChunk) + "\n\n";
   RequestRecord record;
-  AnswerReader reader(record, /*answer=*/nullptr);
+  AnswerReader reader(record, /*answer=*/nullptr, /*most_tokens=*/1 << 20);
   RequestRecord::Clock::time_point now{};
   for (auto _ : state) {
     now += std::chrono::milliseconds(1);

@@ -1,7 +1,7 @@
-// null_server PORT TOKENS INTERVAL_US: a server that generates nothing, to measure load generators
-// with. Every POST is answered with a stream of TOKENS events, INTERVAL_US apart (0: at once);
-// every GET with a list of one model. One thread, epoll, HTTP/1.1 with requests that have a
-// Content-Length.
+// null_server ADDRESS TOKENS INTERVAL_US: a server that generates nothing, to measure load
+// generators with. ADDRESS is a port or the path of a Unix socket. Every POST is answered with a
+// stream of TOKENS events, INTERVAL_US apart (0: at once); every GET with a list of one model. One
+// thread, epoll, HTTP/1.1 with requests that have a Content-Length.
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -19,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 namespace {
 
@@ -59,15 +60,10 @@ class NullServer {
         event_(Chunk(kEvent)),
         end_(Chunk(kDone) + "0\r\n\r\n") {}
 
-  bool Listen(int port) {
-    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    const int yes = 1;
-    setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) return false;
+  bool Listen(const std::string& address) {
+    if (!(address.starts_with('/') ? BindPath(address) : BindPort(Number(address.c_str())))) {
+      return false;
+    }
     epoll_ = epoll_create1(0);
     Watch(listener_);
     return listen(listener_, SOMAXCONN) == 0;
@@ -93,6 +89,26 @@ class NullServer {
   }
 
  private:
+  bool BindPort(int port) {
+    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    const int yes = 1;
+    setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  }
+
+  bool BindPath(const std::string& path) {
+    listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    unlink(path.c_str());
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    return bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  }
+
   void Watch(int fd) const {
     epoll_event event = {};
     event.events = EPOLLIN;
@@ -169,11 +185,11 @@ int main(int argc, char** argv) try {
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
   if (argc != 4 || Number(argv[2]) < 1 || Number(argv[3]) < 0) {
-    std::fprintf(stderr, "usage: null_server PORT TOKENS INTERVAL_US\n");
+    std::fprintf(stderr, "usage: null_server PORT_OR_PATH TOKENS INTERVAL_US\n");
     return 2;
   }
   NullServer server(Number(argv[2]), std::chrono::microseconds(Number(argv[3])));
-  if (!server.Listen(Number(argv[1]))) {
+  if (!server.Listen(argv[1])) {
     std::perror("null_server: listen");
     return 1;
   }

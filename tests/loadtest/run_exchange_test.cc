@@ -50,7 +50,8 @@ std::vector<int32_t> TokenCounts(const RequestRecord& record) {
   return counts;
 }
 
-class ExchangeTest : public testing::Test {
+// With the poller that runs have, and with Asio alone, as TLS is read.
+class ExchangeTest : public testing::TestWithParam<bool> {
  protected:
   void Serve(std::function<void(ScriptedConnection&)> script) {
     connection_.reset();
@@ -71,7 +72,7 @@ class ExchangeTest : public testing::Test {
     RunOptions options;
     options.url = url;
     target_ = FindTarget(context_, options).value();
-    connection_.emplace(context_, target_);
+    connection_.emplace(context_, target_, GetParam() ? &poller_ : nullptr);
   }
 
   RequestRecord Run(Call call = {}) {
@@ -98,6 +99,7 @@ class ExchangeTest : public testing::Test {
   }
 
   boost::asio::io_context context_;
+  ReadPoller poller_{context_};
   Target target_;
   std::chrono::milliseconds timeout_{30'000};
   std::optional<ScriptedServer> server_;
@@ -106,7 +108,7 @@ class ExchangeTest : public testing::Test {
   int64_t token_count_ = 0;
 };
 
-TEST_F(ExchangeTest, MeasuresAStream) {
+TEST_P(ExchangeTest, MeasuresAStream) {
   Answer(WholeStream());
   const RequestRecord record = Run();
   EXPECT_EQ(record.failure, "") << record.failure_detail;
@@ -125,7 +127,7 @@ TEST_F(ExchangeTest, MeasuresAStream) {
   EXPECT_LE(record.arrivals.back().time, record.end);
 }
 
-TEST_F(ExchangeTest, DoesNotMindHowTheBytesArrive) {
+TEST_P(ExchangeTest, DoesNotMindHowTheBytesArrive) {
   Serve([](ScriptedConnection& connection) {
     connection.ReadRequest();
     const std::string stream = WholeStream();
@@ -138,7 +140,7 @@ TEST_F(ExchangeTest, DoesNotMindHowTheBytesArrive) {
   EXPECT_EQ(answer_.text, "Hello world");
 }
 
-TEST_F(ExchangeTest, TheHashIsThatOfTheTextHoweverItWasCut) {
+TEST_P(ExchangeTest, TheHashIsThatOfTheTextHoweverItWasCut) {
   Answer(WholeStream());
   const uint64_t hash = Run().output_hash;
   Answer(std::string(kStreamHead) + StreamEvent(R"({"choices":[{"text":"Hello world"}]})") +
@@ -149,19 +151,19 @@ TEST_F(ExchangeTest, TheHashIsThatOfTheTextHoweverItWasCut) {
   EXPECT_NE(Run().output_hash, hash);
 }
 
-TEST_F(ExchangeTest, TokensOfOneReadArriveTogether) {
+TEST_P(ExchangeTest, TokensOfOneReadArriveTogether) {
   Answer(std::string(kStreamHead) + CountedEvent("a", 1) + CountedEvent("b", 2) +
          CountedEvent("c", 5) + StreamEvent("[DONE]") + std::string(kStreamEnd));
   EXPECT_THAT(TokenCounts(Run()), ElementsAre(5));
 }
 
-TEST_F(ExchangeTest, CountsChunksWhereTheServerSaysNothing) {
+TEST_P(ExchangeTest, CountsChunksWhereTheServerSaysNothing) {
   Answer(std::string(kStreamHead) + StreamEvent(kHello) + StreamEvent(kWorld) +
          StreamEvent("[DONE]") + std::string(kStreamEnd));
   EXPECT_EQ(Run().output_tokens, 2);
 }
 
-TEST_F(ExchangeTest, MeasuresAWholeResponse) {
+TEST_P(ExchangeTest, MeasuresAWholeResponse) {
   Answer(JsonResponse("200 OK", kWhole));
   const RequestRecord record = Run({.stream = false});
   EXPECT_EQ(record.failure, "") << record.failure_detail;
@@ -172,7 +174,7 @@ TEST_F(ExchangeTest, MeasuresAWholeResponse) {
   EXPECT_THAT(record.arrivals, IsEmpty());
 }
 
-TEST_F(ExchangeTest, AnAnswerWithoutLengthEndsWithItsConnection) {
+TEST_P(ExchangeTest, AnAnswerWithoutLengthEndsWithItsConnection) {
   Serve([](ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.Write("HTTP/1.1 200 OK\r\nX-Request-Id: r1\r\n\r\n" + std::string(kWhole));
@@ -183,7 +185,7 @@ TEST_F(ExchangeTest, AnAnswerWithoutLengthEndsWithItsConnection) {
   EXPECT_FALSE(connection_->is_open());
 }
 
-TEST_F(ExchangeTest, KeepsItsConnection) {
+TEST_P(ExchangeTest, KeepsItsConnection) {
   std::atomic<int> connections = 0;
   Serve([&](ScriptedConnection& connection) {
     ++connections;
@@ -193,7 +195,7 @@ TEST_F(ExchangeTest, KeepsItsConnection) {
   EXPECT_EQ(connections, 1);
 }
 
-TEST_F(ExchangeTest, ConnectsAgainWhenTheServerClosedAnIdleConnection) {
+TEST_P(ExchangeTest, ConnectsAgainWhenTheServerClosedAnIdleConnection) {
   std::atomic<int> connections = 0;
   Serve([&](ScriptedConnection& connection) {
     ++connections;
@@ -207,7 +209,7 @@ TEST_F(ExchangeTest, ConnectsAgainWhenTheServerClosedAnIdleConnection) {
   EXPECT_EQ(connections, 3);
 }
 
-TEST_F(ExchangeTest, NamesAnErrorStatusAndItsMessage) {
+TEST_P(ExchangeTest, NamesAnErrorStatusAndItsMessage) {
   Answer(JsonResponse("429 Too Many Requests", R"({"error":{"message":"queue full"}})"));
   const RequestRecord record = Run();
   EXPECT_EQ(record.failure, "http 429");
@@ -216,7 +218,7 @@ TEST_F(ExchangeTest, NamesAnErrorStatusAndItsMessage) {
   EXPECT_TRUE(connection_->is_open());
 }
 
-TEST_F(ExchangeTest, NamesAnErrorInTheStream) {
+TEST_P(ExchangeTest, NamesAnErrorInTheStream) {
   Answer(std::string(kStreamHead) + StreamEvent(kHello) +
          StreamEvent(R"({"error":{"message":"step failed"}})"));
   const RequestRecord record = Run();
@@ -225,12 +227,12 @@ TEST_F(ExchangeTest, NamesAnErrorInTheStream) {
   EXPECT_EQ(record.output_tokens, 1);
 }
 
-TEST_F(ExchangeTest, AStreamWithoutDoneHasFailed) {
+TEST_P(ExchangeTest, AStreamWithoutDoneHasFailed) {
   Answer(std::string(kStreamHead) + StreamEvent(kHello) + std::string(kStreamEnd));
   EXPECT_EQ(Run().failure, "cut stream");
 }
 
-TEST_F(ExchangeTest, AConnectionThatBreaksIsAFailureAtEveryPoint) {
+TEST_P(ExchangeTest, AConnectionThatBreaksIsAFailureAtEveryPoint) {
   const std::string stream = WholeStream();
   for (const size_t cut : {size_t{0}, size_t{10}, kStreamHead.size(), stream.size() - 1}) {
     Serve([part = stream.substr(0, cut)](ScriptedConnection& connection) {
@@ -242,7 +244,7 @@ TEST_F(ExchangeTest, AConnectionThatBreaksIsAFailureAtEveryPoint) {
   }
 }
 
-TEST_F(ExchangeTest, WhatIsNotHttpIsABadResponse) {
+TEST_P(ExchangeTest, WhatIsNotHttpIsABadResponse) {
   for (const char* answer : {"SSH-2.0-OpenSSH_9.2\r\n\r\n",
                              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
     Answer(answer);
@@ -250,12 +252,12 @@ TEST_F(ExchangeTest, WhatIsNotHttpIsABadResponse) {
   }
 }
 
-TEST_F(ExchangeTest, WhatIsNotACompletionIsABadResponse) {
+TEST_P(ExchangeTest, WhatIsNotACompletionIsABadResponse) {
   Answer(JsonResponse("200 OK", "[]"));
   EXPECT_EQ(Run({.stream = false}).failure, "bad response");
 }
 
-TEST_F(ExchangeTest, AnEventWithoutEndIsABadResponse) {
+TEST_P(ExchangeTest, AnEventWithoutEndIsABadResponse) {
   Serve([](ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.Write(kStreamHead);
@@ -267,7 +269,66 @@ TEST_F(ExchangeTest, AnEventWithoutEndIsABadResponse) {
   EXPECT_EQ(Run().failure, "bad response");
 }
 
-TEST_F(ExchangeTest, ASilentServerTimesOut) {
+TEST_P(ExchangeTest, WhatHasNoEndIsABadResponse) {
+  const std::string head(kStreamHead), endless(200'000, 'x');
+  const std::string cases[] = {
+      "HTTP/1.1 200 " + endless,
+      "HTTP/1.1 200 OK\r\nX-Long: " + endless,
+      head + "1;name=" + endless,
+      head + endless,
+      head + StreamEvent("[DONE]") + "0\r\nTrailer: " + endless,
+      head + "ffffffffffffffff\r\n" + endless,
+      head + "fffffffffffffffff\r\n" + endless,
+      "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n" + endless,
+      "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n" + endless,
+  };
+  for (const std::string& answer : cases) {
+    Answer(answer);
+    EXPECT_EQ(Run().failure, "bad response") << answer.substr(0, 100);
+    EXPECT_FALSE(connection_->is_open());
+  }
+}
+
+TEST_P(ExchangeTest, WhatAServerSaysIsKeptWithinLimits) {
+  const auto run_with = [&](const std::string& members) {
+    Answer(std::string(kStreamHead) + StreamEvent("{" + members + "}") + StreamEvent("[DONE]") +
+           std::string(kStreamEnd));
+    return Run();
+  };
+  const std::string text = R"("choices":[{"text":"a"}],)";
+  EXPECT_EQ(run_with(text + R"("usage":{"completion_tokens":999999999999})").failure,
+            "bad response");
+  EXPECT_EQ(run_with(text + R"("timings":{"predicted_n":1000000})").failure, "bad response");
+  EXPECT_LE(run_with(text + R"("usage":{"prompt_tokens":999999999999999})").prompt_tokens, 1 << 30);
+  const RequestRecord times =
+      run_with(text + R"("timings":{"queue_ms":1e300,"prompt_ms":-1,"predicted_ms":1e999})");
+  EXPECT_EQ(times.server.queue_ms, std::nullopt);
+  EXPECT_EQ(times.server.prefill_ms, std::nullopt);
+  EXPECT_EQ(times.server.decode_ms, std::nullopt);
+
+  const std::string huge(1 << 20, 'i');
+  const RequestRecord record =
+      run_with(R"("id":")" + huge + R"(","choices":[{"finish_reason":")" + huge + R"("}])");
+  EXPECT_EQ(record.failure, "") << record.failure_detail;
+  EXPECT_LE(record.id.size(), 256U);
+  EXPECT_LE(record.finish_reason.size(), 256U);
+  EXPECT_LE(run_with(R"("error":{"message":")" + huge + R"("})").failure_detail.size(), 1000U);
+}
+
+TEST_P(ExchangeTest, BytesOfAnyKindAreNoMatter) {
+  const std::string nul("\0", 1);
+  for (const std::string& garbage : {nul, std::string("\xff\xfe"), std::string("\x1b[2J")}) {
+    Answer(std::string(kStreamHead) + StreamEvent(garbage) + std::string(kStreamEnd));
+    EXPECT_EQ(Run().failure, "error in stream");
+    Answer(garbage + " is not the beginning of an answer\r\n\r\n");
+    EXPECT_EQ(Run().failure, "bad response");
+    Answer("HTTP/1.1 500 No\r\nContent-Length: " + std::to_string(garbage.size()) + "\r\n\r\n" +
+           garbage);
+    EXPECT_EQ(Run().failure, "http 500");
+  }
+}
+
+TEST_P(ExchangeTest, ASilentServerTimesOut) {
   Serve([](ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.ReadRequest();  // until the client gives up
@@ -277,7 +338,7 @@ TEST_F(ExchangeTest, ASilentServerTimesOut) {
   EXPECT_FALSE(connection_->is_open());
 }
 
-TEST_F(ExchangeTest, NobodyListeningIsAFailureToConnect) {
+TEST_P(ExchangeTest, NobodyListeningIsAFailureToConnect) {
   int closed_port = 0;
   {
     const ScriptedServer server([](ScriptedConnection&) {});
@@ -287,7 +348,7 @@ TEST_F(ExchangeTest, NobodyListeningIsAFailureToConnect) {
   EXPECT_EQ(Run().failure, "connect");
 }
 
-TEST_F(ExchangeTest, CancelsAfterSoManyTokens) {
+TEST_P(ExchangeTest, CancelsAfterSoManyTokens) {
   std::promise<bool> closed;
   Serve([&](ScriptedConnection& connection) {
     connection.ReadRequest();
@@ -300,7 +361,7 @@ TEST_F(ExchangeTest, CancelsAfterSoManyTokens) {
   EXPECT_EQ(record.output_tokens, 2);
 }
 
-TEST_F(ExchangeTest, CancelsBeforeAnAnswer) {
+TEST_P(ExchangeTest, CancelsBeforeAnAnswer) {
   std::promise<bool> closed;
   Serve([&](ScriptedConnection& connection) {
     connection.ReadRequest();
@@ -310,7 +371,7 @@ TEST_F(ExchangeTest, CancelsBeforeAnAnswer) {
   EXPECT_TRUE(closed.get_future().get());
 }
 
-TEST_F(ExchangeTest, AStalledReaderGoesOn) {
+TEST_P(ExchangeTest, AStalledReaderGoesOn) {
   Answer(WholeStream());
   const RequestRecord record = Run({.behaviour = Behaviour::kStall,
                                     .behaviour_tokens = 1,
@@ -319,7 +380,7 @@ TEST_F(ExchangeTest, AStalledReaderGoesOn) {
   EXPECT_EQ(record.output_tokens, 3);
 }
 
-TEST_F(ExchangeTest, AServerMayGiveUpAStalledReader) {
+TEST_P(ExchangeTest, AServerMayGiveUpAStalledReader) {
   Serve([](ScriptedConnection& connection) {
     connection.ReadRequest();
     connection.Write(std::string(kStreamHead) + StreamEvent(kHello));
@@ -331,7 +392,7 @@ TEST_F(ExchangeTest, AServerMayGiveUpAStalledReader) {
   EXPECT_FALSE(connection_->is_open());
 }
 
-TEST_F(ExchangeTest, WhatIsMalformedMustBeRefusedWithAnErrorObject) {
+TEST_P(ExchangeTest, WhatIsMalformedMustBeRefusedWithAnErrorObject) {
   const struct {
     std::string answer;
     const char* failure;
@@ -350,6 +411,8 @@ TEST_F(ExchangeTest, WhatIsMalformedMustBeRefusedWithAnErrorObject) {
         << expected.answer;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(WithAndWithoutPoller, ExchangeTest, testing::Bool());
 
 }  // namespace
 }  // namespace weft

@@ -229,7 +229,7 @@ TEST(CompletionChunk, TheFastReaderNeverReadsWhatTheGeneralOneReadsOtherwise) {
 // What arrives one after the other, a millisecond apart.
 RequestRecord ReadEvents(const std::vector<std::string>& chunks) {
   RequestRecord record;
-  AnswerReader reader(record, /*answer=*/nullptr);
+  AnswerReader reader(record, /*answer=*/nullptr, /*most_tokens=*/1 << 20);
   RequestRecord::Clock::time_point now{};
   for (const std::string& chunk : chunks) {
     reader.ReadEvents("data: " + chunk + "\n\n", now += std::chrono::milliseconds(1));

@@ -1,10 +1,7 @@
-// Plans carried out, against a server that says what the test tells it to.
+// What a plan's run sends, and when, against a server that says what the test tells it to.
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <csignal>
-#include <initializer_list>
-#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -14,67 +11,13 @@
 #include <nlohmann/json.hpp>
 
 #include "loadtest/plan/render_prompt.h"
-#include "loadtest/run/load_runner.h"
-#include "tests/loadtest/scripted_server.h"
+#include "tests/loadtest/run_fixture.h"
 
 namespace weft {
 namespace {
 
 using testing::HasSubstr;
 using testing::SizeIs;
-
-constexpr std::string_view kWhole =
-    R"({"choices":[{"text":"Hi","finish_reason":"stop"}],"usage":{"prompt_tokens":4,"completion_tokens":2}})";
-constexpr std::string_view kModels = R"({"data":[{"id":"listed"}]})";
-
-std::string TextEvent(std::string_view text) {
-  return StreamEvent(R"({"choices":[{"text":")" + std::string(text) + R"("}]})");
-}
-
-std::string Stream(std::initializer_list<std::string_view> texts) {
-  std::string stream(kStreamHead);
-  for (const std::string_view text : texts) stream += TextEvent(text);
-  return stream + StreamEvent("[DONE]") + std::string(kStreamEnd);
-}
-
-// Answers a request for the models; everything else is the script's.
-std::function<void(ScriptedConnection&)> WithModels(
-    std::function<void(ScriptedConnection&, const std::string& request)> answer) {
-  return [answer = std::move(answer)](ScriptedConnection& connection) {
-    for (std::string request; !(request = connection.ReadRequest()).empty();) {
-      if (request.starts_with("GET")) {
-        connection.Write(JsonResponse("200 OK", kModels));
-      } else {
-        answer(connection, request);
-      }
-    }
-  };
-}
-
-RunOptions OptionsFor(const ScriptedServer& server) {
-  RunOptions options;
-  options.url = server.url();
-  options.stream = false;
-  options.progress = false;
-  return options;
-}
-
-LoadPlan PlanOf(int32_t request_count, int32_t users) {
-  LoadPlan plan;
-  plan.users = users;
-  plan.profiles = {"test"};
-  for (int32_t i = 0; i < request_count; ++i) {
-    PlannedRequest request;
-    request.segments = {{.seed = static_cast<uint64_t>(i + 1), .token_count = 8}};
-    request.max_tokens = 4;
-    plan.requests.push_back(request);
-  }
-  return plan;
-}
-
-std::string BodyOf(const std::string& request) {
-  return request.substr(request.find("\r\n\r\n") + 4);
-}
 
 TEST(RunPlan, AClosedLoopSendsEveryRequestOnceAndNoMoreThanItsUsersAtATime) {
   std::mutex mutex;
@@ -103,20 +46,6 @@ TEST(RunPlan, AClosedLoopSendsEveryRequestOnceAndNoMoreThanItsUsersAtATime) {
   EXPECT_LE(most_in_flight, 3);
   EXPECT_THAT(std::set<std::string>(bodies.begin(), bodies.end()), SizeIs(20))
       << "every request has a prompt of its own";
-}
-
-TEST(RunPlan, GoesOnAfterFailures) {
-  std::atomic<int> requests = 0;
-  const ScriptedServer server(WithModels([&](ScriptedConnection& connection, const std::string&) {
-    connection.Write(++requests % 2 == 0 ? JsonResponse("200 OK", kWhole)
-                                         : JsonResponse("503 Service Unavailable", "{}"));
-  }));
-  const Result<LoadRun> run = RunPlan(PlanOf(20, 3), OptionsFor(server));
-  ASSERT_TRUE(run) << run.error().message;
-  EXPECT_EQ(std::count_if(run->records.begin(), run->records.end(),
-                          [](const RequestRecord& record) { return record.ok(); }),
-            10);
-  EXPECT_THAT(run->records, SizeIs(20));
 }
 
 TEST(RunPlan, AsksForTheFirstModelUnlessOneIsNamed) {
@@ -203,6 +132,7 @@ TEST(RunPlan, OnlyServersThatAreKnownToTakeThemAreSentExtensions) {
   EXPECT_TRUE(sent_to("vllm")["stream_options"]["continuous_usage_stats"]);
   EXPECT_FALSE(sent_to("vllm").contains("timings"));
   EXPECT_TRUE(sent_to("weft")["timings"]);
+  EXPECT_TRUE(sent_to("weft")["stream_options"]["continuous_usage_stats"]);
   EXPECT_FALSE(sent_to("llamacpp").contains("timings"));
   EXPECT_FALSE(sent_to("llamacpp")["stream_options"].contains("continuous_usage_stats"));
 }
@@ -294,14 +224,6 @@ TEST(RunPlan, NoMoreConnectionsThanAllowed) {
   EXPECT_LE(connections, 3);  // one of them asked for the models
 }
 
-// Two turns; the first one's answer is part of the second one's request.
-LoadPlan TwoTurns() {
-  LoadPlan plan = PlanOf(2, 1);
-  plan.requests[1].previous_turn = 0;
-  plan.requests[1].pause = std::chrono::milliseconds(3);
-  return plan;
-}
-
 TEST(RunPlan, AConversationSendsItsHistory) {
   std::vector<std::string> bodies;
   const ScriptedServer server(WithModels([&](ScriptedConnection& connection,
@@ -334,20 +256,6 @@ TEST(RunPlan, AConversationSendsItsHistory) {
             RenderPrompt(plan, plan.requests[0]) + "Aha\n" + RenderPrompt(plan, plan.requests[1]));
 }
 
-TEST(RunPlan, TurnsAfterAFailedOneAreNotSentAndNotMissing) {
-  std::atomic<int> requests = 0;
-  const ScriptedServer server(WithModels([&](ScriptedConnection& connection, const std::string&) {
-    ++requests;
-    connection.Write(JsonResponse("500 Internal Server Error", "{}"));
-  }));
-  const Result<LoadRun> run = RunPlan(TwoTurns(), OptionsFor(server));
-  ASSERT_TRUE(run);
-  ASSERT_THAT(run->records, SizeIs(2));
-  EXPECT_EQ(run->records[0].failure, "http 500");
-  EXPECT_EQ(run->records[1].failure, "earlier turn failed");
-  EXPECT_EQ(requests, 1);
-}
-
 TEST(RunPlan, WarmsUpWithOtherPromptsThatAreNotRecorded) {
   std::mutex mutex;
   std::set<std::string> bodies;
@@ -365,18 +273,6 @@ TEST(RunPlan, WarmsUpWithOtherPromptsThatAreNotRecorded) {
   ASSERT_TRUE(run);
   EXPECT_THAT(run->records, SizeIs(10));
   EXPECT_THAT(bodies, SizeIs(15));
-}
-
-TEST(RunPlan, ASilentServerTimesOut) {
-  const ScriptedServer server(WithModels([](ScriptedConnection& connection, const std::string&) {
-    connection.ReadRequest();  // until the client gives up
-  }));
-  RunOptions options = OptionsFor(server);
-  options.timeout_s = 0.02;
-  const Result<LoadRun> run = RunPlan(PlanOf(2, 2), options);
-  ASSERT_TRUE(run);
-  ASSERT_THAT(run->records, SizeIs(2));
-  for (const RequestRecord& record : run->records) EXPECT_EQ(record.failure, "timeout");
 }
 
 TEST(RunPlan, HostileRequestsAreNoSuccessesAndNoFailures) {
@@ -401,112 +297,6 @@ TEST(RunPlan, HostileRequestsAreNoSuccessesAndNoFailures) {
     EXPECT_EQ(record.failure, "") << record.request << ": " << record.failure_detail;
     EXPECT_EQ(record.hostile, record.request < 8);
   }
-}
-
-// Ten requests, answered alike, but for one whose text differs when it comes for the second time.
-TEST(RunPlan, VerificationFindsOutputsThatDifferUnderLoad) {
-  std::mutex mutex;
-  std::map<std::string, int> times;
-  const LoadPlan plan = PlanOf(10, 3);
-  const std::string unlucky = RenderPrompt(plan, plan.requests[2]);
-  const ScriptedServer server(
-      WithModels([&](ScriptedConnection& connection, const std::string& request) {
-        const std::lock_guard lock(mutex);
-        const bool again = ++times[BodyOf(request)] > 1;
-        const bool differs = again && request.find(unlucky) != std::string::npos;
-        connection.Write(Stream({"Hello", differs ? " moon" : " world"}));
-      }));
-  RunOptions options = OptionsFor(server);
-  options.stream = true;
-  const auto verify = [&](int64_t count) {
-    times.clear();
-    options.verify_count = count;
-    return *RunPlan(plan, options);
-  };
-  const LoadRun two = verify(2);
-  EXPECT_EQ(two.verified_count, 2);
-  EXPECT_EQ(two.mismatch_count, 0);
-  EXPECT_EQ(times.size(), 10u);
-
-  const LoadRun all = verify(-1);
-  EXPECT_EQ(all.verified_count, 10);
-  EXPECT_EQ(all.mismatch_count, 1);
-  for (const RequestRecord& record : all.records) {
-    EXPECT_EQ(record.failure, record.request == 2 ? "wrong output" : "");
-    if (record.request == 2) {
-      EXPECT_EQ(record.failure_detail, R"(after 6 equal bytes, under load "world", alone "moon")");
-    }
-  }
-}
-
-TEST(RunPlan, AnInterruptedRunReportsWhatThereIs) {
-  std::atomic<int> requests = 0;
-  const ScriptedServer server(WithModels([&](ScriptedConnection& connection, const std::string&) {
-    if (++requests == 4) {
-      raise(SIGINT);
-      connection.ReadRequest();  // no answer
-    } else {
-      connection.Write(JsonResponse("200 OK", kWhole));
-    }
-  }));
-  const Result<LoadRun> run = RunPlan(PlanOf(20, 1), OptionsFor(server));
-  ASSERT_TRUE(run);
-  EXPECT_TRUE(run->interrupted);
-  EXPECT_THAT(run->records, SizeIs(3));
-}
-
-TEST(RunPlan, TheClientsOwnLatenessAndCpuInvalidateARun) {
-  const ScriptedServer server(WithModels([](ScriptedConnection& connection, const std::string&) {
-    connection.Write(JsonResponse("200 OK", kWhole));
-  }));
-  RunOptions options = OptionsFor(server);
-  options.max_lag_ms = 1e9;
-  options.max_cpu_share = 100;
-  const Result<LoadRun> valid = RunPlan(PlanOf(10, 0), options);
-  ASSERT_TRUE(valid);
-  EXPECT_EQ(valid->client.invalid, "");
-  EXPECT_GT(valid->client.cpu_s, 0);
-  EXPECT_GT(valid->client.lag_max_ms, 0);
-  EXPECT_GT(valid->client.cpu_us_per_request, 0);
-  options.max_lag_ms = 0;
-  EXPECT_THAT(RunPlan(PlanOf(10, 0), options)->client.invalid, HasSubstr("--max-lag"));
-  options.max_lag_ms = 1e9;
-  options.max_cpu_share = 0;
-  EXPECT_THAT(RunPlan(PlanOf(10, 0), options)->client.invalid, HasSubstr("--max-cpu"));
-}
-
-TEST(RunPlan, SaysWhyNothingCouldBeRun) {
-  const ScriptedServer server(WithModels([](ScriptedConnection&, const std::string&) {}));
-  const auto message = [&](const std::function<void(RunOptions&, LoadPlan&)>& change) {
-    RunOptions options = OptionsFor(server);
-    LoadPlan plan = TwoTurns();
-    change(options, plan);
-    const Result<LoadRun> run = RunPlan(plan, options);
-    return run ? "ran" : run.error().message;
-  };
-  EXPECT_THAT(message([](auto& options, auto&) { options.url = "ftp://host"; }),
-              HasSubstr("does not begin with http://"));
-  EXPECT_THAT(message([](auto& options, auto&) { options.url = "http://127.0.0.1:1"; }),
-              HasSubstr("/v1/models: connect: "));
-  EXPECT_THAT(message([](auto& options, auto&) {
-                options.temperature = 0.5;
-                options.verify_count = 1;
-              }),
-              HasSubstr("--temperature 0"));
-  EXPECT_THAT(message([](auto& options, auto&) { options.extra_body = "[1]"; }),
-              HasSubstr("--extra-body '[1]': expected a JSON object"));
-  EXPECT_THAT(message([](auto& options, auto&) { options.extra_body = R"({"stream":true})"; }),
-              HasSubstr("'stream'"));
-  EXPECT_THAT(message([](auto& options, auto&) { options.headers = {"no colon"}; }),
-              HasSubstr("--header 'no colon'"));
-  EXPECT_THAT(message([](auto&, auto& plan) { plan.vocabulary_size = 100; }),
-              HasSubstr("token ids"));
-  EXPECT_THAT(message([](auto&, auto& plan) {
-                plan.given_prompts = {{.text = "", .messages = {{"user", "hi"}}}};
-              }),
-              HasSubstr("--endpoint chat"));
-  EXPECT_THAT(message([](auto&, auto& plan) { plan.users = 2'000'000'000; }),
-              HasSubstr("file descriptors"));
 }
 
 }  // namespace

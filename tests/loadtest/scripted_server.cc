@@ -1,15 +1,20 @@
 #include "tests/loadtest/scripted_server.h"
 
 #include <charconv>
+#include <csignal>
 #include <unistd.h>
 #include <utility>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "base/check.h"
+#include "tests/server/test_certificate.h"
 
 namespace weft {
 namespace {
@@ -26,7 +31,36 @@ size_t ContentLength(std::string_view header) {
   return length;
 }
 
+std::shared_ptr<SSL_CTX> MakeTls(const TestCertificate& pem) {
+  const auto bio = [](const std::string& text) {
+    return std::unique_ptr<BIO, decltype(&BIO_free)>(
+        BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free);
+  };
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to clients that have gone
+  std::shared_ptr<SSL_CTX> tls(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(
+      PEM_read_bio_X509(bio(pem.certificate_pem).get(), nullptr, nullptr, nullptr), X509_free);
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      PEM_read_bio_PrivateKey(bio(pem.key_pem).get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
+  WEFT_CHECK(SSL_CTX_use_certificate(tls.get(), certificate.get()) == 1);
+  WEFT_CHECK(SSL_CTX_use_PrivateKey(tls.get(), key.get()) == 1);
+  return tls;
+}
+
 }  // namespace
+
+ScriptedConnection::ScriptedConnection(int socket, int index, ssl_ctx_st* tls)
+    : socket_(socket), index_(index) {
+  if (tls == nullptr) return;
+  tls_ = std::shared_ptr<SSL>(SSL_new(tls), SSL_free);
+  SSL_set_fd(tls_.get(), socket);
+  SSL_accept(tls_.get());  // if it fails, so does all that follows
+}
+
+long ScriptedConnection::Receive(char* buffer, size_t size_bytes) const {
+  return tls_ ? SSL_read(tls_.get(), buffer, static_cast<int>(size_bytes))
+              : recv(socket_, buffer, size_bytes, 0);
+}
 
 std::string ScriptedConnection::ReadRequest() {
   for (;;) {
@@ -41,7 +75,7 @@ std::string ScriptedConnection::ReadRequest() {
       }
     }
     char buffer[4096];
-    const ssize_t count = recv(socket_, buffer, sizeof(buffer), 0);
+    const long count = Receive(buffer, sizeof(buffer));
     if (count <= 0) return {};
     received_.append(buffer, static_cast<size_t>(count));
   }
@@ -49,24 +83,42 @@ std::string ScriptedConnection::ReadRequest() {
 
 void ScriptedConnection::Write(std::string_view bytes) const {
   while (!bytes.empty()) {
-    const ssize_t count = send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const long count = tls_ ? SSL_write(tls_.get(), bytes.data(), static_cast<int>(bytes.size()))
+                            : send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count <= 0) return;  // the client has gone; the test sees what it made of that
     bytes.remove_prefix(static_cast<size_t>(count));
   }
 }
 
-ScriptedServer::ScriptedServer(std::function<void(ScriptedConnection&)> script)
-    : script_(std::move(script)), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+ScriptedServer::ScriptedServer(const ScriptedPlace& place,
+                               std::function<void(ScriptedConnection&)> script)
+    : script_(std::move(script)) {
+  if (place.certificate != nullptr) tls_ = MakeTls(*place.certificate);
+  place.unix_path.empty() ? ListenOnPort(place.address) : ListenOnPath(place.unix_path);
+  WEFT_CHECK(listen(listener_, SOMAXCONN) == 0);
+  acceptor_ = std::thread([this] { AcceptLoop(); });
+}
+
+void ScriptedServer::ListenOnPort(const std::string& host) {
+  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  WEFT_CHECK(inet_pton(AF_INET, host.c_str(), &address.sin_addr) == 1);
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   socklen_t size = sizeof(address);
   WEFT_CHECK(bind(listener_, generic, size) == 0);
-  WEFT_CHECK(listen(listener_, SOMAXCONN) == 0);
   WEFT_CHECK(getsockname(listener_, generic, &size) == 0);
   port_ = ntohs(address.sin_port);
-  acceptor_ = std::thread([this] { AcceptLoop(); });
+  url_ = fmt::format("{}://{}:{}", tls_ ? "https" : "http", host, port_);
+}
+
+void ScriptedServer::ListenOnPath(const std::string& path) {
+  listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  WEFT_CHECK(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+  url_ = "unix:" + path;
 }
 
 ScriptedServer::~ScriptedServer() {
@@ -84,7 +136,7 @@ void ScriptedServer::AcceptLoop() {
     if (socket < 0) return;
     sockets_.push_back(socket);
     threads_.emplace_back([this, socket, index] {
-      ScriptedConnection connection(socket, index);
+      ScriptedConnection connection(socket, index, tls_.get());
       script_(connection);
       shutdown(socket, SHUT_RDWR);
     });

@@ -2,17 +2,25 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
+struct ssl_st;
+struct ssl_ctx_st;
+
 namespace weft {
+
+struct TestCertificate;
 
 // One accepted connection, on a thread of its own. Blocking.
 class ScriptedConnection {
  public:
-  ScriptedConnection(int socket, int index) : socket_(socket), index_(index) {}
+  // `tls`: null, or what its handshake follows; a client that does not like it is gone at once.
+  ScriptedConnection(int socket, int index, ssl_ctx_st* tls);
 
   int index() const { return index_; }  // 0 for the first one accepted
   // The next request: header and body (by its Content-Length). Empty when the client has closed.
@@ -20,28 +28,43 @@ class ScriptedConnection {
   void Write(std::string_view bytes) const;
 
  private:
+  long Receive(char* buffer, size_t size_bytes) const;
+
   int socket_;
+  std::shared_ptr<ssl_st> tls_;
   int index_;
   std::string received_;
 };
 
+// Where a server listens: on a free port of `address`, or on a Unix socket.
+struct ScriptedPlace {
+  std::string address = "127.0.0.1";
+  std::string unix_path = {};                    // empty: TCP
+  const TestCertificate* certificate = nullptr;  // TLS with it
+};
+
 class ScriptedServer {
  public:
-  // Listens on a free port of 127.0.0.1; runs `script` for every connection and closes it when the
-  // script returns.
-  explicit ScriptedServer(std::function<void(ScriptedConnection&)> script);
+  // Runs `script` for every connection and closes it when the script returns.
+  explicit ScriptedServer(std::function<void(ScriptedConnection&)> script)
+      : ScriptedServer(ScriptedPlace(), std::move(script)) {}
+  ScriptedServer(const ScriptedPlace& place, std::function<void(ScriptedConnection&)> script);
   // Ends the connections and joins their threads.
   ~ScriptedServer();
   ScriptedServer(const ScriptedServer&) = delete;
   ScriptedServer& operator=(const ScriptedServer&) = delete;
 
   int port() const { return port_; }
-  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  const std::string& url() const { return url_; }
 
  private:
+  void ListenOnPath(const std::string& path);
+  void ListenOnPort(const std::string& address);
   void AcceptLoop();
 
   std::function<void(ScriptedConnection&)> script_;
+  std::string url_;
+  std::shared_ptr<ssl_ctx_st> tls_;
   int listener_ = -1;
   int port_ = 0;
   std::thread acceptor_;

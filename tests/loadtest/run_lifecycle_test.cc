@@ -1,0 +1,198 @@
+// How a run goes wrong, ends and is checked: failures, timeouts, interruption, verification,
+// health.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <initializer_list>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loadtest/plan/render_prompt.h"
+#include "loadtest/run/client_health.h"
+#include "tests/loadtest/run_fixture.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+TEST(RunLifecycle, GoesOnAfterFailures) {
+  std::atomic<int> requests = 0;
+  const ScriptedServer server(WithModels([&](ScriptedConnection& connection, const std::string&) {
+    connection.Write(++requests % 2 == 0 ? JsonResponse("200 OK", kWhole)
+                                         : JsonResponse("503 Service Unavailable", "{}"));
+  }));
+  const Result<LoadRun> run = RunPlan(PlanOf(20, 3), OptionsFor(server));
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(std::count_if(run->records.begin(), run->records.end(),
+                          [](const RequestRecord& record) { return record.ok(); }),
+            10);
+  EXPECT_THAT(run->records, SizeIs(20));
+}
+
+TEST(RunLifecycle, TurnsAfterAFailedOneAreNotSentAndNotMissing) {
+  std::atomic<int> requests = 0;
+  const ScriptedServer server(WithModels([&](ScriptedConnection& connection, const std::string&) {
+    ++requests;
+    connection.Write(JsonResponse("500 Internal Server Error", "{}"));
+  }));
+  const Result<LoadRun> run = RunPlan(TwoTurns(), OptionsFor(server));
+  ASSERT_TRUE(run);
+  ASSERT_THAT(run->records, SizeIs(2));
+  EXPECT_EQ(run->records[0].failure, "http 500");
+  EXPECT_EQ(run->records[1].failure, "earlier turn failed");
+  EXPECT_EQ(requests, 1);
+}
+
+TEST(RunLifecycle, ASilentServerTimesOut) {
+  const ScriptedServer server(WithModels([](ScriptedConnection& connection, const std::string&) {
+    connection.ReadRequest();  // until the client gives up
+  }));
+  RunOptions options = OptionsFor(server);
+  options.timeout_s = 0.02;
+  const Result<LoadRun> run = RunPlan(PlanOf(2, 2), options);
+  ASSERT_TRUE(run);
+  ASSERT_THAT(run->records, SizeIs(2));
+  for (const RequestRecord& record : run->records) EXPECT_EQ(record.failure, "timeout");
+}
+
+// Ten requests, answered alike, but for one whose text differs when it comes for the second time.
+TEST(RunLifecycle, VerificationFindsOutputsThatDifferUnderLoad) {
+  std::mutex mutex;
+  std::map<std::string, int> times;
+  const LoadPlan plan = PlanOf(10, 3);
+  const std::string unlucky = RenderPrompt(plan, plan.requests[2]);
+  const ScriptedServer server(
+      WithModels([&](ScriptedConnection& connection, const std::string& request) {
+        const std::lock_guard lock(mutex);
+        const bool again = ++times[BodyOf(request)] > 1;
+        const bool differs = again && request.find(unlucky) != std::string::npos;
+        connection.Write(Stream({"Hello", differs ? " moon" : " world"}));
+      }));
+  RunOptions options = OptionsFor(server);
+  options.stream = true;
+  const auto verify = [&](int64_t count) {
+    times.clear();
+    options.verify_count = count;
+    return *RunPlan(plan, options);
+  };
+  const LoadRun two = verify(2);
+  EXPECT_EQ(two.verified_count, 2);
+  EXPECT_EQ(two.mismatch_count, 0);
+  EXPECT_EQ(times.size(), 10u);
+
+  const LoadRun all = verify(-1);
+  EXPECT_EQ(all.verified_count, 10);
+  EXPECT_EQ(all.mismatch_count, 1);
+  for (const RequestRecord& record : all.records) {
+    EXPECT_EQ(record.failure, record.request == 2 ? "wrong output" : "");
+    if (record.request == 2) {
+      EXPECT_EQ(record.failure_detail, R"(after 6 equal bytes, under load "world", alone "moon")");
+    }
+  }
+}
+
+TEST(RunLifecycle, AnInterruptedRunReportsWhatThereIs) {
+  std::atomic<int> requests = 0;
+  const ScriptedServer server(WithModels([&](ScriptedConnection& connection, const std::string&) {
+    if (++requests == 4) {
+      raise(SIGINT);
+      connection.ReadRequest();  // no answer
+    } else {
+      connection.Write(JsonResponse("200 OK", kWhole));
+    }
+  }));
+  const Result<LoadRun> run = RunPlan(PlanOf(20, 1), OptionsFor(server));
+  ASSERT_TRUE(run);
+  EXPECT_TRUE(run->interrupted);
+  EXPECT_THAT(run->records, SizeIs(3));
+}
+
+TEST(RunLifecycle, TheClientsOwnLatenessAndCpuInvalidateARun) {
+  const ScriptedServer server(WithModels([](ScriptedConnection& connection, const std::string&) {
+    connection.Write(JsonResponse("200 OK", kWhole));
+  }));
+  RunOptions options = OptionsFor(server);
+  options.max_lag_ms = 1e9;
+  options.max_cpu_share = 100;
+  const Result<LoadRun> valid = RunPlan(PlanOf(10, 0), options);
+  ASSERT_TRUE(valid);
+  EXPECT_EQ(valid->client.invalid, "");
+  EXPECT_GT(valid->client.cpu_s, 0);
+  EXPECT_GT(valid->client.lag_max_ms, 0);
+  EXPECT_GT(valid->client.cpu_us_per_request, 0);
+  options.max_lag_ms = 0;
+  EXPECT_THAT(RunPlan(PlanOf(10, 0), options)->client.invalid, HasSubstr("--max-lag"));
+  options.max_lag_ms = 1e9;
+  options.max_cpu_share = 0;
+  EXPECT_THAT(RunPlan(PlanOf(10, 0), options)->client.invalid, HasSubstr("--max-cpu"));
+}
+
+TEST(ClientHealth, OneHiccupIsNoBottleneckAndAStallCountsForItsTime) {
+  using std::chrono::milliseconds;
+  const auto verdict = [](int64_t tick_count, std::initializer_list<int> lags_ms) {
+    HealthMonitor monitor;
+    for (int64_t i = 0; i < tick_count; ++i) monitor.AddTimerLag(milliseconds(1), milliseconds(5));
+    for (const int lag : lags_ms) monitor.AddTimerLag(milliseconds(lag), milliseconds(5));
+    return monitor.Summarize({}, RunOptions()).invalid;
+  };
+  EXPECT_EQ(verdict(0, {}), "");
+  EXPECT_EQ(verdict(200, {}), "");
+  EXPECT_EQ(verdict(200, {11}), "") << "0.5%";
+  EXPECT_EQ(verdict(200, {20}), "") << "of 20 ms, the second half has more than 10 behind it";
+  EXPECT_THAT(verdict(200, {60}), HasSubstr("--max-lag")) << "50 ms of a second";
+  EXPECT_THAT(verdict(200, {12, 12, 12, 12, 12, 12}), HasSubstr("--max-lag"));
+  EXPECT_EQ(verdict(2000, {60}), "") << "of ten seconds";
+  EXPECT_THAT(verdict(2000, {400}), HasSubstr("--max-lag"));
+}
+
+TEST(ClientHealth, TheLeastShareIsWilsons) {
+  EXPECT_EQ(LeastShare(0, 0), 0);
+  EXPECT_NEAR(LeastShare(0, 100), 0, 1e-12);
+  EXPECT_NEAR(LeastShare(50, 100), 0.4190, 1e-3);
+  EXPECT_NEAR(LeastShare(1, 10), 0.0231, 1e-3);
+  EXPECT_NEAR(LeastShare(10'000, 1'000'000), 0.00984, 1e-4);
+}
+
+TEST(RunLifecycle, SaysWhyNothingCouldBeRun) {
+  const ScriptedServer server(WithModels([](ScriptedConnection&, const std::string&) {}));
+  const auto message = [&](const std::function<void(RunOptions&, LoadPlan&)>& change) {
+    RunOptions options = OptionsFor(server);
+    LoadPlan plan = TwoTurns();
+    change(options, plan);
+    const Result<LoadRun> run = RunPlan(plan, options);
+    return run ? "ran" : run.error().message;
+  };
+  EXPECT_THAT(message([](auto& options, auto&) { options.url = "ftp://host"; }),
+              HasSubstr("does not begin with http://"));
+  EXPECT_THAT(message([](auto& options, auto&) { options.url = "http://127.0.0.1:1"; }),
+              HasSubstr("/v1/models: connect: "));
+  EXPECT_THAT(message([](auto& options, auto&) {
+                options.temperature = 0.5;
+                options.verify_count = 1;
+              }),
+              HasSubstr("--temperature 0"));
+  EXPECT_THAT(message([](auto& options, auto&) { options.extra_body = "[1]"; }),
+              HasSubstr("--extra-body '[1]': expected a JSON object"));
+  EXPECT_THAT(message([](auto& options, auto&) { options.extra_body = R"({"stream":true})"; }),
+              HasSubstr("'stream'"));
+  EXPECT_THAT(message([](auto& options, auto&) { options.headers = {"no colon"}; }),
+              HasSubstr("--header 'no colon'"));
+  EXPECT_THAT(message([](auto&, auto& plan) { plan.vocabulary_size = 100; }),
+              HasSubstr("token ids"));
+  EXPECT_THAT(message([](auto&, auto& plan) {
+                plan.given_prompts = {{.text = "", .messages = {{"user", "hi"}}}};
+              }),
+              HasSubstr("--endpoint chat"));
+  EXPECT_THAT(message([](auto&, auto& plan) { plan.users = 2'000'000'000; }),
+              HasSubstr("file descriptors"));
+}
+
+}  // namespace
+}  // namespace weft
