@@ -23,6 +23,15 @@ std::string ObjectiveValue(const Objective& objective, double value) {
 
 }  // namespace
 
+std::string Printable(std::string_view text, size_t most_bytes) {
+  std::string line;
+  for (const char c : text.substr(0, most_bytes)) {
+    const auto byte = static_cast<unsigned char>(c);
+    line += byte < 0x20 || byte == 0x7F ? ' ' : c;
+  }
+  return text.size() > most_bytes ? line + "..." : line;
+}
+
 std::string FormatCount(int64_t count) {
   std::string digits = std::to_string(count);
   const size_t first = count < 0 ? 1 : 0;

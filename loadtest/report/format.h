@@ -2,12 +2,17 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "loadtest/report/objectives.h"
 
 namespace weft {
+
+// Text of the server's as one printable line, cut where it is long.
+std::string Printable(std::string_view text, size_t most_bytes = 160);
 
 std::string FormatCount(int64_t count);  // 12,345
 std::string FormatNumber(double value);  // three digits that count or more: 0.0123, 1.23, 1,235

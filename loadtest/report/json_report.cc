@@ -55,7 +55,8 @@ Json ToJson(const ClientHealth& client) {
                {"cpu_us_per_token", client.cpu_us_per_token},
                {"lag_p50_ms", client.lag_p50_ms},
                {"lag_p99_ms", client.lag_p99_ms},
-               {"lag_max_ms", client.lag_max_ms}};
+               {"lag_max_ms", client.lag_max_ms},
+               {"late_share", client.late_share}};
   if (!client.invalid.empty()) json["invalid"] = client.invalid;
   return json;
 }

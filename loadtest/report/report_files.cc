@@ -29,8 +29,10 @@ void AddReportOptions(CLI::App& app, ReportFiles& files, const std::string& csv_
   const std::string group = "Reports";
   app.add_flag("--json", files.json, "One line of JSON on stdout instead of the table")
       ->group(group);
-  if (!csv_help.empty()) app.add_option("--csv", files.csv_path, csv_help)->group(group);
+  if (!csv_help.empty())
+    app.add_option("--csv", files.csv_path, csv_help)->type_name("FILE")->group(group);
   app.add_option("--html", files.html_path, "File for a report with plots, one that needs no other")
+      ->type_name("FILE")
       ->group(group);
 }
 

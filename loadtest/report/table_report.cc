@@ -10,18 +10,6 @@
 namespace weft {
 namespace {
 
-constexpr size_t kExampleBytes = 160;
-
-// Text of the server's as one printable line.
-std::string Printable(std::string_view text) {
-  std::string line;
-  for (const char c : text.substr(0, kExampleBytes)) {
-    const auto byte = static_cast<unsigned char>(c);
-    line += byte < 0x20 || byte == 0x7F ? ' ' : c;
-  }
-  return text.size() > kExampleBytes ? line + "..." : line;
-}
-
 class Table {
  public:
   explicit Table(bool colour) : colour_(colour) {}

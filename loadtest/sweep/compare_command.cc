@@ -25,7 +25,7 @@ struct CompareArguments {
   std::string against_model;
   std::string tolerance = "5%";
   std::string figures = "output_tokens_per_s,ttft_p50,ttft_p99,itl_p50,itl_p99";
-  bool json = false;
+  ReportFiles files;
 };
 
 void AddOptions(CLI::App& app, CompareArguments& arguments) {
@@ -37,18 +37,19 @@ void AddOptions(CLI::App& app, CompareArguments& arguments) {
                  "Model to ask the baseline for; by default --model's, else the first one listed")
       ->group(group);
   app.add_option("--rounds", arguments.compare.rounds, "Pairs of runs")
-      ->check(CLI::Range(2, 1000))
+      ->check(CLI::Range(2, 1000).description(""))
       ->capture_default_str()
       ->group(group);
-  app.add_option("--tolerance", arguments.tolerance, "Differences that do not matter")
+  app.add_option("--tolerance", arguments.tolerance, "Changes up to this do not matter")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--figures", arguments.figures, "What is compared")
+  app.add_option("--figures", arguments.figures,
+                 "What is compared: output_tokens_per_s, requests_per_s, goodput_per_s, "
+                 "error_rate, and _p50 and _p99 of ttft, tpot, itl, e2e")
       ->capture_default_str()
       ->group(group);
-  app.add_flag("--json", arguments.json, "One line of JSON on stdout instead of the table")
-      ->group("Reports");
   AddLoadTestOptions(app, arguments.test);
+  AddReportOptions(app, arguments.files, "File for a line a run");
 }
 
 Result<void> Complete(CompareArguments& arguments) {
@@ -73,6 +74,7 @@ int CompareCommand(int argc, const char* const* argv) {
     return PrintError(app, complete.error());
   }
 
+  CompareSamples samples;
   const auto measure = [&](Side side, int32_t round) -> Result<LoadReport> {
     LoadTest test = arguments.test;
     if (side == Side::kBaseline) {
@@ -89,6 +91,12 @@ int CompareCommand(int argc, const char* const* argv) {
       std::fprintf(stderr, "%s: %s output tokens/s\n", test.run.progress_label.c_str(),
                    FormatNumber(throughput.value(result.report).value_or(0)).c_str());
     }
+    if (!arguments.files.html_path.empty()) {
+      for (const RequestRecord& record : result.run.records) {
+        if (!record.ok()) continue;
+        AppendLatencies(record, side == Side::kBaseline ? samples.baseline : samples.candidate);
+      }
+    }
     return std::move(result.report);
   };
   const Result<CompareResult> result = RunComparison(arguments.compare, measure);
@@ -97,11 +105,11 @@ int CompareCommand(int argc, const char* const* argv) {
     return status == kUsageError ? kUsageError : kInvalid;
   }
   const Result<void> written = WriteReports(
-      {.json = arguments.json, .csv_path = "", .html_path = ""},
+      arguments.files,
       {.table = [&](bool colour) { return CompareTable(*result, arguments.compare, colour); },
        .json = [&] { return CompareJson(*result, arguments.compare); },
-       .csv = nullptr,
-       .html = nullptr});
+       .csv = [&] { return CompareCsv(*result); },
+       .html = [&] { return CompareHtml(*result, arguments.compare, samples); }});
   if (!written) return PrintError(app, written.error());
   if (!result->invalid.empty()) return kInvalid;
   return result->worse() ? kFailure : kSuccess;

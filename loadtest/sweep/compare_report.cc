@@ -1,5 +1,6 @@
 #include "loadtest/sweep/compare_report.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -13,11 +14,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Signed(double share) {
+Json ToJson(const Interval& interval) {
+  return {{"rounds", interval.sample_count},
+          {"mean", interval.mean},
+          {"low", interval.low},
+          {"high", interval.high}};
+}
+
+}  // namespace
+
+std::string FormatChange(double share) {
   return fmt::format("{}{}", share > 0 ? "+" : "", FormatPercent(share));
 }
 
-std::string Explained(const FigureComparison& figure, double tolerance) {
+std::string DescribeVerdict(const FigureComparison& figure, double tolerance) {
   switch (figure.verdict) {
     case Verdict::kBetter:
       return "better";
@@ -31,15 +41,6 @@ std::string Explained(const FigureComparison& figure, double tolerance) {
   return figure.change.sample_count < 2 ? "no sample" : "unclear: more rounds may tell";
 }
 
-Json ToJson(const Interval& interval) {
-  return {{"rounds", interval.sample_count},
-          {"mean", interval.mean},
-          {"low", interval.low},
-          {"high", interval.high}};
-}
-
-}  // namespace
-
 std::string CompareTable(const CompareResult& result, const CompareOptions& options, bool colour) {
   std::string text;
   const auto out = std::back_inserter(text);
@@ -47,11 +48,13 @@ std::string CompareTable(const CompareResult& result, const CompareOptions& opti
     return colour ? fmt::format("\x1b[{}m{}\x1b[0m", style, words) : words;
   };
   if (!result.candidate.empty()) {
-    fmt::format_to(out, "candidate   {}  {}\n", result.candidate[0].url, result.candidate[0].model);
+    fmt::format_to(out, "candidate   {}  {}\n", result.candidate[0].url,
+                   Printable(result.candidate[0].model));
     fmt::format_to(out, "load        {}\n", result.candidate[0].plan);
   }
   if (!result.baseline.empty()) {
-    fmt::format_to(out, "baseline    {}  {}\n", result.baseline[0].url, result.baseline[0].model);
+    fmt::format_to(out, "baseline    {}  {}\n", result.baseline[0].url,
+                   Printable(result.baseline[0].model));
   }
   fmt::format_to(out, "rounds      {}, in the order A B, B A, ...\n\n", result.baseline.size());
   if (!result.invalid.empty()) {
@@ -60,14 +63,15 @@ std::string CompareTable(const CompareResult& result, const CompareOptions& opti
   fmt::format_to(out, "{:<21}{:>12}{:>12}{:>10}  {:<20}  {}\n", "", "candidate", "baseline",
                  "change", "95% interval", "verdict");
   for (const FigureComparison& figure : result.figures) {
-    const std::string verdict = Explained(figure, options.tolerance);
-    fmt::format_to(out, "{:<21}{:>12}{:>12}{:>10}  {:<20}  {}\n", figure.figure.title,
-                   FormatFigure(figure.figure, figure.candidate.mean),
-                   FormatFigure(figure.figure, figure.baseline.mean), Signed(figure.change.mean),
-                   fmt::format("{} to {}", Signed(figure.change.low), Signed(figure.change.high)),
-                   figure.verdict == Verdict::kWorse    ? styled("1;31", verdict)
-                   : figure.verdict == Verdict::kBetter ? styled("32", verdict)
-                                                        : verdict);
+    const std::string verdict = DescribeVerdict(figure, options.tolerance);
+    fmt::format_to(
+        out, "{:<21}{:>12}{:>12}{:>10}  {:<20}  {}\n", figure.figure.title,
+        FormatFigure(figure.figure, figure.candidate.mean),
+        FormatFigure(figure.figure, figure.baseline.mean), FormatChange(figure.change.mean),
+        fmt::format("{} to {}", FormatChange(figure.change.low), FormatChange(figure.change.high)),
+        figure.verdict == Verdict::kWorse    ? styled("1;31", verdict)
+        : figure.verdict == Verdict::kBetter ? styled("32", verdict)
+                                             : verdict);
   }
   return text;
 }
@@ -97,6 +101,30 @@ std::string CompareJson(const CompareResult& result, const CompareOptions& optio
                      {"figures", figures},
                      {"runs", runs}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string CompareCsv(const CompareResult& result) {
+  std::string csv = "round,side";
+  for (const RunFigure& figure : RunFigures()) {
+    const char* unit = figure.unit == PlotUnit::kMilliseconds ? "_ms" : "";
+    csv += fmt::format(",{}{}", figure.key, unit);
+  }
+  csv += "\r\n";
+  const auto add = [&](size_t round, const char* side, const std::vector<LoadReport>& runs) {
+    if (round >= runs.size()) return;
+    csv += fmt::format("{},{}", round + 1, side);
+    for (const RunFigure& figure : RunFigures()) {
+      const auto value = figure.value(runs[round]);
+      csv += value ? fmt::format(",{:.6g}", *value) : ",";
+    }
+    csv += "\r\n";
+  };
+  for (size_t round = 0; round < std::max(result.candidate.size(), result.baseline.size());
+       ++round) {
+    add(round, "candidate", result.candidate);
+    add(round, "baseline", result.baseline);
+  }
+  return csv;
 }
 
 }  // namespace weft

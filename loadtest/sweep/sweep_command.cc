@@ -41,11 +41,11 @@ void AddOptions(CLI::App& app, SweepArguments& arguments) {
       ->excludes(rates)
       ->group(group);
   app.add_option("--repeats", arguments.sweep.repeats, "Runs of each load")
-      ->check(CLI::Range(1, 100))
+      ->check(CLI::Range(1, 100).description(""))
       ->capture_default_str()
       ->group(group);
   app.add_option("--max-load", arguments.sweep.max_load, "Of auto: the highest load to try")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(CLI::Range(1.0, 1e6).description(""))
       ->capture_default_str()
       ->group(group);
   AddReportOptions(app, arguments.files, "File for a line a load");

@@ -97,7 +97,7 @@ std::string SweepTable(const SweepResult& result, const SweepOptions& options, b
   std::string text;
   if (!result.steps.empty()) {
     const LoadReport& run = result.steps.front().runs.front();
-    text += fmt::format("server      {}  {}\ndate        {}\n\n", run.url, run.model,
+    text += fmt::format("server      {}  {}\ndate        {}\n\n", run.url, Printable(run.model),
                         FormatDate(run.date));
   }
   text += PadLeft(LoadUnit(options), kLoadWidth);
@@ -152,7 +152,7 @@ std::string SweepJson(const SweepResult& result, const SweepOptions& options) {
     json["limit_found"] = result.limit_found;
   }
   json["steps"] = std::move(steps);
-  return json.dump() + "\n";
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string SweepCsv(const SweepResult& result, const SweepOptions& options) {

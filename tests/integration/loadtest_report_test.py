@@ -85,6 +85,8 @@ class Reports(ServedCase):
         cls.run_path = os.path.join(cls.directory.name, "run.html")
         cls.csv_path = os.path.join(cls.directory.name, "run.csv")
         cls.sweep_path = os.path.join(cls.directory.name, "sweep.html")
+        cls.compare_path = os.path.join(cls.directory.name, "compare.html")
+        cls.compare_csv_path = os.path.join(cls.directory.name, "compare.csv")
         # An objective that is missed, one that is met, two profiles, hostile clients: all parts of the report.
         cls.run_json = json.loads(loadtest(
             "--url", cls.url, "--concurrency", "6", "--requests", "90", *PATIENT, "--json", "--html", cls.run_path, "--csv", cls.csv_path,
@@ -93,6 +95,9 @@ class Reports(ServedCase):
         cls.sweep_json = json.loads(loadtest(
             "sweep", "--url", cls.url, "--concurrencies", "1,2,4", "--repeats", "2", "--requests", "12", "--max-tokens", "12", *PATIENT,
             "--slo", "ttft_p99=600s", "--json", "--html", cls.sweep_path))
+        cls.compare_json = json.loads(loadtest(
+            "compare", "--url", cls.url, "--against", cls.url, "--rounds", "3", "--requests", "8", "--max-tokens", "8", *PATIENT,
+            "--tolerance", "95%", "--json", "--html", cls.compare_path, "--csv", cls.compare_csv_path))
 
     @classmethod
     def tearDownClass(cls):
@@ -132,10 +137,15 @@ class Reports(ServedCase):
         self.assertEqual((sweep["load_unit"], [step["load"] for step in sweep["steps"]]), ("requests/s", [20, 40]))
 
     def test_a_server_is_not_worse_than_itself(self):
-        comparison = json.loads(loadtest(
-            "compare", "--url", self.url, "--against", self.url, "--rounds", "3", "--requests", "8", "--max-tokens", "8", *PATIENT,
-            "--tolerance", "95%", "--json"))
+        comparison = self.compare_json
         self.assertEqual((comparison["invalid"], comparison["worse"]), (None, False))
+        with open(self.compare_csv_path, newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([(row["round"], row["side"]) for row in rows],
+                         [(str(round), side) for round in (1, 2, 3) for side in ("candidate", "baseline")])
+        runs = comparison["runs"]
+        self.assertEqual([float(row["ttft_p50_ms"]) > 0 for row in rows], [True] * 6)
+        self.assertAlmostEqual(float(rows[1]["e2e_p99_ms"]), runs["baseline"][0]["latency_ms"]["e2e"]["p99"], places=2)
         loadtest("compare", "--url", self.url, "--against", "http://127.0.0.1:1", "--rounds", "2", status=3)
 
     def test_mistakes_are_usage_errors(self):
@@ -147,7 +157,7 @@ class Reports(ServedCase):
             self.assertIn("--slo", loadtest(*command, "--help"))
 
     def test_the_pages_are_well_formed_and_load_nothing(self):
-        for path in (self.run_path, self.sweep_path):
+        for path in (self.run_path, self.sweep_path, self.compare_path):
             with open(path, encoding="utf-8") as file:
                 page = Balance(file.read())
             self.assertIn("svg", page.seen)
@@ -158,7 +168,7 @@ class Reports(ServedCase):
         if program is None:
             self.skipTest("looking at the reports of weft loadtest: no chromium-headless-shell, chromium or google-chrome")
         with Browser(program) as browser:
-            for name, path, plot_count in (("run", self.run_path, 10), ("sweep", self.sweep_path, 6)):
+            for name, path, plot_count in (("run", self.run_path, 10), ("sweep", self.sweep_path, 6), ("compare", self.compare_path, 8)):
                 backgrounds = set()
                 for width in (1280, 400):
                     for dark in (False, True):

@@ -155,7 +155,8 @@ TEST(JsonReport, IsTheSchemaThatIsDocumented) {
     "profiles": {}, "hostile_outcomes": {},
     "correctness": {"verified": 0, "mismatched": 0},
     "client": {"valid": true, "cpu_s": 0.0, "cpu_share": 0.02, "cpu_us_per_request": 0.0,
-               "cpu_us_per_token": 0.0, "lag_p50_ms": 0.0, "lag_p99_ms": 1.0, "lag_max_ms": 0.0}
+               "cpu_us_per_token": 0.0, "lag_p50_ms": 0.0, "lag_p99_ms": 1.0, "lag_max_ms": 0.0,
+               "late_share": 0.0}
   })"))
                                         .dump());
 }

@@ -18,6 +18,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 // A run with a throughput and one latency throughout.
 LoadReport RunOf(double tokens_per_s, double ttft_ms, const std::string& objectives = "") {
@@ -263,6 +264,41 @@ TEST(Compare, SidesTakeTurnsInGoingFirst) {
   EXPECT_EQ(json["worse"], true);
   EXPECT_EQ(json["figures"]["ttft_p50"]["verdict"], "worse");
   EXPECT_NEAR(json["figures"]["ttft_p50"]["change"]["mean"], 0.3, 1e-9);
+}
+
+TEST(Compare, EveryReportHasBothSides) {
+  CompareOptions options;
+  options.rounds = 2;
+  options.figures = ParseFigures("ttft_p50,itl_p50").value();
+  const CompareResult result =
+      RunComparison(options, [&](Side side, int32_t round) -> Result<LoadReport> {
+        LoadReport report = RunOf(1, (side == Side::kCandidate ? 130 : 100) + round);
+        report.url = side == Side::kCandidate ? "http://<a>" : "http://<b>";
+        report.plan = "<plan>";
+        return report;
+      }).value();
+  CompareSamples samples;
+  samples.candidate[Metric::kFirstToken] = {130, 131};
+  samples.baseline[Metric::kFirstToken] = {100, 101};
+  const std::string html = CompareHtml(result, options, samples);
+  EXPECT_THAT(html, HasSubstr("<b>Worse</b>: TTFT p50."));
+  EXPECT_THAT(html, HasSubstr("+29.85%"));
+  EXPECT_THAT(html, HasSubstr("http://&lt;a&gt;"));
+  EXPECT_THAT(html, HasSubstr("http://&lt;b&gt;"));
+  EXPECT_THAT(html, Not(HasSubstr("<plan>")));
+  size_t plots = 0;
+  for (size_t at = 0; (at = html.find("<figure", at)) != std::string::npos; ++at) ++plots;
+  EXPECT_EQ(plots, 3U) << "a figure over the rounds each, and the one distribution there is";
+
+  const std::string csv = CompareCsv(result);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 5);
+  EXPECT_THAT(csv, HasSubstr("\r\n1,candidate,1,"));
+  EXPECT_THAT(csv, HasSubstr("\r\n2,baseline,1,"));
+
+  CompareResult invalid = result;
+  invalid.invalid = "interrupted <b>";
+  EXPECT_THAT(CompareHtml(invalid, options, samples), HasSubstr("interrupted &lt;b&gt;"));
+  EXPECT_THAT(CompareHtml(CompareResult(), options, CompareSamples()), HasSubstr("Not worse"));
 }
 
 TEST(Compare, ARunWithFaultsMakesItInvalid) {
