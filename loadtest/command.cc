@@ -20,9 +20,12 @@ int RunCommand(int argc, const char* const* argv) {
   CLI::App app("Drives an OpenAI-compatible server and measures what its clients would see.",
                "weft loadtest");
   app.footer(
+      "Examples:\n"
+      "  weft loadtest --url http://127.0.0.1:8080 --concurrency 8 --requests 200 --html run.html\n"
+      "  weft loadtest --rate 4 --duration 2m --slo ttft_p99=500ms,itl_p99=100ms\n\n"
       "`weft loadtest sweep` raises the load to where the server saturates; `weft loadtest "
-      "compare` "
-      "tells two servers apart. Both have a --help of their own; docs/LOADTEST.md has examples.");
+      "compare` tells two servers apart. Both have a --help of their own. docs/LOADTEST.md says "
+      "more.");
   LoadTest test;
   ReportFiles files;
   AddLoadTestOptions(app, test);

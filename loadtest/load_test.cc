@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "loadtest/report/format.h"
 #include "loadtest/report/objectives.h"
 #include "loadtest/report/plan_text.h"
 #include "loadtest/run/load_runner.h"
@@ -42,10 +43,64 @@ void AddGoalOptions(CLI::App& app, ReportGoals& goals) {
       ->group(group);
 }
 
+namespace {
+
+// What an option's value is, as help calls it.
+void NameValues(CLI::App& app) {
+  constexpr std::pair<const char*, const char*> kNames[] = {
+      {"--url", "URL"},
+      {"--model", "NAME"},
+      {"--api-key", "KEY"},
+      {"--header", "'NAME: VALUE'"},
+      {"--ca-file", "FILE"},
+      {"--timeout", "SECONDS"},
+      {"--max-connections", "N"},
+      {"--endpoint", "NAME"},
+      {"--temperature", "T"},
+      {"--extra-body", "JSON"},
+      {"--warmup", "N|TIME"},
+      {"--verify", "N|all"},
+      {"--max-lag", "MS"},
+      {"--max-cpu", "SHARE"},
+      {"--concurrency", "N"},
+      {"--rate", "R"},
+      {"--arrivals", "KIND"},
+      {"--burstiness", "B"},
+      {"--ramp", "TIME"},
+      {"--requests", "N"},
+      {"--duration", "TIME"},
+      {"--prompt-tokens", "LENGTH"},
+      {"--max-tokens", "LENGTH"},
+      {"--shared-prefix-tokens", "N"},
+      {"--shared-prefixes", "N"},
+      {"--turns", "LENGTH"},
+      {"--think-time", "TIME"},
+      {"--prompt", "TEXT"},
+      {"--prompts", "FILE"},
+      {"--profile", "KEY=VALUE,..."},
+      {"--hostile", "KIND=SHARE,..."},
+      {"--max-prompt-tokens", "N"},
+      {"--vocabulary-size", "N"},
+      {"--seed", "N"},
+      {"--trace", "FILE"},
+      {"--trace-time-scale", "S"},
+      {"--trace-length-scale", "S"},
+      {"--trace-begin", "TIME"},
+      {"--trace-duration", "TIME"},
+      {"--slo", "OBJECTIVE,..."},
+      {"--goodput", "LIMIT,..."},
+      {"--max-error-rate", "SHARE"},
+  };
+  for (const auto& [option, name] : kNames) app.get_option(option)->type_name(name);
+}
+
+}  // namespace
+
 void AddLoadTestOptions(CLI::App& app, LoadTest& test) {
   AddRunOptions(app, test.run);
   AddPlanOptions(app, test.plan);
   AddGoalOptions(app, test.goals);
+  NameValues(app);
 }
 
 Result<LoadTestResult> RunLoadTest(const LoadTest& test) {
@@ -70,7 +125,9 @@ std::optional<int> ParseArguments(CLI::App& app, int argc, const char* const* ar
 }
 
 int PrintError(const CLI::App& app, const Error& error) {
-  std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), error.message.c_str());
+  constexpr size_t kMostBytes = 2000;  // it may quote the server
+  std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(),
+               Printable(error.message, kMostBytes).c_str());
   return error.code == ErrorCode::kInvalidArgument ? kUsageError : kFailure;
 }
 
