@@ -108,9 +108,10 @@ class ComparePage {
       plot.caption =
           figure.more_is_better ? "a point a run; more is better" : "a point a run; less is better";
       plot.x = {.label = "round", .max = std::nullopt};
-      plot.y = {.label = figure.unit == PlotUnit::kMilliseconds ? "latency" : "",
-                .unit = figure.unit,
-                .max = std::nullopt};
+      plot.y = {
+          .label = std::string(figure.unit == PlotUnit::kMilliseconds ? "latency" : figure.title),
+          .unit = figure.unit,
+          .max = std::nullopt};
       plot.series = {OverRounds("candidate", kCandidateColour, result_.candidate, figure),
                      OverRounds("baseline", kBaselineColour, result_.baseline, figure)};
       html += RenderPlot(plot);
