@@ -4,17 +4,20 @@ traffic was. promtool has nothing to say against Weft's own names."""
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import urllib.parse
 import urllib.request
+import xml.etree.ElementTree
 
 import prometheus_package
 from harness import ServedCase, main, options
 from weft_server import free_port
 
 REQUESTS, TOKENS = 6, 12
+DRAW_DASHBOARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docker/grafana/draw_dashboard.py")
 
 
 class Prometheus:
@@ -122,6 +125,18 @@ class PrometheusTest(ServedCase):
                 value = self.prometheus.query(expression)
                 self.assertIsNotNone(value)
                 self.assertGreater(value, 0)
+
+    def test_the_dashboard_can_be_drawn(self):
+        with tempfile.TemporaryDirectory() as directory:
+            picture = os.path.join(directory, "dashboard.svg")
+            subprocess.run([sys.executable, DRAW_DASHBOARD, "--prometheus", self.prometheus.url, "--minutes", "1", "--step", "1", picture],
+                           check=True)
+            drawn = xml.etree.ElementTree.parse(picture).getroot()
+        space = "{http://www.w3.org/2000/svg}"
+        titles = {text.text for text in drawn.iter(space + "text") if text.get("class") in ("title", "row")}
+        with open(os.path.join(os.path.dirname(DRAW_DASHBOARD), "dashboards", "weft.json"), encoding="utf-8") as file:
+            self.assertEqual(titles, {panel["title"] for panel in json.load(file)["panels"]})
+        self.assertGreater(len(list(drawn.iter(space + "polyline"))), 40)
 
     def test_promtool_accepts_the_text(self):
         status, text = self.server.request("GET", "/metrics")
