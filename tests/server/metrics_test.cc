@@ -39,15 +39,26 @@ class MetricsTest : public ::testing::Test {
     return series;
   }
 
-  // The step that ends a request is counted just after the client has its answer.
-  std::map<std::string, double> ScrapeAfter(int finished_choices) {
+  // The step that ends a request, and the answer itself, are counted just after the client has it.
+  std::map<std::string, double> ScrapeAfter(int finished_choices, int answers) {
     std::map<std::string, double> series;
     EXPECT_TRUE(Eventually([&] {
       series = Scrape();
       return series.at(Own("weft_choices_finished_total", R"(reason="length")")) >=
-             finished_choices;
+                 finished_choices &&
+             AnswersBesideScrapes(series) >= answers;
     }));
     return series;
+  }
+
+  static double AnswersBesideScrapes(const std::map<std::string, double>& series) {
+    double count = 0;
+    for (const auto& [name, value] : series) {
+      if (name.starts_with("weft_http_requests_total{") && name.find("/metrics") == name.npos) {
+        count += value;
+      }
+    }
+    return count;
   }
 
   static std::string Own(const std::string& name, const std::string& label = "") {
@@ -67,7 +78,7 @@ TEST_F(MetricsTest, TellWhatHappened) {
   client.Send(CompletionPost(R"({"prompt":"abc","max_tokens":5})") + Get("/nowhere"));
   client.Read();
   client.Read();
-  const auto series = ScrapeAfter(1);
+  const auto series = ScrapeAfter(1, 2);
   EXPECT_THAT(series, Contains(Pair(
                           R"(weft_http_requests_total{route="/v1/completions",status="200"})", 1)));
   EXPECT_THAT(series, Contains(Pair(R"(weft_http_requests_total{route="other",status="404"})", 1)));
@@ -100,7 +111,7 @@ TEST_F(MetricsTest, TellWhatHappened) {
 
 TEST_F(MetricsTest, VllmsNamesTellTheSame) {
   server_.Post(R"({"prompt":"abc","max_tokens":5,"n":2})");
-  const auto series = ScrapeAfter(2);
+  const auto series = ScrapeAfter(2, 1);
   const std::map<std::string, double> expected = {
       {Vllm("num_requests_running"), 0},
       {Vllm("num_requests_waiting"), 0},
