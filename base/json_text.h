@@ -7,7 +7,7 @@
 namespace weft {
 
 // Appends `text` as a string of JSON (RFC 8259), its quotation marks included. Any bytes give valid
-// JSON of one line: where they are not UTF-8, each byte that is in no character becomes U+FFFD.
+// JSON of one line: what is not UTF-8 becomes U+FFFD, as DecodeUtf8 cuts it.
 void AppendJsonString(std::string_view text, std::string& output);
 
 }  // namespace weft

@@ -25,6 +25,7 @@ void AddGoalOptions(CLI::App& app, ReportGoals& goals) {
            goals.objectives = parsed(ParseObjectives(text), "--slo");
          },
          "Objectives of the run: ttft_p99=500ms,itl_p99=100ms,e2e_p95=2s,error_rate=1%")
+      ->type_name("OBJECTIVE,...")
       ->group(group);
   app.add_option_function<std::string>(
          "--goodput",
@@ -33,6 +34,7 @@ void AddGoalOptions(CLI::App& app, ReportGoals& goals) {
          },
          "Limits of a request; the rate of those within all of them is the goodput: "
          "ttft=500ms,tpot=50ms")
+      ->type_name("LIMIT,...")
       ->group(group);
   app.add_option_function<std::string>(
          "--max-error-rate",
@@ -40,67 +42,14 @@ void AddGoalOptions(CLI::App& app, ReportGoals& goals) {
            goals.max_error_rate = parsed(ParseShare(text), "--max-error-rate");
          },
          "Failures that are no failure of the run: 1%; by default none are allowed")
+      ->type_name("SHARE")
       ->group(group);
 }
-
-namespace {
-
-// What an option's value is, as help calls it.
-void NameValues(CLI::App& app) {
-  constexpr std::pair<const char*, const char*> kNames[] = {
-      {"--url", "URL"},
-      {"--model", "NAME"},
-      {"--api-key", "KEY"},
-      {"--header", "'NAME: VALUE'"},
-      {"--ca-file", "FILE"},
-      {"--timeout", "SECONDS"},
-      {"--max-connections", "N"},
-      {"--endpoint", "NAME"},
-      {"--temperature", "T"},
-      {"--extra-body", "JSON"},
-      {"--warmup", "N|TIME"},
-      {"--verify", "N|all"},
-      {"--max-lag", "MS"},
-      {"--max-cpu", "SHARE"},
-      {"--concurrency", "N"},
-      {"--rate", "R"},
-      {"--arrivals", "KIND"},
-      {"--burstiness", "B"},
-      {"--ramp", "TIME"},
-      {"--requests", "N"},
-      {"--duration", "TIME"},
-      {"--prompt-tokens", "LENGTH"},
-      {"--max-tokens", "LENGTH"},
-      {"--shared-prefix-tokens", "N"},
-      {"--shared-prefixes", "N"},
-      {"--turns", "LENGTH"},
-      {"--think-time", "TIME"},
-      {"--prompt", "TEXT"},
-      {"--prompts", "FILE"},
-      {"--profile", "KEY=VALUE,..."},
-      {"--hostile", "KIND=SHARE,..."},
-      {"--max-prompt-tokens", "N"},
-      {"--vocabulary-size", "N"},
-      {"--seed", "N"},
-      {"--trace", "FILE"},
-      {"--trace-time-scale", "S"},
-      {"--trace-length-scale", "S"},
-      {"--trace-begin", "TIME"},
-      {"--trace-duration", "TIME"},
-      {"--slo", "OBJECTIVE,..."},
-      {"--goodput", "LIMIT,..."},
-      {"--max-error-rate", "SHARE"},
-  };
-  for (const auto& [option, name] : kNames) app.get_option(option)->type_name(name);
-}
-
-}  // namespace
 
 void AddLoadTestOptions(CLI::App& app, LoadTest& test) {
   AddRunOptions(app, test.run);
   AddPlanOptions(app, test.plan);
   AddGoalOptions(app, test.goals);
-  NameValues(app);
 }
 
 Result<LoadTestResult> RunLoadTest(const LoadTest& test) {

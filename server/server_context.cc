@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 namespace weft {
+
 ServerContext::ServerContext(ServerOptions options_, std::vector<ServedModel> models_,
                              std::shared_ptr<Metrics> metrics_,
                              std::shared_ptr<const Access> access_, std::shared_ptr<Tracer> tracer_)

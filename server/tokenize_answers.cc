@@ -8,8 +8,8 @@
 #include <fmt/core.h>
 
 #include "base/result.h"
+#include "base/utf8.h"
 #include "engine/engine.h"
-#include "model/tokenizer/utf8.h"
 #include "proto/tokenize_request.h"
 #include "proto/tokenize_response.h"
 #include "server/reply_job.h"

@@ -1,8 +1,8 @@
 #include "loadtest/report/html_page.h"
 
-#include <cstddef>
-
 #include <fmt/format.h>
+
+#include "base/utf8.h"
 
 namespace weft {
 namespace {
@@ -66,39 +66,19 @@ footer{color:var(--soft);font-size:13px;margin-top:36px}
 .plots{grid-template-columns:1fr 1fr}h2{break-after:avoid}}
 )css";
 
-// The length of the UTF-8 sequence at the beginning of `text`; 0 if there is none.
-size_t SequenceLength(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates, and what is beyond U+10FFFF.
-  const unsigned char second = byte(1);
-  if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
-      (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F)) {
-    return 0;
-  }
-  return length;
-}
-
 }  // namespace
 
 std::string EscapeHtml(std::string_view text) {
-  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   std::string escaped;
   escaped.reserve(text.size());
   while (!text.empty()) {
-    const size_t length = SequenceLength(text);
+    const Utf8Character character = DecodeUtf8(text, 0);
     const char c = text.front();
     const bool is_control = (c >= 0 && c < 0x20 && c != '\n' && c != '\t') || c == 0x7F;
-    if (length == 0 || is_control) {
-      escaped += kReplacement;
-    } else if (length > 1) {
-      escaped += text.substr(0, length);
+    if (character.status != Utf8Status::kValid || is_control) {
+      escaped += kReplacementCharacter;
+    } else if (character.size_bytes > 1) {
+      escaped += text.substr(0, character.size_bytes);
     } else if (c == '&') {
       escaped += "&amp;";
     } else if (c == '<') {
@@ -112,7 +92,7 @@ std::string EscapeHtml(std::string_view text) {
     } else {
       escaped += c;
     }
-    text.remove_prefix(length == 0 ? 1 : length);
+    text.remove_prefix(character.size_bytes);
   }
   return escaped;
 }

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "loadtest/plan/render_prompt.h"
 
 namespace weft {
@@ -192,17 +193,6 @@ void BodyWriter::WriteMalformed(int32_t request, std::string& body) const {
       return;
     default:  // deeper than a parser's stack
       body = begin_ + name + std::string(kNesting, '[');
-  }
-}
-
-void AppendJsonString(std::string_view text, std::string& json) {
-  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };
-  if (std::all_of(text.begin(), text.end(), is_plain)) {
-    json += '"';
-    json += text;
-    json += '"';
-  } else {
-    json += Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 }
 

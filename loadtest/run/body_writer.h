@@ -38,7 +38,4 @@ class BodyWriter {
   std::string end_;    // ,"temperature":0.0,...}
 };
 
-// Appends a JSON string. What is not UTF-8 becomes U+FFFD.
-void AppendJsonString(std::string_view text, std::string& json);
-
 }  // namespace weft

@@ -2,14 +2,14 @@
 
 #include <charconv>
 
+#include "base/utf8.h"
+
 namespace weft {
 namespace {
 
 constexpr int64_t kMaxCount = 999'999'999'999'999;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-bool IsContinuation(unsigned char byte) { return (byte & 0xC0) == 0x80; }
 
 // What a one-letter escape stands for; '\0': there is no such one.
 char Unescaped(char letter) {
@@ -99,19 +99,10 @@ bool JsonCursor::PlainRun() {
   return false;
 }
 
-// The well-formed sequences of the Unicode standard, table 3-7.
 bool JsonCursor::Multibyte() {
-  const auto byte = [this](int i) { return static_cast<unsigned char>(at_[i]); };
-  const unsigned char lead = byte(0);
-  const int size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  if (lead < 0xC2 || lead > 0xF4 || end_ - at_ < size) return false;
-  const unsigned char least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-  const unsigned char most = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-  if (byte(1) < least || byte(1) > most) return false;
-  for (int i = 2; i < size; ++i) {
-    if (!IsContinuation(byte(i))) return false;
-  }
-  at_ += size;
+  const Utf8Character character = DecodeUtf8({at_, end_}, 0);
+  if (character.status != Utf8Status::kValid) return false;
+  at_ += character.size_bytes;
   return true;
 }
 

@@ -48,19 +48,27 @@ int64_t ParseVerify(std::string_view text) {
 void AddServerOptions(CLI::App& app, RunOptions& options) {
   app.add_option("--url", options.url,
                  "The server: http://HOST:PORT, https://HOST:PORT or unix:/PATH")
+      ->type_name("URL")
       ->capture_default_str();
-  app.add_option("--model", options.model, "Model to ask for; by default the first one listed");
-  app.add_option("--api-key", options.api_key, "Sent as a bearer token")->envname("WEFT_API_KEY");
+  app.add_option("--model", options.model, "Model to ask for; by default the first one listed")
+      ->type_name("NAME");
+  app.add_option("--api-key", options.api_key, "Sent as a bearer token")
+      ->type_name("KEY")
+      ->envname("WEFT_API_KEY");
   app.add_option("--header", options.headers, "Sent with every request: 'Name: value'; repeatable")
+      ->type_name("'NAME: VALUE'")
       ->allow_extra_args(false);
   app.add_flag("--insecure", options.insecure, "Take any certificate of an https server");
   app.add_option("--ca-file", options.ca_file, "PEM file of the authorities to trust with https")
+      ->type_name("FILE")
       ->check(CLI::Validator(CLI::ExistingFile).description(""));
   app.add_option("--timeout", options.timeout_s, "Seconds that one request may take")
+      ->type_name("SECONDS")
       ->check(CLI::Range(0.001, 86400.0).description(""))
       ->capture_default_str();
   app.add_option("--max-connections", options.max_connections,
                  "Connections at a time; requests wait for a free one (default: no limit)")
+      ->type_name("N")
       ->check(CLI::Range(0, kMaxCount).description(""));
 }
 
@@ -68,16 +76,19 @@ void AddRequestOptions(CLI::App& app, RunOptions& options) {
   static const std::map<std::string, Endpoint> kEndpoints = {
       {"completions", Endpoint::kCompletions}, {"chat", Endpoint::kChat}};
   app.add_option("--endpoint", options.endpoint, "completions or chat")
+      ->type_name("NAME")
       ->transform(CLI::CheckedTransformer(kEndpoints).description(""))
       ->default_str("completions");
   app.add_flag("--stream,!--no-stream", options.stream, "Stream the answers (the default), or not");
   app.add_option("--temperature", options.temperature, "0 is greedy: the likeliest token each time")
+      ->type_name("T")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();
   app.add_flag("--ignore-eos", options.ignore_eos,
                "Ask for all tokens up to the limit (not every server can)");
   app.add_option("--extra-body", options.extra_body,
-                 "JSON object whose members every request's body gets");
+                 "JSON object whose members every request's body gets")
+      ->type_name("JSON");
 }
 
 }  // namespace
@@ -86,19 +97,24 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
   AddServerOptions(app, options);
   AddRequestOptions(app, options);
   app.add_option_function<std::string>(
-      "--warmup", [&options](const std::string& text) { ParseWarmup(text, options); },
-      "Requests (20) or time (10s) before the run, not recorded");
+         "--warmup", [&options](const std::string& text) { ParseWarmup(text, options); },
+         "Requests (20) or time (10s) before the run, not recorded")
+      ->type_name("N|TIME");
   app.add_option_function<std::string>(
-      "--verify", [&options](const std::string& text) { options.verify_count = ParseVerify(text); },
-      "Compare the output of so many requests, or all, with that of the same request alone");
+         "--verify",
+         [&options](const std::string& text) { options.verify_count = ParseVerify(text); },
+         "Compare the output of so many requests, or all, with that of the same request alone")
+      ->type_name("N|all");
   app.add_option(
          "--max-lag", options.max_lag_ms,
          "Milliseconds that the client may be late; if it is later for more than 1% of what "
          "it has to do, the run is invalid")
+      ->type_name("MS")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();
   app.add_option("--max-cpu", options.max_cpu_share,
                  "Share of a core that the client may use; beyond, the run is invalid")
+      ->type_name("SHARE")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();
   app.add_flag("--progress,!--no-progress", options.progress, "A line about the run on stderr");

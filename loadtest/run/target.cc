@@ -43,7 +43,7 @@ bool IsHeaderLine(std::string_view line) {
 }
 
 Result<std::string> HeaderLines(const RunOptions& options, const Url& url) {
-  std::string lines = "Host: " + url.authority() + "\r\n";
+  std::string lines = "Host: " + url.authority + "\r\n";
   lines += "User-Agent: weft-loadtest\r\nAccept: */*\r\n";
   if (!options.api_key.empty()) {
     if (options.api_key.find_first_of("\r\n") != std::string::npos) {

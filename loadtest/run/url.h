@@ -12,11 +12,11 @@ enum class Scheme { kHttp, kHttps, kUnix };
 
 struct Url {
   Scheme scheme = Scheme::kHttp;
-  std::string host;               // a name or an address, IPv6 without its brackets
-  std::string port;               // decimal; empty: a Unix socket
-  std::string path;               // what precedes "/v1/...": empty, or "/prefix"
-  std::string socket_path;        // of a Unix socket
-  std::string authority() const;  // of the Host header
+  std::string host;         // a name or an address, IPv6 without its brackets
+  std::string port;         // decimal; empty: a Unix socket
+  std::string path;         // what precedes "/v1/...": empty, or "/prefix"
+  std::string socket_path;  // of a Unix socket
+  std::string authority;    // of the Host header
 };
 
 // "http://host[:port][/prefix]", https:// likewise, or "unix:/path/of/socket". A trailing "/" or

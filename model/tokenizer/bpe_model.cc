@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/quoted.h"
-#include "model/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/quoted.h"
+#include "base/utf8.h"
 #include "model/tokenizer/text_tokenizer.h"
-#include "model/tokenizer/utf8.h"
 
 namespace weft {
 namespace {

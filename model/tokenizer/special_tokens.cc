@@ -4,8 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/utf8.h"
 #include "model/tokenizer/unicode.h"
-#include "model/tokenizer/utf8.h"
 
 namespace weft {
 namespace {

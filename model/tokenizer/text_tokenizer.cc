@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "model/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/quoted.h"
+#include "base/utf8.h"
 #include "model/tokenizer/protobuf_reader.h"
 #include "model/tokenizer/text_tokenizer.h"
-#include "model/tokenizer/utf8.h"
 
 namespace weft {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "model/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {

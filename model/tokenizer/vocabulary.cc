@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/check.h"
-#include "model/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {

@@ -1,6 +1,7 @@
 // Calls written as JSON objects: {"name": ..., "arguments": {...}} under the names in use.
 #include <cstdint>
 
+#include "base/utf8.h"
 #include "proto/reply/json_scanner.h"
 #include "proto/reply/reply_machine.h"
 
@@ -9,25 +10,6 @@ namespace {
 
 bool IsNameKey(std::string_view key) { return key == "name" || key == "tool_name"; }
 bool IsArgumentsKey(std::string_view key) { return key == "arguments" || key == "parameters"; }
-
-void AppendUtf8(uint32_t code_point, std::string& text) {
-  const auto put = [&](uint32_t byte) { text += static_cast<char>(byte); };
-  if (code_point < 0x80) {
-    put(code_point);
-  } else if (code_point < 0x800) {
-    put(0xC0 | code_point >> 6);
-    put(0x80 | (code_point & 0x3F));
-  } else if (code_point < 0x10000) {
-    put(0xE0 | code_point >> 12);
-    put(0x80 | (code_point >> 6 & 0x3F));
-    put(0x80 | (code_point & 0x3F));
-  } else {
-    put(0xF0 | code_point >> 18);
-    put(0x80 | (code_point >> 12 & 0x3F));
-    put(0x80 | (code_point >> 6 & 0x3F));
-    put(0x80 | (code_point & 0x3F));
-  }
-}
 
 }  // namespace
 
@@ -196,7 +178,7 @@ ParseTask<bool> ReplyParser::Machine::ReadJsonEscape(std::string& text) {
     if (!read || second < 0xDC00 || second >= 0xE000) co_return false;
     unit = 0x10000 + ((unit - 0xD800) << 10) + (second - 0xDC00);
   }
-  AppendUtf8(unit, text);
+  AppendUtf8(unit, &text);
   co_return true;
 }
 

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
 #include "model/tokenizer/chat_template.h"
-#include "model/tokenizer/utf8.h"
 
 namespace {
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "model/formats/gguf.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/tokenizer_json.h"
 #include "model/tokenizer/tokenizer_model.h"
-#include "model/tokenizer/utf8.h"
 #include "tests/fuzz/use_tensors.h"
 
 namespace {

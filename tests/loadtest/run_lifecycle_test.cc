@@ -170,7 +170,7 @@ TEST(RunLifecycle, SaysWhyNothingCouldBeRun) {
     return run ? "ran" : run.error().message;
   };
   EXPECT_THAT(message([](auto& options, auto&) { options.url = "ftp://host"; }),
-              HasSubstr("does not begin with http://"));
+              HasSubstr("another scheme"));
   EXPECT_THAT(message([](auto& options, auto&) { options.url = "http://127.0.0.1:1"; }),
               HasSubstr("/v1/models: connect: "));
   EXPECT_THAT(message([](auto& options, auto&) {

@@ -3,8 +3,8 @@
 #include <iterator>
 #include <utf8proc.h>
 
+#include "base/utf8.h"
 #include "model/tokenizer/jinja/text.h"
-#include "model/tokenizer/utf8.h"
 
 namespace weft::jinja {
 namespace {

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "base/quoted.h"
+#include "base/utf8.h"
 #include "model/tokenizer/jinja/number_format.h"
 #include "model/tokenizer/jinja/operators.h"
-#include "model/tokenizer/utf8.h"
 
 namespace weft::jinja {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace weft::jinja {
 namespace {

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/quoted.h"
+#include "base/utf8.h"
 #include "model/tokenizer/jinja/limits.h"
 #include "model/tokenizer/jinja/text.h"
-#include "model/tokenizer/utf8.h"
 
 namespace weft::jinja {
 namespace {

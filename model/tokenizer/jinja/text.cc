@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "model/tokenizer/unicode.h"
-#include "model/tokenizer/utf8.h"
 
 namespace weft::jinja {
 namespace {

@@ -1,10 +1,10 @@
 // Filters over texts.
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "model/tokenizer/jinja/filters.h"
 #include "model/tokenizer/jinja/format.h"
 #include "model/tokenizer/jinja/operators.h"
-#include "model/tokenizer/utf8.h"
 
 namespace weft::jinja {
 namespace {

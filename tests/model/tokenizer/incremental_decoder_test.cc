@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
 #include "model/tokenizer/tokenizer.h"
-#include "model/tokenizer/utf8.h"
 
 namespace weft {
 namespace {
@@ -65,7 +65,7 @@ std::string WhatwgDecode(std::string_view bytes) {
 
 TEST(IncrementalDecoderTest, EverySplitOfAValidTextGivesTheTextAndOnlyWholeCharacters) {
   const std::string text =
-      "aé€😀z\u0301\u200d日本👨‍👩‍👧ÿ\U0010FFFF\uFFFD\u0000";
+      "aé€😀z\u0301\u200d日本👨‍👩‍👧ÿ\U0010FFFF\uFFFD" + std::string(1, '\0');
   for (size_t first = 0; first <= text.size(); ++first) {
     for (size_t second = first; second <= text.size(); ++second) {
       IncrementalDecoder decoder;

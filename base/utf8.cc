@@ -1,4 +1,4 @@
-#include "model/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 #include <cstring>
 
