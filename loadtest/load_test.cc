@@ -41,7 +41,9 @@ void AddGoalOptions(CLI::App& app, ReportGoals& goals) {
          [&goals, parsed](const std::string& text) {
            goals.max_error_rate = parsed(ParseShare(text), "--max-error-rate");
          },
-         "Failures that are no failure of the run: 1%; by default none are allowed")
+         "Failures that are no failure of the run: 1%; by default what --slo error_rate=... "
+         "allows, "
+         "else none")
       ->type_name("SHARE")
       ->group(group);
 }

@@ -246,6 +246,34 @@ std::string Failures(const LoadSummary& summary) {
   return html + "</tbody></table></div>\n";
 }
 
+std::string Verdict(const std::vector<Fault>& faults) {
+  if (faults.empty()) {
+    return "<div class=\"verdict\"><b>Success</b>: the client kept up, and everything asked of the "
+           "server was met.</div>\n";
+  }
+  std::string html = "<div class=\"verdict bad\"><b>Failed</b><ul>";
+  for (const Fault& fault : faults) html += "<li>" + EscapeHtml(fault.text) + "</li>";
+  return html + "</ul></div>\n";
+}
+
+std::string LatencyTable(const Latencies& latencies) {
+  std::string html =
+      "<div class=\"table\"><table><thead><tr><th>milliseconds</th><th>mean</th><th>p50</th>"
+      "<th>p90</th><th>p95</th><th>p99</th><th>p99.9</th><th>max</th><th>stddev</th>"
+      "<th>samples</th></tr></thead><tbody>\n";
+  for (const MetricInfo& info : kMetrics) {
+    const Distribution& d = latencies[info.metric];
+    if (d.sample_count == 0) continue;
+    fmt::format_to(std::back_inserter(html), "<tr><th title=\"{}\">{}</th>",
+                   EscapeHtml(info.meaning), EscapeHtml(info.title));
+    for (const double value : {d.mean, d.p50, d.p90, d.p95, d.p99, d.p999, d.max, d.stddev}) {
+      html += "<td>" + FormatMilliseconds(value) + "</td>";
+    }
+    html += "<td>" + FormatCount(d.sample_count) + "</td></tr>\n";
+  }
+  return html + "</tbody></table></div>\n";
+}
+
 std::string Profiles(const std::vector<ProfileSummary>& profiles) {
   if (profiles.empty()) return "";
   std::string html = "<h2>Profiles</h2>\n";
@@ -256,7 +284,7 @@ std::string Profiles(const std::vector<ProfileSummary>& profiles) {
         "requests/s</p>",
         EscapeHtml(profile.name), FormatCount(figures.succeeded), FormatCount(figures.failed),
         FormatNumber(figures.output_tokens_per_s), FormatNumber(figures.requests_per_s));
-    html += HtmlLatencyTable(figures.latencies);
+    html += LatencyTable(figures.latencies);
   }
   return html;
 }
@@ -294,44 +322,16 @@ std::string Setup(const LoadReport& report) {
 
 }  // namespace
 
-std::string HtmlVerdict(const std::vector<std::string>& faults) {
-  if (faults.empty()) {
-    return "<div class=\"verdict\"><b>Success</b>: the client kept up, and everything asked of the "
-           "server was met.</div>\n";
-  }
-  std::string html = "<div class=\"verdict bad\"><b>Failed</b><ul>";
-  for (const std::string& fault : faults) html += "<li>" + EscapeHtml(fault) + "</li>";
-  return html + "</ul></div>\n";
-}
-
-std::string HtmlLatencyTable(const Latencies& latencies) {
-  std::string html =
-      "<div class=\"table\"><table><thead><tr><th>milliseconds</th><th>mean</th><th>p50</th>"
-      "<th>p90</th><th>p95</th><th>p99</th><th>p99.9</th><th>max</th><th>stddev</th>"
-      "<th>samples</th></tr></thead><tbody>\n";
-  for (const MetricInfo& info : kMetrics) {
-    const Distribution& d = latencies[info.metric];
-    if (d.sample_count == 0) continue;
-    fmt::format_to(std::back_inserter(html), "<tr><th title=\"{}\">{}</th>",
-                   EscapeHtml(info.meaning), EscapeHtml(info.title));
-    for (const double value : {d.mean, d.p50, d.p90, d.p95, d.p99, d.p999, d.max, d.stddev}) {
-      html += "<td>" + FormatMilliseconds(value) + "</td>";
-    }
-    html += "<td>" + FormatCount(d.sample_count) + "</td></tr>\n";
-  }
-  return html + "</tbody></table></div>\n";
-}
-
 std::string HtmlReport(const LoadReport& report, const LoadRun& run) {
   std::string body =
       fmt::format("<h1>Load test of {}</h1>\n<p class=\"sub\">{}{} &middot; {}<br>{}</p>\n",
                   EscapeHtml(report.model), EscapeHtml(report.url),
                   report.server.empty() ? "" : EscapeHtml(" (" + report.server + ")"),
                   FormatDate(report.date), EscapeHtml(report.plan));
-  body += HtmlVerdict(report.faults);
+  body += Verdict(report.faults);
   body += Cards(report);
   body += Objectives(report);
-  body += "<h2>Latency</h2>\n" + HtmlLatencyTable(report.summary.all.latencies);
+  body += "<h2>Latency</h2>\n" + LatencyTable(report.summary.all.latencies);
   body += Failures(report.summary);
   body += OverTime(report, run);
   body += Distributions(run);

@@ -90,6 +90,8 @@ std::string JsonReport(const LoadReport& report) {
   for (const ProfileSummary& profile : summary.profiles) {
     profiles[profile.name] = ToJson(profile.figures);
   }
+  Json faults = Json::array();
+  for (const Fault& fault : report.faults) faults.push_back(fault.text);
   Json json = {{"schema_version", kReportSchemaVersion},
                {"kind", "run"},
                {"url", report.url},
@@ -97,7 +99,7 @@ std::string JsonReport(const LoadReport& report) {
                {"server", report.server},
                {"date", FormatDate(report.date)},
                {"plan", report.plan},
-               {"faults", report.faults},
+               {"faults", faults},
                {"interrupted", summary.interrupted},
                {"duration_s", summary.duration_s}};
   json.update(ToJson(summary.all));

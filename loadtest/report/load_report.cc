@@ -10,30 +10,45 @@ namespace weft {
 
 namespace {
 
-std::vector<std::string> Faults(const LoadReport& report, double max_error_rate) {
-  std::vector<std::string> faults;
+double MaxErrorRate(const ReportGoals& goals) {
+  if (goals.max_error_rate) return *goals.max_error_rate;
+  double most = 0;
+  for (const Objective& objective : goals.objectives) {
+    if (!objective.metric) most = objective.limit;
+  }
+  return most;
+}
+
+}  // namespace
+
+std::vector<Fault> FaultsOf(const LoadReport& report, const ReportGoals& goals) {
+  std::vector<Fault> faults;
   const LoadSummary& summary = report.summary;
+  const auto add = [&faults](FaultKind kind, std::string text) {
+    faults.push_back({kind, std::move(text)});
+  };
   if (!summary.client.invalid.empty()) {
-    faults.push_back("invalid, the client was the bottleneck: " + summary.client.invalid);
+    add(FaultKind::kInvalidRun,
+        "invalid, the client was the bottleneck: " + summary.client.invalid);
   }
-  if (summary.interrupted) faults.emplace_back("interrupted");
+  if (summary.interrupted) add(FaultKind::kInterrupted, "interrupted");
   if (summary.mismatch_count > 0) {
-    faults.push_back(fmt::format("wrong output: {} of {} differ from the same request alone",
-                                 summary.mismatch_count, summary.verified_count));
+    add(FaultKind::kWrongOutput,
+        fmt::format("wrong output: {} of {} differ from the same request alone",
+                    summary.mismatch_count, summary.verified_count));
   }
-  if (summary.all.error_rate() > max_error_rate) {
-    faults.push_back(fmt::format("{} of {} requests failed", FormatCount(summary.all.failed),
-                                 FormatCount(summary.all.failed + summary.all.succeeded)));
+  if (summary.all.error_rate() > MaxErrorRate(goals)) {
+    add(FaultKind::kFailedRequests,
+        fmt::format("{} of {} requests failed", FormatCount(summary.all.failed),
+                    FormatCount(summary.all.failed + summary.all.succeeded)));
   }
   std::string missed;
   for (const ObjectiveResult& result : report.objectives) {
     if (!result.met) missed += (missed.empty() ? "" : "; ") + DescribeObjective(result);
   }
-  if (!missed.empty()) faults.push_back("objective missed: " + missed);
+  if (!missed.empty()) add(FaultKind::kObjectiveMissed, "objective missed: " + missed);
   return faults;
 }
-
-}  // namespace
 
 LoadReport MakeLoadReport(const LoadRun& run, const LoadPlan& plan, std::string plan_description,
                           const ReportGoals& goals) {
@@ -48,7 +63,7 @@ LoadReport MakeLoadReport(const LoadRun& run, const LoadPlan& plan, std::string 
   if (!goals.request_limits.empty()) {
     report.goodput = CountGoodput(goals.request_limits, run, report.summary);
   }
-  report.faults = Faults(report, goals.max_error_rate);
+  report.faults = FaultsOf(report, goals);
   return report;
 }
 

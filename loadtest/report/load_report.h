@@ -11,6 +11,19 @@
 
 namespace weft {
 
+// Why a run is no success.
+enum class FaultKind {
+  kInvalidRun,  // the client was the bottleneck
+  kInterrupted,
+  kWrongOutput,
+  kFailedRequests,  // more than are allowed
+  kObjectiveMissed,
+};
+struct Fault {
+  FaultKind kind = FaultKind::kInvalidRun;
+  std::string text;  // a line
+};
+
 struct LoadReport {
   std::string url;
   std::string model;
@@ -20,17 +33,19 @@ struct LoadReport {
   LoadSummary summary;
   std::vector<ObjectiveResult> objectives;
   std::optional<Goodput> goodput;
-  // Why the run is no success, a line each: invalid, interrupted, wrong output, too many failures,
-  // objectives missed. Empty: it is one.
-  std::vector<std::string> faults;
+  std::vector<Fault> faults;  // at most one of a kind; empty: the run is a success
 };
 
 // What the caller asks of the figures.
 struct ReportGoals {
   std::vector<Objective> objectives;
   std::vector<RequestLimit> request_limits;
-  double max_error_rate = 0;
+  // Nothing: what an objective about the error rate allows, else 0.
+  std::optional<double> max_error_rate;
 };
+
+// Of a report that has all but its faults.
+std::vector<Fault> FaultsOf(const LoadReport& report, const ReportGoals& goals);
 
 LoadReport MakeLoadReport(const LoadRun& run, const LoadPlan& plan, std::string plan_description,
                           const ReportGoals& goals);

@@ -156,11 +156,6 @@ std::vector<ObjectiveResult> CheckObjectives(const std::vector<Objective>& objec
   return results;
 }
 
-bool AllMet(const std::vector<ObjectiveResult>& results) {
-  return std::all_of(results.begin(), results.end(),
-                     [](const ObjectiveResult& result) { return result.met; });
-}
-
 Goodput CountGoodput(const std::vector<RequestLimit>& limits, const LoadRun& run,
                      const LoadSummary& summary) {
   Goodput goodput;

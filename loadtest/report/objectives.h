@@ -32,7 +32,6 @@ struct ObjectiveResult {
 
 std::vector<ObjectiveResult> CheckObjectives(const std::vector<Objective>& objectives,
                                              const GroupSummary& figures);
-bool AllMet(const std::vector<ObjectiveResult>& results);
 
 // Goodput (Zhong et al., DistServe, 2024): the rate of requests that meet every limit.
 struct RequestLimit {

@@ -154,9 +154,9 @@ std::string TableReport(const LoadReport& report, bool colour) {
   AddLatencies(table, report.summary.all.latencies, "milliseconds");
   AddProfiles(table, report.summary.profiles);
   AddOutcomes(table, report);
-  for (const std::string& fault : report.faults) {
+  for (const Fault& fault : report.faults) {
     // Objectives have their lines above.
-    if (!fault.starts_with("objective")) table.Fact("FAILED", table.Bad(fault));
+    if (fault.kind != FaultKind::kObjectiveMissed) table.Fact("FAILED", table.Bad(fault.text));
   }
   return table.Finish();
 }

@@ -19,14 +19,37 @@ Verdict Judge(const Interval& change, bool more_is_better, double tolerance) {
   return within ? Verdict::kSame : Verdict::kUnclear;
 }
 
+Interval ChangeOf(const std::vector<double>& candidate, const std::vector<double>& baseline) {
+  std::vector<double> ratios, differences;
+  double candidate_sum = 0, baseline_sum = 0;
+  for (size_t i = 0; i < candidate.size(); ++i) {
+    differences.push_back(candidate[i] - baseline[i]);
+    candidate_sum += candidate[i];
+    baseline_sum += baseline[i];
+    if (candidate[i] > 0 && baseline[i] > 0) ratios.push_back(std::log(candidate[i] / baseline[i]));
+  }
+  const bool has_zero = ratios.size() < differences.size();
+  Interval change = MeanInterval(has_zero ? differences : ratios);
+  const double larger_mean = std::max(candidate_sum, baseline_sum) /
+                             static_cast<double>(std::max<size_t>(candidate.size(), 1));
+  for (double* value : {&change.mean, &change.low, &change.high}) {
+    if (!has_zero) {
+      *value = std::expm1(*value);
+    } else if (larger_mean > 0) {  // else all are 0, and so is the change
+      *value /= larger_mean;
+    }
+  }
+  return change;
+}
+
 std::string WhyInvalid(const CompareResult& result) {
   for (const auto* runs : {&result.candidate, &result.baseline}) {
     for (const LoadReport& run : *runs) {
       // Objectives are beside the point here.
-      const auto fault = std::find_if(
-          run.faults.begin(), run.faults.end(),
-          [](const std::string& text) { return !text.starts_with("objective missed"); });
-      if (fault != run.faults.end()) return fmt::format("{}: {}", run.url, *fault);
+      const auto fault = std::find_if(run.faults.begin(), run.faults.end(), [](const Fault& each) {
+        return each.kind != FaultKind::kObjectiveMissed;
+      });
+      if (fault != run.faults.end()) return fmt::format("{}: {}", run.url, fault->text);
     }
   }
   return "";
@@ -42,22 +65,18 @@ bool CompareResult::worse() const {
 
 FigureComparison CompareFigure(const RunFigure& figure, const std::vector<LoadReport>& candidate,
                                const std::vector<LoadReport>& baseline, double tolerance) {
-  std::vector<double> candidates, baselines, log_ratios;
+  std::vector<double> candidates, baselines;
   for (size_t round = 0; round < std::min(candidate.size(), baseline.size()); ++round) {
     const auto a = figure.value(candidate[round]), b = figure.value(baseline[round]);
-    if (!a || !b || *a <= 0 || *b <= 0) continue;
+    if (!a || !b) continue;
     candidates.push_back(*a);
     baselines.push_back(*b);
-    log_ratios.push_back(std::log(*a / *b));
   }
   FigureComparison comparison;
   comparison.figure = figure;
   comparison.candidate = MeanInterval(candidates);
   comparison.baseline = MeanInterval(baselines);
-  comparison.change = MeanInterval(log_ratios);
-  for (double* value : {&comparison.change.mean, &comparison.change.low, &comparison.change.high}) {
-    *value = std::expm1(*value);
-  }
+  comparison.change = ChangeOf(candidates, baselines);
   comparison.verdict = Judge(comparison.change, figure.more_is_better, tolerance);
   return comparison;
 }

@@ -33,7 +33,9 @@ struct FigureComparison {
   Interval candidate;  // over the rounds that have both
   Interval baseline;
   // The candidate's value over the baseline's, less 1: the geometric mean of the rounds' ratios and
-  // its interval (Student's t on their logarithms; the runs of a round are paired).
+  // its interval (Student's t on their logarithms; the runs of a round are paired). Where a value
+  // is 0 there is no ratio: then the mean of the rounds' differences, likewise, over the larger
+  // side's mean. So a figure that falls to 0 has changed by -100%, one that rises from it by +100%.
   Interval change;
   Verdict verdict = Verdict::kUnclear;
 };
@@ -52,7 +54,7 @@ struct CompareResult {
 Result<CompareResult> RunComparison(const CompareOptions& options,
                                     const MeasureSideFunction& measure);
 
-// Of one figure. Rounds in which either value is missing or not above 0 do not count.
+// Of one figure. Rounds in which either value is missing do not count.
 FigureComparison CompareFigure(const RunFigure& figure, const std::vector<LoadReport>& candidate,
                                const std::vector<LoadReport>& baseline, double tolerance);
 

@@ -1,5 +1,6 @@
 #include "loadtest/sweep/compare_command.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -55,6 +56,14 @@ void AddOptions(CLI::App& app, CompareArguments& arguments) {
 Result<void> Complete(CompareArguments& arguments) {
   WEFT_ASSIGN_OR_RETURN(arguments.compare.figures, ParseFigures(arguments.figures));
   WEFT_ASSIGN_OR_RETURN(arguments.compare.tolerance, ParseShare(arguments.tolerance));
+  const std::vector<RunFigure>& figures = arguments.compare.figures;
+  const bool needs_goodput =
+      std::any_of(figures.begin(), figures.end(),
+                  [](const RunFigure& figure) { return figure.key == "goodput_per_s"; });
+  if (needs_goodput && arguments.test.goals.request_limits.empty()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--figures goodput_per_s: expected the limits of --goodput beside it");
+  }
   if (arguments.against_model.empty()) arguments.against_model = arguments.test.run.model;
   return {};
 }

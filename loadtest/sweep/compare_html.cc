@@ -34,8 +34,9 @@ class ComparePage {
     body += fmt::format(
         "<footer>Rounds of two runs each, in the order A B, B A, ..., the same prompts for both "
         "in a round. A change is the geometric mean of the rounds' ratios of candidate to "
-        "baseline, with its 95% interval (Student's t, paired by round); less than {} does not "
-        "matter. Latency is counted from when a request should have been sent. Made by weft "
+        "baseline, with its 95% interval (Student's t, paired by round), or where values are 0 the "
+        "mean difference over the larger side's mean; less than {} does not matter. Latency is "
+        "counted from when a request should have been sent. Made by weft "
         "loadtest compare.</footer>\n",
         FormatPercent(options_.tolerance));
     return HtmlPage("Comparison of two servers", body);
@@ -169,8 +170,9 @@ class ComparePage {
       if (runs->empty()) continue;
       std::string faults;
       for (size_t round = 0; round < runs->size(); ++round) {
-        for (const std::string& fault : (*runs)[round].faults) {
-          faults += fmt::format("{}round {}: {}", faults.empty() ? "" : "; ", round + 1, fault);
+        for (const Fault& fault : (*runs)[round].faults) {
+          faults +=
+              fmt::format("{}round {}: {}", faults.empty() ? "" : "; ", round + 1, fault.text);
         }
       }
       fmt::format_to(std::back_inserter(html), "<tr><th>{}</th><td>{}</td><td>{}</td></tr>\n", name,

@@ -47,9 +47,10 @@ inline constexpr double kSaturatedShare = 0.95;
 inline constexpr double kPrecision = 0.05;  // of the load, at which bisections end
 inline constexpr int32_t kMostBisections = 8;
 
-// A load keeps the objectives if more than half of its runs meet all of them, and none of those was
-// invalid. The doubling ends when the throughput grows by less than 1 - kSaturatedShare, when
-// the objectives are missed, or when most runs fail.
+// A load keeps the objectives if more than half of its runs are a success by themselves: valid, no
+// more failures than are allowed (latencies are of successes alone), all objectives met. The
+// doubling ends when the throughput grows by less than 1 - kSaturatedShare, when the objectives are
+// missed, or when most runs fail.
 Result<SweepResult> RunSweep(const SweepOptions& options, const MeasureFunction& measure);
 
 bool KeepsObjectives(const SweepStep& step);

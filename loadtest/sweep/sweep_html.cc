@@ -210,8 +210,9 @@ class SweepPage {
     for (const SweepStep& step : result_.steps) {
       std::string faults;
       for (size_t repeat = 0; repeat < step.runs.size(); ++repeat) {
-        for (const std::string& fault : step.runs[repeat].faults) {
-          faults += fmt::format("{}repeat {}: {}", faults.empty() ? "" : "; ", repeat + 1, fault);
+        for (const Fault& fault : step.runs[repeat].faults) {
+          faults +=
+              fmt::format("{}repeat {}: {}", faults.empty() ? "" : "; ", repeat + 1, fault.text);
         }
       }
       fmt::format_to(std::back_inserter(html), "<tr><th>{:.4g}</th><td>{}</td><td>{}</td></tr>\n",

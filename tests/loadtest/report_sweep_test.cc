@@ -30,7 +30,10 @@ LoadReport RunOf(double tokens_per_s, double ttft_ms, const std::string& objecti
   all.output_tokens_per_s = tokens_per_s;
   all.latencies[Metric::kFirstToken] = Summarize({ttft_ms});
   if (!objectives.empty()) {
-    report.objectives = CheckObjectives(ParseObjectives(objectives).value(), all);
+    ReportGoals goals;
+    goals.objectives = ParseObjectives(objectives).value();
+    report.objectives = CheckObjectives(goals.objectives, all);
+    report.faults = FaultsOf(report, goals);
   }
   return report;
 }
@@ -159,7 +162,29 @@ TEST(Sweep, AnInvalidRunKeepsNoObjective) {
   step.runs = {RunOf(10, 10, "ttft_p99=1s"), RunOf(10, 10, "ttft_p99=1s")};
   EXPECT_TRUE(KeepsObjectives(step));
   step.runs[0].summary.client.invalid = "lag";
+  step.runs[0].faults = FaultsOf(step.runs[0], ReportGoals());
   EXPECT_FALSE(KeepsObjectives(step)) << "half is not more than half";
+}
+
+// Latencies are of successes alone: what is refused at once makes them look well.
+TEST(Sweep, ALoadAtWhichTooManyRequestsFailKeepsNoObjective) {
+  LoadReport run = RunOf(10, 10);
+  run.summary.all.succeeded = 51;
+  run.summary.all.failed = 49;
+  ReportGoals goals;
+  const auto keeps = [&](const char* objectives, std::optional<double> max_error_rate) {
+    goals.objectives = ParseObjectives(objectives).value();
+    goals.max_error_rate = max_error_rate;
+    run.objectives = CheckObjectives(goals.objectives, run.summary.all);
+    run.faults = FaultsOf(run, goals);
+    return KeepsObjectives({.load = 1, .runs = {run}});
+  };
+  EXPECT_FALSE(keeps("ttft_p99=1s", std::nullopt));
+  EXPECT_FALSE(keeps("ttft_p99=1s", 0.48));
+  EXPECT_TRUE(keeps("ttft_p99=1s", 0.49));
+  EXPECT_TRUE(keeps("ttft_p99=1s,error_rate=49%", std::nullopt)) << "that says how many may";
+  EXPECT_FALSE(keeps("ttft_p99=1s,error_rate=49%", 0.0));
+  EXPECT_FALSE(keeps("ttft_p99=1s,error_rate=48%", 0.49));
 }
 
 TEST(Sweep, EndsWithAnErrorOrAnInterrupt) {
@@ -246,6 +271,53 @@ TEST(Compare, MoreIsBetterForThroughput) {
       << "no sample";
 }
 
+LoadReport RunWithGoodput(double requests_per_s) {
+  LoadReport report = RunOf(1, 1);
+  report.goodput = Goodput{.limits = {}, .requests_per_s = requests_per_s};
+  return report;
+}
+
+LoadReport RunWithErrors(int64_t failed) {  // of a hundred
+  LoadReport report = RunOf(1, 1);
+  report.summary.all.succeeded = 100 - failed;
+  report.summary.all.failed = failed;
+  return report;
+}
+
+TEST(Compare, AFigureThatFallsToZeroOrRisesFromItHasChanged) {
+  const std::vector<LoadReport> some = {RunWithGoodput(5), RunWithGoodput(6), RunWithGoodput(5)};
+  const std::vector<LoadReport> none = {RunWithGoodput(0), RunWithGoodput(0), RunWithGoodput(0)};
+  const RunFigure& goodput = FigureOf("goodput_per_s");
+  const FigureComparison lost = CompareFigure(goodput, none, some, 0.05);
+  EXPECT_EQ(lost.verdict, Verdict::kWorse);
+  EXPECT_DOUBLE_EQ(lost.change.mean, -1);
+  EXPECT_EQ(lost.candidate.mean, 0);
+  EXPECT_EQ(CompareFigure(goodput, some, none, 0.05).verdict, Verdict::kBetter);
+  const FigureComparison both = CompareFigure(goodput, none, none, 0.05);
+  EXPECT_EQ(both.verdict, Verdict::kSame);
+  EXPECT_EQ(both.change.mean, 0);
+
+  const RunFigure& errors = FigureOf("error_rate");
+  const std::vector<LoadReport> right = {RunWithErrors(0), RunWithErrors(0), RunWithErrors(0)};
+  const std::vector<LoadReport> wrong = {RunWithErrors(4), RunWithErrors(4), RunWithErrors(3)};
+  const FigureComparison failing = CompareFigure(errors, wrong, right, 0.05);
+  EXPECT_EQ(failing.verdict, Verdict::kWorse);
+  EXPECT_DOUBLE_EQ(failing.change.mean, 1);
+  const std::vector<LoadReport> once = {RunWithErrors(0), RunWithErrors(4), RunWithErrors(0)};
+  EXPECT_EQ(CompareFigure(errors, once, right, 0.05).verdict, Verdict::kUnclear);
+}
+
+TEST(Compare, ARoundOfZerosIsCountedAmongOthers) {
+  const std::vector<LoadReport> candidate = {RunWithGoodput(0), RunWithGoodput(5.5),
+                                             RunWithGoodput(0), RunWithGoodput(0)};
+  const std::vector<LoadReport> baseline(4, RunWithGoodput(5));
+  const FigureComparison change =
+      CompareFigure(FigureOf("goodput_per_s"), candidate, baseline, 0.05);
+  EXPECT_EQ(change.change.sample_count, 4);
+  EXPECT_DOUBLE_EQ(change.change.mean, (5.5 / 4 - 5) / 5);
+  EXPECT_EQ(change.verdict, Verdict::kUnclear) << "one good round of four";
+}
+
 TEST(Compare, SidesTakeTurnsInGoingFirst) {
   std::string order;
   CompareOptions options;
@@ -306,8 +378,11 @@ TEST(Compare, ARunWithFaultsMakesItInvalid) {
   options.figures = ParseFigures("ttft_p50").value();
   const auto measure = [](Side side, int32_t round) -> Result<LoadReport> {
     LoadReport report = RunOf(1, 100);
-    if (side == Side::kBaseline && round == 1) report.faults = {"1 of 9 requests failed"};
-    if (side == Side::kCandidate) report.faults = {"objective missed: ttft_p99"};
+    if (side == Side::kBaseline && round == 1)
+      report.faults = {{FaultKind::kFailedRequests, "1 of 9 requests failed"}};
+    if (side == Side::kCandidate) {
+      report.faults = {{FaultKind::kObjectiveMissed, "objective missed: ttft_p99"}};
+    }
     return report;
   };
   EXPECT_THAT(RunComparison(options, measure)->invalid, HasSubstr("1 of 9 requests failed"));
