@@ -87,11 +87,19 @@ std::string DescribeObjective(const ObjectiveResult& result) {
 }
 
 std::string DescribeClient(const ClientHealth& client) {
-  return fmt::format(
-      "{} of a core, {} a request and {} a token; sent late by {} (p50), {} (p99), {} at most",
-      FormatPercent(client.cpu_share), FormatDuration(client.cpu_us_per_request / 1000),
-      FormatDuration(client.cpu_us_per_token / 1000), FormatDuration(client.lag_p50_ms),
-      FormatDuration(client.lag_p99_ms), FormatDuration(client.lag_max_ms));
+  std::string text =
+      fmt::format("{} of a core, {} a request and {} a token", FormatPercent(client.cpu_share),
+                  FormatDuration(client.cpu_us_per_request / 1000),
+                  FormatDuration(client.cpu_us_per_token / 1000));
+  const auto add = [&text](const char* what, const ClientLag& lag) {
+    if (lag.sample_count == 0) return;
+    text +=
+        fmt::format("; {} late by {} (p50), {} (p99), {} at most", what, FormatDuration(lag.p50_ms),
+                    FormatDuration(lag.p99_ms), FormatDuration(lag.max_ms));
+  };
+  add("its timer", client.timer);
+  add("sent", client.sending);
+  return text;
 }
 
 std::string DescribeLimits(const std::vector<RequestLimit>& limits) {

@@ -52,11 +52,17 @@ Json ToJson(const ClientHealth& client) {
                {"cpu_s", client.cpu_s},
                {"cpu_share", client.cpu_share},
                {"cpu_us_per_request", client.cpu_us_per_request},
-               {"cpu_us_per_token", client.cpu_us_per_token},
-               {"lag_p50_ms", client.lag_p50_ms},
-               {"lag_p99_ms", client.lag_p99_ms},
-               {"lag_max_ms", client.lag_max_ms},
-               {"late_share", client.late_share}};
+               {"cpu_us_per_token", client.cpu_us_per_token}};
+  const auto add = [&json](const std::string& name, const ClientLag& lag) {
+    if (lag.sample_count == 0) return;
+    json[name + "_lag_ms"] = {{"samples", lag.sample_count},
+                              {"p50", lag.p50_ms},
+                              {"p99", lag.p99_ms},
+                              {"max", lag.max_ms}};
+    json[name + "_late_share"] = lag.late_share();
+  };
+  add("timer", client.timer);
+  add("sending", client.sending);
   if (!client.invalid.empty()) json["invalid"] = client.invalid;
   return json;
 }

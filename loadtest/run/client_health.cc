@@ -29,24 +29,39 @@ double Percentile(const std::vector<float>& samples, double percent) {
   return samples[static_cast<size_t>(std::max(rank, 1.0)) - 1];
 }
 
-struct LateCount {
-  int64_t count = 0;
-  int64_t late_count = 0;  // beyond --max-lag
-};
+float Milliseconds(HealthMonitor::Clock::duration duration) {
+  return std::chrono::duration<float, std::milli>(duration).count();
+}
 
-std::string WhyInvalid(const ClientHealth& health, const LateCount& lags,
-                       int64_t without_descriptor, const RunOptions& options) {
+// Sorts the samples.
+ClientLag LagOf(std::vector<float>& samples_ms, double max_lag_ms) {
+  std::sort(samples_ms.begin(), samples_ms.end());
+  ClientLag lag;
+  lag.sample_count = std::ssize(samples_ms);
+  lag.p50_ms = Percentile(samples_ms, 50);
+  lag.p99_ms = Percentile(samples_ms, 99);
+  lag.max_ms = Percentile(samples_ms, 100);
+  lag.late_count =
+      samples_ms.end() - std::upper_bound(samples_ms.begin(), samples_ms.end(), max_lag_ms);
+  return lag;
+}
+
+std::string WhyInvalid(const ClientHealth& health, int64_t without_descriptor,
+                       const RunOptions& options) {
   std::string why;
   const auto add = [&why](const std::string& reason) {
     if (!why.empty()) why += "; ";
     why += reason;
   };
-  if (lags.count > 0 && LeastShare(lags.late_count, lags.count) > kMostLateShare) {
+  const auto judge = [&](const ClientLag& lag, const char* whose) {
+    if (LeastShare(lag.late_count, lag.sample_count) <= kMostLateShare) return;
     add(
-        fmt::format("the client was more than {:.1f} ms late (--max-lag) for {:.1f}% of what it "
-                    "had to do, {:.1f} ms at the 99th percentile",
-                    options.max_lag_ms, health.late_share * 100, health.lag_p99_ms));
-  }
+        fmt::format("the client was more than {:.1f} ms late (--max-lag) for {:.1f}% of {}, "
+                    "{:.1f} ms at the 99th percentile",
+                    options.max_lag_ms, lag.late_share() * 100, whose, lag.p99_ms));
+  };
+  judge(health.timer, "its timer");
+  judge(health.sending, "its requests");
   if (health.cpu_share > options.max_cpu_share) {
     add(fmt::format("the client's thread used {:.0f}% of its core, more than {:.0f}% (--max-cpu)",
                     health.cpu_share * 100, options.max_cpu_share * 100));
@@ -61,13 +76,11 @@ std::string WhyInvalid(const ClientHealth& health, const LateCount& lags,
 
 HealthMonitor::HealthMonitor() : begin_(Clock::now()), cpu_begin_s_(ThreadCpuSeconds()) {}
 
-void HealthMonitor::AddLag(Clock::duration lag) {
-  lags_ms_.push_back(std::chrono::duration<float, std::milli>(lag).count());
-}
+void HealthMonitor::AddSendLag(Clock::duration lag) { send_lags_ms_.push_back(Milliseconds(lag)); }
 
 void HealthMonitor::AddTimerLag(Clock::duration lag, Clock::duration interval) {
   for (Clock::duration missed = lag; missed > Clock::duration::zero(); missed -= interval) {
-    AddLag(missed);
+    timer_lags_ms_.push_back(Milliseconds(missed));
   }
 }
 
@@ -77,15 +90,8 @@ ClientHealth HealthMonitor::Summarize(const std::vector<RequestRecord>& records,
   health.cpu_s = ThreadCpuSeconds() - cpu_begin_s_;
   const double wall_s = std::chrono::duration<double>(Clock::now() - begin_).count();
   if (wall_s > 0) health.cpu_share = health.cpu_s / wall_s;
-  std::sort(lags_ms_.begin(), lags_ms_.end());
-  health.lag_p50_ms = Percentile(lags_ms_, 50);
-  health.lag_p99_ms = Percentile(lags_ms_, 99);
-  health.lag_max_ms = Percentile(lags_ms_, 100);
-  const auto first_late = std::upper_bound(lags_ms_.begin(), lags_ms_.end(), options.max_lag_ms);
-  const LateCount lags{.count = std::ssize(lags_ms_), .late_count = lags_ms_.end() - first_late};
-  if (lags.count > 0) {
-    health.late_share = static_cast<double>(lags.late_count) / static_cast<double>(lags.count);
-  }
+  health.timer = LagOf(timer_lags_ms_, options.max_lag_ms);
+  health.sending = LagOf(send_lags_ms_, options.max_lag_ms);
   int64_t token_count = 0;
   int64_t without_descriptor = 0;
   for (const RequestRecord& record : records) {
@@ -98,7 +104,7 @@ ClientHealth HealthMonitor::Summarize(const std::vector<RequestRecord>& records,
   if (token_count > 0) {
     health.cpu_us_per_token = health.cpu_s * 1e6 / static_cast<double>(token_count);
   }
-  health.invalid = WhyInvalid(health, lags, without_descriptor, options);
+  health.invalid = WhyInvalid(health, without_descriptor, options);
   return health;
 }
 

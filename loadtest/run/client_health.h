@@ -17,8 +17,8 @@ class HealthMonitor {
   // From now on, of the calling thread.
   HealthMonitor();
 
-  // How late the client was for something that had a time.
-  void AddLag(Clock::duration lag);
+  // How late the client was for a request that had a time.
+  void AddSendLag(Clock::duration lag);
   // How late it was for a timer that goes off so often. What would have gone off meanwhile was late
   // too: a stall counts for as long as it was.
   void AddTimerLag(Clock::duration lag, Clock::duration interval);
@@ -29,7 +29,9 @@ class HealthMonitor {
  private:
   Clock::time_point begin_;
   double cpu_begin_s_;
-  std::vector<float> lags_ms_;
+  // Judged apart: few sends that were in time do not excuse a timer that was late.
+  std::vector<float> send_lags_ms_;
+  std::vector<float> timer_lags_ms_;
 };
 
 // The lower end of the interval in which, at 95% on this side, the true share lies of which `count`

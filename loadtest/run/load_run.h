@@ -10,17 +10,31 @@
 
 namespace weft {
 
+// How late the client was for things that had a time.
+struct ClientLag {
+  int64_t sample_count = 0;
+  double p50_ms = 0;
+  double p99_ms = 0;
+  double max_ms = 0;
+  int64_t late_count = 0;  // of the samples: more than --max-lag
+
+  double late_share() const {
+    return sample_count == 0 ? 0
+                             : static_cast<double>(late_count) / static_cast<double>(sample_count);
+  }
+};
+
 // Whether the client kept up: figures of a run in which it did not are the client's, not the
 // server's.
 struct ClientHealth {
   double cpu_s = 0;      // of the thread that drives everything, in the run
   double cpu_share = 0;  // of one core
-  // How late it was. Of requests that had a time, and waited for no other's connection: from then
-  // to just before their first byte. A closed loop has no times: of a timer that runs besides.
-  double lag_p50_ms = 0;
-  double lag_p99_ms = 0;
-  double lag_max_ms = 0;
-  double late_share = 0;          // of what had a time, later than --max-lag
+  // Of a timer that runs besides, from the run's begin to its end: how late arrivals may have been
+  // read.
+  ClientLag timer;
+  // Of requests that had a time and waited for no other's connection: from then to just before
+  // their first byte. A closed loop has none but turns after a pause.
+  ClientLag sending;
   double cpu_us_per_request = 0;  // estimated: cpu_s over requests, and over tokens
   double cpu_us_per_token = 0;
   std::string invalid;  // why the run says nothing about the server; empty: it does

@@ -117,10 +117,8 @@ void LoadRunner::DrivePlan(PlanRun& plan_run, const Sender& sender, HealthMonito
     run.interrupted = true;
     plan_run.StopSending();
   };
-  // The times of an open loop tell how late its client is; a closed loop has none.
-  hooks.on_tick = [&monitor, is_closed = plan_.users > 0](Clock::duration lateness,
-                                                          Clock::duration interval) {
-    if (is_closed) monitor.AddTimerLag(lateness, interval);
+  hooks.on_tick = [&monitor](Clock::duration lateness, Clock::duration interval) {
+    monitor.AddTimerLag(lateness, interval);
   };
   if (options_.progress) {
     hooks.progress_line = [&] { return progress.Line(Clock::now(), planned, sender.counters()); };

@@ -85,7 +85,7 @@ asio::awaitable<void> PlanRun::Conversation(int32_t first, Clock::time_point pla
         is_continued || options_.keep_answers ? &answers_[static_cast<size_t>(turn)] : nullptr;
     bool waited = false;
     RequestRecord record = co_await sender_.Send(turn, planned, answers_, answer, &waited);
-    if (has_time && !waited) monitor_.AddLag(record.sent - planned);
+    if (has_time && !waited) monitor_.AddSendLag(record.sent - planned);
     const bool failed = !record.failure.empty();
     Record(std::move(record));
     if (failed) {

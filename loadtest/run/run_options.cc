@@ -105,10 +105,10 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
          [&options](const std::string& text) { options.verify_count = ParseVerify(text); },
          "Compare the output of so many requests, or all, with that of the same request alone")
       ->type_name("N|all");
-  app.add_option(
-         "--max-lag", options.max_lag_ms,
-         "Milliseconds that the client may be late; if it is later for more than 1% of what "
-         "it has to do, the run is invalid")
+  app.add_option("--max-lag", options.max_lag_ms,
+                 "Milliseconds that the client may be late; if it is later for more than 1% of the "
+                 "run, or of "
+                 "the requests that have a time, the run is invalid")
       ->type_name("MS")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();

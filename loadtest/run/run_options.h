@@ -37,7 +37,7 @@ struct RunOptions {
   int64_t verify_count = 0;
 
   // A run in which the client itself was worse than this says nothing about the server.
-  double max_lag_ms = 10;      // for all but 1% of what the client has to do; see ClientHealth
+  double max_lag_ms = 10;      // for all but 1% of either lag of ClientHealth
   double max_cpu_share = 0.8;  // of one core
 
   bool progress = true;        // on stderr

@@ -26,7 +26,7 @@ LoadRun SmallRun() {
   run.records.push_back(FailedAt(200, 2000, "http 500", "out\n\x1b[31mof luck"));
   run.records.push_back(StreamAt(1000, 1, {{1050}}));
   run.client.cpu_share = 0.02;
-  run.client.lag_p99_ms = 1;
+  run.client.timer = {.sample_count = 400, .p99_ms = 1};
   return run;
 }
 
@@ -161,8 +161,9 @@ TEST(JsonReport, IsTheSchemaThatIsDocumented) {
     "profiles": {}, "hostile_outcomes": {},
     "correctness": {"verified": 0, "mismatched": 0},
     "client": {"valid": true, "cpu_s": 0.0, "cpu_share": 0.02, "cpu_us_per_request": 0.0,
-               "cpu_us_per_token": 0.0, "lag_p50_ms": 0.0, "lag_p99_ms": 1.0, "lag_max_ms": 0.0,
-               "late_share": 0.0}
+               "cpu_us_per_token": 0.0,
+               "timer_lag_ms": {"samples": 400, "p50": 0.0, "p99": 1.0, "max": 0.0},
+               "timer_late_share": 0.0}
   })"))
                                         .dump());
 }

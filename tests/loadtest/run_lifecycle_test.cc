@@ -8,18 +8,21 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "loadtest/plan/render_prompt.h"
 #include "loadtest/run/client_health.h"
+#include "loadtest/run/drive.h"
 #include "tests/loadtest/run_fixture.h"
 
 namespace weft {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 TEST(RunLifecycle, GoesOnAfterFailures) {
@@ -125,7 +128,8 @@ TEST(RunLifecycle, TheClientsOwnLatenessAndCpuInvalidateARun) {
   ASSERT_TRUE(valid);
   EXPECT_EQ(valid->client.invalid, "");
   EXPECT_GT(valid->client.cpu_s, 0);
-  EXPECT_GT(valid->client.lag_max_ms, 0);
+  EXPECT_EQ(valid->client.sending.sample_count, 10);
+  EXPECT_GT(valid->client.sending.max_ms, 0);
   EXPECT_GT(valid->client.cpu_us_per_request, 0);
   options.max_lag_ms = 0;
   EXPECT_THAT(RunPlan(PlanOf(10, 0), options)->client.invalid, HasSubstr("--max-lag"));
@@ -150,6 +154,39 @@ TEST(ClientHealth, OneHiccupIsNoBottleneckAndAStallCountsForItsTime) {
   EXPECT_THAT(verdict(200, {12, 12, 12, 12, 12, 12}), HasSubstr("--max-lag"));
   EXPECT_EQ(verdict(2000, {60}), "") << "of ten seconds";
   EXPECT_THAT(verdict(2000, {400}), HasSubstr("--max-lag"));
+}
+
+// An open loop's client may send in time and be starved while its streams run.
+TEST(ClientHealth, TimerAndSendingAreJudgedApart) {
+  using std::chrono::milliseconds;
+  HealthMonitor starved;
+  for (int i = 0; i < 1000; ++i) starved.AddSendLag(milliseconds(1));
+  for (int i = 0; i < 20; ++i) starved.AddTimerLag(milliseconds(40), milliseconds(5));
+  const ClientHealth between = starved.Summarize({}, RunOptions());
+  EXPECT_THAT(between.invalid, HasSubstr("of its timer"));
+  EXPECT_THAT(between.invalid, Not(HasSubstr("of its requests")));
+  EXPECT_EQ(between.timer.max_ms, 40);
+  EXPECT_EQ(between.sending.max_ms, 1);
+  EXPECT_EQ(between.sending.sample_count, 1000);
+
+  HealthMonitor late;
+  for (int i = 0; i < 20; ++i) late.AddSendLag(milliseconds(40));
+  for (int i = 0; i < 10'000; ++i) late.AddTimerLag(milliseconds(1), milliseconds(5));
+  EXPECT_THAT(late.Summarize({}, RunOptions()).invalid, HasSubstr("of its requests"));
+}
+
+// Its answer takes some ticks of the timer to come.
+TEST(ClientHealth, TheTimerIsWatchedInBothLoops) {
+  const ScriptedServer server(WithModels([](ScriptedConnection& connection, const std::string&) {
+    std::this_thread::sleep_for(5 * kTick);
+    connection.Write(JsonResponse("200 OK", kWhole));
+  }));
+  for (const int32_t users : {0, 1}) {
+    const Result<LoadRun> run = RunPlan(PlanOf(1, users), OptionsFor(server));
+    ASSERT_TRUE(run) << run.error().message;
+    EXPECT_GT(run->client.timer.sample_count, 0) << users;
+    EXPECT_EQ(run->client.sending.sample_count, users == 0 ? 1 : 0);
+  }
 }
 
 TEST(ClientHealth, TheLeastShareIsWilsons) {
