@@ -129,6 +129,10 @@ int64_t RequestLimit(const PlanOptions& options, const Conversations& conversati
 
 Result<void> PlanConversations(const PlanOptions& options, LoadPlan& plan) {
   WEFT_ASSIGN_OR_RETURN(Conversations conversations, Conversations::Open(options, plan));
+  if (!plan.given_prompts.empty()) {
+    plan.notes.emplace_back(
+        "given prompts are the same in the warm-up and in every run: a prefix cache may know them");
+  }
   const int64_t limit = RequestLimit(options, conversations);
   Schedule schedule(options);
   while (static_cast<int64_t>(plan.requests.size()) < limit) {

@@ -15,16 +15,7 @@ void Count(int32_t tokens, bool is_first, TokenCounts& counts) {
   counts.greatest = std::max(counts.greatest, tokens);
 }
 
-int64_t GivenBytes(const LoadPlan& plan, const PlannedRequest& request) {
-  if (request.given_prompt < 0) return 0;
-  const GivenPrompt& prompt = plan.given_prompts[static_cast<size_t>(request.given_prompt)];
-  size_t bytes = prompt.text.size();
-  for (const GivenPrompt::Message& message : prompt.messages) bytes += message.content.size();
-  return static_cast<int64_t>(bytes);
-}
-
-void CountRequest(const LoadPlan& plan, const PlannedRequest& request,
-                  PlanDescription::Part& part) {
+void CountRequest(const PlannedRequest& request, PlanDescription::Part& part) {
   const bool is_first = part.request_count == 0;
   int32_t prompt_tokens = 0;
   for (const PromptSegment& segment : request.segments) prompt_tokens += segment.token_count;
@@ -32,7 +23,6 @@ void CountRequest(const LoadPlan& plan, const PlannedRequest& request,
   if (request.previous_turn < 0) ++part.conversation_count;
   Count(prompt_tokens, is_first, part.prompt_tokens);
   Count(request.max_tokens, is_first, part.max_tokens);
-  part.given_prompt_bytes += GivenBytes(plan, request);
 }
 
 int64_t SharedPromptTokens(const LoadPlan& plan) {
@@ -61,8 +51,8 @@ PlanDescription DescribePlan(const LoadPlan& plan) {
   for (const std::string& name : plan.profiles) description.profiles.emplace_back().name = name;
   std::chrono::nanoseconds last{0};
   for (const PlannedRequest& request : plan.requests) {
-    CountRequest(plan, request, description.all);
-    CountRequest(plan, request, description.profiles[static_cast<size_t>(request.profile)]);
+    CountRequest(request, description.all);
+    CountRequest(request, description.profiles[static_cast<size_t>(request.profile)]);
     last = std::max(last, request.send_at);
     if (request.behaviour == Behaviour::kCancel) ++description.cancel_count;
     if (request.behaviour == Behaviour::kStall) ++description.stall_count;

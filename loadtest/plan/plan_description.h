@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Of generated prompts; given ones are counted in bytes.
+// Of generated prompts: those of given ones are not known.
 struct TokenCounts {
   int64_t sum = 0;
   int32_t least = 0;
@@ -24,7 +24,6 @@ struct PlanDescription {
     int64_t conversation_count = 0;
     TokenCounts prompt_tokens;  // of a turn: without what was said before
     TokenCounts max_tokens;
-    int64_t given_prompt_bytes = 0;
   };
 
   Part all;

@@ -48,6 +48,11 @@ std::string PlanText(const LoadPlan& plan) {
   }
   if (all.prompt_tokens.sum > 0) {
     fmt::format_to(out, "; prompts of {} tokens", Lengths(all.prompt_tokens, all.request_count));
+    if (description.shared_prompt_tokens > 0) {
+      const double share = static_cast<double>(description.shared_prompt_tokens) /
+                           static_cast<double>(all.prompt_tokens.sum);
+      fmt::format_to(out, ", {} of them as in an earlier one", FormatPercent(share));
+    }
   } else {
     text += "; given prompts";
   }
@@ -56,6 +61,7 @@ std::string PlanText(const LoadPlan& plan) {
   const int64_t hostile =
       description.cancel_count + description.stall_count + description.malformed_count;
   if (hostile > 0) fmt::format_to(out, "; {} hostile", FormatCount(hostile));
+  for (const std::string& note : plan.notes) text += "; " + note;
   return text;
 }
 

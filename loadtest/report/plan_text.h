@@ -1,4 +1,4 @@
-// A plan in a line, for the head of reports.
+// A plan in a line, with its notes, for the head of reports.
 #pragma once
 
 #include <string>

@@ -34,7 +34,9 @@ Result<void> CheckOptions(const LoadPlan& plan, const RunOptions& options) {
   setrlimit(RLIMIT_NOFILE, &files);  // may always be raised so far
   const int64_t limit = files.rlim_max == RLIM_INFINITY ? std::numeric_limits<int64_t>::max()
                                                         : static_cast<int64_t>(files.rlim_max);
-  const int64_t connections = std::max(plan.users, options.max_connections);
+  // An open loop's are not known; where it finds none left, the run is invalid.
+  const int32_t connections =
+      options.max_connections > 0 ? std::min(plan.users, options.max_connections) : plan.users;
   if (connections + kOtherDescriptors <= limit) return {};
   return Fail(ErrorCode::kResourceExhausted,
               "{} connections need {} file descriptors, and this process may have {}: raise "
@@ -42,8 +44,8 @@ Result<void> CheckOptions(const LoadPlan& plan, const RunOptions& options) {
               connections, connections + kOtherDescriptors, limit);
 }
 
-// What the plan's prompts are like, but not the same: what warms the server up must not fill its
-// prefix cache with what is measured.
+// What the plan's generated prompts are like, but not the same: what warms the server up must not
+// fill its prefix cache with what is measured. There are no others of given ones: the plan says so.
 LoadPlan WarmupPlan(const LoadPlan& plan, const RunOptions& options) {
   LoadPlan warmup;
   warmup.users = plan.users > 0 ? plan.users : kWarmupUsers;

@@ -98,7 +98,9 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
   AddRequestOptions(app, options);
   app.add_option_function<std::string>(
          "--warmup", [&options](const std::string& text) { ParseWarmup(text, options); },
-         "Requests (20) or time (10s) before the run, not recorded")
+         "Requests (20) or time (10s) before the run, not recorded; with prompts of their own, "
+         "unless "
+         "the prompts are given")
       ->type_name("N|TIME");
   app.add_option_function<std::string>(
          "--verify",

@@ -91,10 +91,13 @@ Result<std::vector<RunFigure>> ParseFigures(std::string_view text) {
   }
 }
 
+bool IsValid(const LoadReport& run) { return run.summary.client.invalid.empty(); }
+
 Interval IntervalOf(const std::vector<LoadReport>& runs, const RunFigure& figure) {
   std::vector<double> samples;
   for (const LoadReport& run : runs) {
-    if (const auto value = figure.value(run)) samples.push_back(*value);
+    const auto value = IsValid(run) ? figure.value(run) : std::nullopt;
+    if (value) samples.push_back(*value);
   }
   return MeanInterval(samples);
 }

@@ -31,7 +31,10 @@ const RunFigure& FigureOf(std::string_view key);
 // "ttft_p50,itl_p99"
 Result<std::vector<RunFigure>> ParseFigures(std::string_view text);
 
-// The mean over runs, without those that lack the figure.
+// Whether the run says something about the server, and not about the client alone.
+bool IsValid(const LoadReport& run);
+
+// The mean over runs, without those that are invalid or lack the figure.
 Interval IntervalOf(const std::vector<LoadReport>& runs, const RunFigure& figure);
 
 // With the figure's unit: "12.3 ms", "1,234", "1%".

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -19,6 +20,7 @@ class Sweep {
   Result<SweepResult> Run() {
     if (options_.loads.empty()) {
       WEFT_RETURN_IF_ERROR(Double());
+      WEFT_RETURN_IF_ERROR(Halve());
     } else {
       // Repeat by repeat, so that what drifts meanwhile meets all loads alike.
       for (int32_t repeat = 0; repeat < options_.repeats; ++repeat) {
@@ -63,14 +65,28 @@ class Sweep {
 
   Result<void> Double() {
     double before = 0;
-    for (double load = options_.first_load; load <= options_.max_load && !interrupted_; load *= 2) {
+    double load = std::min(options_.first_load, options_.max_load);
+    while (true) {
       WEFT_RETURN_IF_ERROR(MeasureAll(load));
-      if (interrupted_) break;
+      if (interrupted_ || load >= options_.max_load) break;
       const SweepStep& step = steps_.at(load);
-      if (MostRunsFail(step) || (options_.seek_objectives && !KeepsObjectives(step))) break;
+      if (!HasValidRun(step) || MostRunsFail(step)) break;
+      if (options_.seek_objectives && !KeepsObjectives(step)) break;
       const double throughput = Throughput(step);
       if (throughput * kSaturatedShare < before) break;
       before = throughput;
+      load = std::min(load * 2, options_.max_load);
+    }
+    return {};
+  }
+
+  // The first load may be too much already.
+  Result<void> Halve() {
+    while (!interrupted_) {
+      const auto& [load, step] = *steps_.begin();
+      const bool is_too_much = options_.seek_objectives ? !KeepsObjectives(step) : load == Knee();
+      if (!is_too_much || !HasValidRun(step) || load / 2 < options_.least_load) break;
+      WEFT_RETURN_IF_ERROR(MeasureAll(load / 2));
     }
     return {};
   }
@@ -97,8 +113,9 @@ class Sweep {
       const std::optional<double> middle = Middle(low, high);
       if (!middle) break;
       WEFT_RETURN_IF_ERROR(MeasureAll(*middle));
-      if (interrupted_) break;
-      (is_low(steps_.at(*middle)) ? low : high) = *middle;
+      const SweepStep& step = steps_.at(*middle);
+      if (interrupted_ || !HasValidRun(step)) break;
+      (is_low(step) ? low : high) = *middle;
     }
     return {};
   }
@@ -129,13 +146,16 @@ class Sweep {
 
   std::optional<double> Knee() const {
     const double enough = kSaturatedShare * HighestThroughput();
+    std::optional<double> knee;
+    double highest_load = 0;
     for (const auto& [load, step] : steps_) {
-      if (Throughput(step) < enough || enough == 0) continue;
-      // At the highest load nobody knows whether it would still have grown.
-      if (load == steps_.rbegin()->first) return std::nullopt;
-      return load;
+      if (!HasValidRun(step)) continue;
+      if (!knee && enough > 0 && Throughput(step) >= enough) knee = load;
+      highest_load = load;
     }
-    return std::nullopt;
+    // At the highest load nobody knows whether it would still have grown.
+    if (knee == highest_load) return std::nullopt;
+    return knee;
   }
 
   SweepResult Finish() {
@@ -170,6 +190,28 @@ bool KeepsObjectives(const SweepStep& step) {
   const auto kept = std::count_if(step.runs.begin(), step.runs.end(),
                                   [](const LoadReport& run) { return run.faults.empty(); });
   return 2 * static_cast<size_t>(kept) > step.runs.size();
+}
+
+bool HasValidRun(const SweepStep& step) {
+  return std::any_of(step.runs.begin(), step.runs.end(), IsValid);
+}
+
+int64_t InvalidRunCount(const SweepResult& result) {
+  int64_t count = 0;
+  for (const SweepStep& step : result.steps) {
+    count += std::count_if(step.runs.begin(), step.runs.end(), std::not_fn(IsValid));
+  }
+  return count;
+}
+
+bool IsSuccess(const SweepResult& result, const SweepOptions& options) {
+  const bool has_mismatch =
+      std::any_of(result.steps.begin(), result.steps.end(), [](const SweepStep& step) {
+        return std::any_of(step.runs.begin(), step.runs.end(),
+                           [](const LoadReport& run) { return run.summary.mismatch_count > 0; });
+      });
+  const bool kept = !options.seek_objectives || result.highest_kept;
+  return kept && !result.interrupted && !has_mismatch && InvalidRunCount(result) == 0;
 }
 
 Result<std::vector<double>> ParseLoads(std::string_view text, bool whole) {

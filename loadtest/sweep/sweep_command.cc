@@ -1,7 +1,7 @@
 #include "loadtest/sweep/sweep_command.h"
 
-#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -21,6 +21,10 @@ namespace {
 
 constexpr std::string_view kAuto = "auto";
 constexpr auto kDefaultDuration = std::chrono::seconds(15);  // of a run
+// No rate is lower, so that a run says something: a run of stated length has so many requests on
+// average; one of a stated number ends some time.
+constexpr double kLeastRequests = 5;
+constexpr double kLeastRate = 1.0 / 64;
 
 struct SweepArguments {
   LoadTest test;
@@ -34,7 +38,8 @@ void AddOptions(CLI::App& app, SweepArguments& arguments) {
   const std::string group = "Sweep";
   CLI::Option* rates = app.add_option("--rates", arguments.rates,
                                       "Requests a second of the runs: 1,2,4,8, or auto: doubled "
-                                      "until the server saturates, then bisected")
+                                      "from 1 until the server saturates (halved while 1 is too "
+                                      "much), then bisected")
                            ->group(group);
   app.add_option("--concurrencies", arguments.users,
                  "Users of the runs, likewise: 1,4,16, or auto, which is the default")
@@ -44,14 +49,14 @@ void AddOptions(CLI::App& app, SweepArguments& arguments) {
       ->check(CLI::Range(1, 100).description(""))
       ->capture_default_str()
       ->group(group);
-  app.add_option("--max-load", arguments.sweep.max_load, "Of auto: the highest load to try")
+  app.add_option("--max-load", arguments.sweep.max_load,
+                 "Of auto: the highest load to try, which is the last")
       ->check(CLI::Range(1.0, 1e6).description(""))
       ->capture_default_str()
       ->group(group);
   AddReportOptions(app, arguments.files, "File for a line a load");
   AddLoadTestOptions(app, arguments.test);
-  // These state one load, of which a sweep has many; what needs them (--arrivals) does not any
-  // more.
+  // These state one load, of which a sweep has many.
   for (const char* name : {"--rate", "--concurrency"}) app.remove_option(app.get_option(name));
 }
 
@@ -66,6 +71,12 @@ Result<void> Complete(SweepArguments& arguments) {
   sweep.seek_objectives = !arguments.test.goals.objectives.empty();
   // By time, not by count: a count that loads many users is an hour for one.
   if (!plan.request_count && plan.duration.count() == 0) plan.duration = kDefaultDuration;
+  if (sweep.open_loop) {
+    const double duration_s = std::chrono::duration<double>(plan.duration).count();
+    sweep.least_load = duration_s > 0 ? kLeastRequests / duration_s : kLeastRate;
+  } else {
+    sweep.max_load = std::floor(sweep.max_load);
+  }
   return {};
 }
 
@@ -83,13 +94,6 @@ std::string RunLine(const std::string& label, const LoadReport& report) {
     line += " - INVALID: " + report.summary.client.invalid;
   }
   return line;
-}
-
-bool HasMismatch(const SweepResult& result) {
-  return std::any_of(result.steps.begin(), result.steps.end(), [](const SweepStep& step) {
-    return std::any_of(step.runs.begin(), step.runs.end(),
-                       [](const LoadReport& run) { return run.summary.mismatch_count > 0; });
-  });
 }
 
 }  // namespace
@@ -135,8 +139,7 @@ int SweepCommand(int argc, const char* const* argv) {
                         .csv = [&] { return SweepCsv(*result, sweep); },
                         .html = [&] { return SweepHtml(*result, sweep); }});
   if (!written) return PrintError(app, written.error());
-  const bool kept = !sweep.seek_objectives || result->highest_kept;
-  return kept && !result->interrupted && !HasMismatch(*result) ? kSuccess : kFailure;
+  return IsSuccess(*result, sweep) ? kSuccess : kFailure;
 }
 
 }  // namespace weft

@@ -47,8 +47,8 @@ class SweepPage {
 
  private:
   std::string Findings() const {
-    const bool failed = options_.seek_objectives && !result_.highest_kept;
-    std::string html = failed ? "<div class=\"verdict bad\"><ul>" : "<div class=\"verdict\"><ul>";
+    std::string html = IsSuccess(result_, options_) ? "<div class=\"verdict\"><ul>"
+                                                    : "<div class=\"verdict bad\"><ul>";
     for (const std::string& finding : SweepFindings(result_, options_)) {
       html += "<li>" + EscapeHtml(finding) + "</li>";
     }

@@ -1,5 +1,6 @@
 #include "loadtest/sweep/sweep_report.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -20,15 +21,6 @@ constexpr auto kColumns =
 
 std::string LoadUnit(const SweepOptions& options) {
   return options.open_loop ? "requests/s" : "users";
-}
-
-// How many runs say nothing about the server.
-int64_t InvalidCount(const SweepResult& result) {
-  int64_t count = 0;
-  for (const SweepStep& step : result.steps) {
-    for (const LoadReport& run : step.runs) count += run.summary.client.invalid.empty() ? 0 : 1;
-  }
-  return count;
 }
 
 // "342 ±12", or without what one repeat does not tell.
@@ -68,15 +60,21 @@ std::vector<std::string> SweepFindings(const SweepResult& result, const SweepOpt
   const std::string unit = LoadUnit(options);
   if (result.steps.empty()) return findings;
   const double highest = result.steps.back().load;
-  findings.push_back(
-      result.knee
-          ? fmt::format("saturates at {} {}: more load brings no more throughput, within {:.0f}%",
-                        FormatLoad(*result.knee), unit, (1 - kSaturatedShare) * 100)
-          : fmt::format("not saturated: the throughput still grew at {} {}", FormatLoad(highest),
-                        unit));
-  if (const int64_t count = InvalidCount(result); count > 0) {
-    findings.push_back(fmt::format("{} run{} INVALID: the client was the bottleneck there", count,
-                                   count == 1 ? "" : "s"));
+  const auto last_valid = std::find_if(result.steps.rbegin(), result.steps.rend(), HasValidRun);
+  if (result.knee) {
+    findings.push_back(
+        fmt::format("saturates at {} {}: more load brings no more throughput, within {:.0f}%",
+                    FormatLoad(*result.knee), unit, (1 - kSaturatedShare) * 100));
+  } else if (last_valid != result.steps.rend()) {
+    const bool has_output = IntervalOf(last_valid->runs, FigureOf("output_tokens_per_s")).mean > 0;
+    findings.push_back(has_output ? fmt::format("not saturated: the throughput still grew at {} {}",
+                                                FormatLoad(last_valid->load), unit)
+                                  : "no output at any load");
+  }
+  if (const int64_t count = InvalidRunCount(result); count > 0) {
+    findings.push_back(
+        fmt::format("{} run{} INVALID and in no figure: the client was the bottleneck there", count,
+                    count == 1 ? "" : "s"));
   }
   if (!options.seek_objectives) return findings;
   if (!result.highest_kept) {
@@ -109,7 +107,8 @@ std::string SweepTable(const SweepResult& result, const SweepOptions& options, b
       const RunFigure& figure = FigureOf(key);
       text += PadLeft(MeanCell(figure, IntervalOf(step.runs, figure)), kWidth);
     }
-    text += PadLeft(FormatPercent(IntervalOf(step.runs, FigureOf("error_rate")).mean), 8);
+    const Interval errors = IntervalOf(step.runs, FigureOf("error_rate"));
+    text += PadLeft(errors.sample_count > 0 ? FormatPercent(errors.mean) : "-", 8);
     if (options.seek_objectives) {
       const bool kept = KeepsObjectives(step);
       const std::string_view word = kept ? "kept" : "missed";

@@ -11,6 +11,7 @@
 #include "loadtest/plan/plan_description.h"
 #include "loadtest/plan/render_prompt.h"
 #include "loadtest/plan/trace.h"
+#include "loadtest/report/plan_text.h"
 #include "tests/loadtest/plan_fixture.h"
 
 namespace weft {
@@ -114,8 +115,9 @@ TEST(Trace, APieceOfIt) {
   EXPECT_EQ(PlanOf({"--trace", file.path(), "--duration", "1s"}).requests.size(), 2);
   const LoadPlan shorter = PlanOf({"--trace", file.path(), "--max-prompt-tokens", "380"});
   EXPECT_THAT(PromptLengths(shorter), ElementsAre(374, 5));
-  EXPECT_THAT(shorter.notes, ElementsAre("1 of the trace's requests are left out: their prompts "
-                                         "have more than 380 tokens"));
+  EXPECT_TRUE(PlanText(shorter).ends_with(
+      "; 1 of the trace's requests are left out: their prompts have more than 380 tokens"))
+      << PlanText(shorter);
   EXPECT_EQ(PlanError({"--trace", file.path(), "--trace-begin", "1h"}),
             file.path() +
                 ": none of its 3 requests is in the piece that --trace-begin, --trace-duration and "

@@ -11,6 +11,7 @@
 
 #include "loadtest/plan/plan_description.h"
 #include "loadtest/plan/render_prompt.h"
+#include "loadtest/report/plan_text.h"
 #include "tests/loadtest/plan_fixture.h"
 
 namespace weft {
@@ -92,6 +93,9 @@ TEST(Workload, SharedPrefixesAreSharedInTheText) {
   const PlanDescription description = DescribePlan(plan);
   EXPECT_EQ(description.shared_prompt_tokens, 297 * 40);
   EXPECT_EQ(description.all.prompt_tokens.sum, 300 * 50);
+  EXPECT_EQ(PlanText(plan),
+            "8 users at a time; 300 requests; prompts of 50 tokens, 79.2% of them as in an earlier "
+            "one, answers of at most 64");
 }
 
 TEST(Workload, TurnsFollowTheirConversationInOrder) {
@@ -121,7 +125,10 @@ TEST(Workload, OnePromptForAll) {
   for (const PlannedRequest& request : plan.requests) {
     EXPECT_EQ(RenderPrompt(plan, request), "Say \"hi\"");
   }
-  EXPECT_EQ(DescribePlan(plan).all.given_prompt_bytes, 24);
+  EXPECT_EQ(
+      PlanText(plan),
+      "8 users at a time; 3 requests; given prompts, answers of at most 64; given prompts are "
+      "the same in the warm-up and in every run: a prefix cache may know them");
 }
 
 TEST(Workload, PromptsOfAFileInTheirOrder) {

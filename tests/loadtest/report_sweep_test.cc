@@ -38,16 +38,17 @@ LoadReport RunOf(double tokens_per_s, double ttft_ms, const std::string& objecti
   return report;
 }
 
-// Serves up to 20 users at 10 tokens a second each; what is more waits. 1% of noise.
+// Serves up to `capacity` users at 10 tokens a second each; what is more waits. 1% of noise.
 class FakeServer {
  public:
-  explicit FakeServer(std::string objectives = "") : objectives_(std::move(objectives)) {}
+  explicit FakeServer(std::string objectives = "", double capacity = 20)
+      : objectives_(std::move(objectives)), capacity_(capacity) {}
 
   LoadReport Run(double load) {
     loads_.push_back(load);
     const double noise = 1 + 0.01 * normal_(random_);
-    const double waiting = std::max(load - 20, 0.0);
-    return RunOf(10 * std::min(load, 20.0) * noise, (100 + 50 * waiting) * noise, objectives_);
+    const double waiting = std::max(load - capacity_, 0.0);
+    return RunOf(10 * std::min(load, capacity_) * noise, (100 + 50 * waiting) * noise, objectives_);
   }
 
   MeasureFunction measure() {
@@ -57,6 +58,7 @@ class FakeServer {
 
  private:
   std::string objectives_;
+  double capacity_;
   std::mt19937 random_{7};
   std::normal_distribution<> normal_;
   std::vector<double> loads_;
@@ -139,6 +141,96 @@ TEST(Sweep, BisectsBetweenTheLoadsOfAListForAnObjective) {
   const SweepResult result = RunSweep(options, server.measure()).value();
   EXPECT_THAT(server.loads(), ElementsAre(16, 32, 24, 28, 30, 29));
   EXPECT_EQ(result.highest_kept, 28);
+}
+
+TEST(Sweep, TheHighestLoadAllowedIsTriedLast) {
+  SweepOptions options;
+  options.repeats = 1;
+  options.max_load = 12;
+  FakeServer server;
+  EXPECT_EQ(RunSweep(options, server.measure())->knee, std::nullopt);
+  EXPECT_THAT(server.loads(), ElementsAre(1, 2, 4, 8, 12));
+}
+
+TEST(Sweep, AFirstLoadThatIsTooMuchIsHalved) {
+  SweepOptions options;
+  options.open_loop = true;
+  options.repeats = 1;
+  options.least_load = 0.05;
+  options.seek_objectives = true;
+  FakeServer server("ttft_p99=108ms", 0.3);  // 0.46
+  const SweepResult kept = RunSweep(options, server.measure()).value();
+  EXPECT_THAT(std::vector<double>(server.loads().begin(), server.loads().begin() + 3),
+              ElementsAre(1, 0.5, 0.25));
+  EXPECT_TRUE(kept.limit_found);
+  ASSERT_TRUE(kept.highest_kept);
+  EXPECT_GE(*kept.highest_kept, 0.4);
+  EXPECT_LT(*kept.highest_kept, 0.5);
+
+  FakeServer below("ttft_p99=108ms", 0.3);
+  options.least_load = 0.3;
+  EXPECT_EQ(RunSweep(options, below.measure())->highest_kept, std::nullopt);
+  EXPECT_THAT(below.loads(), ElementsAre(1, 0.5)) << "no lower than it is worth";
+
+  FakeServer saturated("", 0.3);
+  options.least_load = 0.05;
+  options.seek_objectives = false;
+  const SweepResult knee = RunSweep(options, saturated.measure()).value();
+  ASSERT_TRUE(knee.knee);
+  EXPECT_GE(*knee.knee, 0.27);
+  EXPECT_LE(*knee.knee, 0.33);
+}
+
+TEST(Sweep, InvalidRunsAreInNoFigureAndNoSuccess) {
+  FakeServer server;
+  SweepOptions options;
+  const SweepResult result = RunSweep(options, [&](double load, int32_t) -> Result<LoadReport> {
+                               LoadReport report = server.Run(load);
+                               if (load < 8) return report;
+                               report.summary.all.output_tokens_per_s = 1e6;
+                               report.summary.client.invalid = "lag";
+                               return report;
+                             }).value();
+  EXPECT_EQ(result.steps.back().load, 8) << "more load would tell no more";
+  EXPECT_EQ(result.knee, std::nullopt) << "the client's, not the server's";
+  EXPECT_EQ(InvalidRunCount(result), 3);
+  EXPECT_FALSE(IsSuccess(result, options));
+  EXPECT_THAT(SweepFindings(result, options),
+              ElementsAre("not saturated: the throughput still grew at 4 users",
+                          HasSubstr("3 runs INVALID and in no figure")));
+  EXPECT_THAT(SweepTable(result, options, false), Not(HasSubstr("1,000,000")));
+
+  std::vector<LoadReport> runs = {RunOf(10, 1), RunOf(1000, 1), RunOf(12, 1)};
+  runs[1].summary.client.invalid = "lag";
+  EXPECT_EQ(IntervalOf(runs, FigureOf("output_tokens_per_s")).mean, 11);
+}
+
+TEST(Sweep, SucceedsUnlessALoadIsWantingOrAnOutputWrong) {
+  SweepOptions options;
+  SweepResult result;
+  result.steps = {{.load = 1, .runs = {RunOf(1, 1)}}};
+  EXPECT_TRUE(IsSuccess(result, options));
+  options.seek_objectives = true;
+  EXPECT_FALSE(IsSuccess(result, options));
+  result.highest_kept = 1;
+  EXPECT_TRUE(IsSuccess(result, options));
+  result.steps[0].runs[0].summary.mismatch_count = 1;
+  EXPECT_FALSE(IsSuccess(result, options));
+  result.steps[0].runs[0].summary.mismatch_count = 0;
+  result.interrupted = true;
+  EXPECT_FALSE(IsSuccess(result, options));
+}
+
+TEST(Sweep, WithoutAnyOutputNothingGrew) {
+  const auto failing = [](double, int32_t) -> Result<LoadReport> {
+    LoadReport report = RunOf(0, 0);
+    report.summary.all.succeeded = 0;
+    report.summary.all.failed = 9;
+    return report;
+  };
+  const SweepResult result = RunSweep(SweepOptions(), failing).value();
+  EXPECT_EQ(result.steps.size(), 1U);
+  EXPECT_THAT(SweepFindings(result, SweepOptions()), ElementsAre("no output at any load"));
 }
 
 TEST(Sweep, ObjectivesThatAreNeverOrAlwaysKeptAreSaidToBe) {

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <initializer_list>
 #include <map>
 #include <mutex>
@@ -12,6 +14,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "loadtest/plan/render_prompt.h"
 #include "loadtest/run/client_health.h"
@@ -229,6 +232,29 @@ TEST(RunLifecycle, SaysWhyNothingCouldBeRun) {
               HasSubstr("--endpoint chat"));
   EXPECT_THAT(message([](auto&, auto& plan) { plan.users = 2'000'000'000; }),
               HasSubstr("file descriptors"));
+}
+
+// In a process of its own, since it cannot have its descriptors back.
+TEST(RunLifecycle, DescriptorsMustDoForTheConnectionsThatThereCanBe) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto error = [](int32_t users, int32_t max_connections) {
+    const ScriptedServer server(WithModels([](ScriptedConnection& connection, const std::string&) {
+      connection.Write(JsonResponse("200 OK", kWhole));
+    }));
+    const rlimit few{.rlim_cur = 100, .rlim_max = 100};
+    setrlimit(RLIMIT_NOFILE, &few);
+    RunOptions options = OptionsFor(server);
+    options.max_connections = max_connections;
+    const Result<LoadRun> run = RunPlan(PlanOf(users, users), options);
+    std::fprintf(stderr, "%s\n", run ? "ran" : run.error().message.c_str());
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(error(200, 4), testing::ExitedWithCode(0), "^ran");
+  EXPECT_EXIT(error(4, 200), testing::ExitedWithCode(0), "^ran");
+  EXPECT_EXIT(error(200, 0), testing::ExitedWithCode(0),
+              "^200 connections need 232 file descriptors");
+  EXPECT_EXIT(error(200, 300), testing::ExitedWithCode(0),
+              "^200 connections need 232 file descriptors");
 }
 
 }  // namespace
