@@ -4,6 +4,7 @@ an authority made here, files that change under SIGHUP, and starts that must fai
 
 import json
 import os
+import re
 import shutil
 import signal
 import ssl
@@ -14,7 +15,7 @@ import unittest
 
 from client_packages import skip
 from harness import main, options
-from weft_server import free_port
+from weft_server import ProcessLog, await_match, await_port
 
 ALICE = "sk-alice-0123456789abcdef"
 BOB = "sk-bob-0123456789abcdef"
@@ -60,33 +61,25 @@ class SecureServer:
 
     def __init__(self, authority):
         self.authority = authority
-        self.port = free_port()
         self.socket = authority.file("socket")
-        self.log = tempfile.TemporaryFile(mode="w+")
+        self.log = ProcessLog()
         self.process = subprocess.Popen(
-            [options.weft, "serve", "--model", options.model, "--served-model-name", "tested", "--port", str(self.port),
+            [options.weft, "serve", "--model", options.model, "--served-model-name", "tested", "--port", "0",
              "--api-key-file", authority.file("keys"), "--tls-cert", authority.file("cert.pem"), "--tls-key", authority.file("key.pem"),
-             "--unix-socket", self.socket], stdout=self.log, stderr=subprocess.STDOUT)
-        self.wait_for("weft serves")
-
-    def output(self):
-        self.log.seek(0)
-        return self.log.read()
+             "--unix-socket", self.socket], stdout=self.log.file, stderr=subprocess.STDOUT)
+        self.port = await_port(self.process, self.log)
 
     def wait_for(self, text, count=1):
-        deadline = time.monotonic() + 120
-        while self.output().count(text) < count:
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.process.kill()
-                raise AssertionError(f"waited for {text!r} in vain:\n{self.output()}")
-            time.sleep(0.02)
+        await_match(self.process, self.log, rf"(?s)({re.escape(text)}.*?){{{count}}}")
 
     def stop(self):
+        """It must end as it should, and have told no key."""
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout=60)
-        output = self.output()
+        output = self.log.text()
         self.log.close()
-        return code, output
+        if code != 0 or ALICE in output or BOB in output:
+            raise AssertionError(f"ended with {code}, or told a key:\n{output}")
 
     def curl(self, path, *arguments, scheme="https", body=None):
         """(status, parsed body)"""
@@ -108,18 +101,11 @@ class SecureServer:
 class Access(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory()
-        cls.authority = Authority(cls.directory.name)
+        cls.authority = Authority(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.authority.issue(1)
         cls.authority.write_keys(f"alice:{ALICE}\nbob:{BOB}\n")
         cls.server = SecureServer(cls.authority)
-
-    @classmethod
-    def tearDownClass(cls):
-        code, output = cls.server.stop()
-        cls.directory.cleanup()
-        if code != 0 or ALICE in output or BOB in output:
-            raise AssertionError(f"ended with {code}, or told a key:\n{output}")
+        cls.addClassCleanup(cls.server.stop)
 
     def client(self, key=ALICE):
         import httpx
@@ -193,7 +179,7 @@ class Access(unittest.TestCase):
             file.write("nothing\n")
         server.process.send_signal(signal.SIGHUP)
         server.wait_for("the certificate stays as it was")
-        self.assertIn("keys:1: expected name:key, found no colon", server.output())
+        self.assertIn("keys:1: expected name:key, found no colon", server.log.text())
         self.assertEqual(server.serial(), 2)
         self.assertEqual(server.curl("/v1/models", "-H", "x-api-key: sk-carol-0123456789abcdef")[0], 200)
         self.authority.issue(1)

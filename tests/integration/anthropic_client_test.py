@@ -24,12 +24,8 @@ class Messages(ServedCase):
 
         super().setUpClass()
         cls.anthropic = anthropic
-        cls.client = anthropic.Anthropic(base_url=f"http://127.0.0.1:{cls.server.port}", api_key="none", max_retries=0)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        super().tearDownClass()
+        cls.client = cls.enterClassContext(
+            anthropic.Anthropic(base_url=f"http://127.0.0.1:{cls.server.port}", api_key="none", max_retries=0))
 
     def fields(self, messages, temperature=0, **fields):
         body = {"temperature": temperature}  # the client has no parameter for it any more

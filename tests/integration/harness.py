@@ -42,11 +42,8 @@ class ServedCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         model = getattr(options, cls.model_option)
-        cls.server = WeftServer(options.weft, ["--model", model, "--served-model-name", "demo", *cls.serve_arguments])
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__(None)
+        cls.server = cls.enterClassContext(
+            WeftServer(options.weft, ["--model", model, "--served-model-name", "demo", *cls.serve_arguments]))
 
 
 class OpenAiCase(ServedCase):
@@ -58,9 +55,5 @@ class OpenAiCase(ServedCase):
 
         super().setUpClass()
         cls.openai = openai
-        cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", max_retries=0)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        super().tearDownClass()
+        cls.client = cls.enterClassContext(
+            openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", max_retries=0))

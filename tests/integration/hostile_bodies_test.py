@@ -34,11 +34,7 @@ class HostileBodies(ServedCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.connection = http.client.HTTPConnection("127.0.0.1", cls.server.port, timeout=120)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.connection.close()
-        super().tearDownClass()
+        cls.addClassCleanup(cls.connection.close)
 
     def post(self, path, body):
         """(status, error or answer), all on one connection: no refusal of a body ends it."""

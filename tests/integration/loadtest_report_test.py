@@ -81,12 +81,12 @@ class Reports(ServedCase):
     def setUpClass(cls):
         super().setUpClass()
         cls.url = f"http://127.0.0.1:{cls.server.process_port}"
-        cls.directory = tempfile.TemporaryDirectory(prefix="weft-reports-")
-        cls.run_path = os.path.join(cls.directory.name, "run.html")
-        cls.csv_path = os.path.join(cls.directory.name, "run.csv")
-        cls.sweep_path = os.path.join(cls.directory.name, "sweep.html")
-        cls.compare_path = os.path.join(cls.directory.name, "compare.html")
-        cls.compare_csv_path = os.path.join(cls.directory.name, "compare.csv")
+        cls.directory = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="weft-reports-"))
+        cls.run_path = os.path.join(cls.directory, "run.html")
+        cls.csv_path = os.path.join(cls.directory, "run.csv")
+        cls.sweep_path = os.path.join(cls.directory, "sweep.html")
+        cls.compare_path = os.path.join(cls.directory, "compare.html")
+        cls.compare_csv_path = os.path.join(cls.directory, "compare.csv")
         # An objective that is missed, one that is met, two profiles, hostile clients: all parts of the report.
         cls.run_json = json.loads(loadtest(
             "--url", cls.url, "--concurrency", "6", "--requests", "90", *PATIENT, "--json", "--html", cls.run_path, "--csv", cls.csv_path,
@@ -98,11 +98,6 @@ class Reports(ServedCase):
         cls.compare_json = json.loads(loadtest(
             "compare", "--url", cls.url, "--against", cls.url, "--rounds", "3", "--requests", "8", "--max-tokens", "8", *PATIENT,
             "--tolerance", "95%", "--json", "--html", cls.compare_path, "--csv", cls.compare_csv_path))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.directory.cleanup()
-        super().tearDownClass()
 
     def test_the_json_adds_up(self):
         run = self.run_json
@@ -188,7 +183,7 @@ class Reports(ServedCase):
                 self.assertEqual(len(backgrounds), 2, "dark is not light")
 
     def keep_picture(self, page, name):
-        directory = os.environ.get("WEFT_SCREENSHOTS", self.directory.name)
+        directory = os.environ.get("WEFT_SCREENSHOTS", self.directory)
         path = os.path.join(directory, name)
         page.screenshot(path)
         self.assertGreater(os.path.getsize(path), 20_000)

@@ -83,11 +83,7 @@ class Waiting(Case):
         import openai
 
         cls.openai = openai
-        cls.server = start()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__(None)
+        cls.server = cls.enterClassContext(start())
 
     def test_timeouts(self):
         with client_of(self.server, timeout=0.1) as client:

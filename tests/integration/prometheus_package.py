@@ -1,13 +1,10 @@
-"""Prometheus and promtool out of Debian's package, unpacked and not installed: no service is started and nobody has to be root.
-Where the package cannot be had a test is skipped and says so."""
+"""Prometheus and promtool out of Debian's package, unpacked and not installed: no service is started and nobody has to be root."""
 
 import fcntl
 import glob
 import os
 import shutil
 import subprocess
-
-from client_packages import skip
 
 
 def _apt(directory, *arguments):
@@ -39,10 +36,10 @@ def _unpack(directory):
 
 
 def find(directory):
-    """(prometheus, promtool): the installed ones, or those unpacked in `directory`."""
+    """((prometheus, promtool), ""): the installed ones, or those unpacked in `directory`. (None, why) if there are none."""
     installed = shutil.which("prometheus"), shutil.which("promtool")
     if all(installed):
-        return installed
+        return installed, ""
     programs = tuple(os.path.join(directory, "root", "usr", "bin", name) for name in ("prometheus", "promtool"))
     os.makedirs(os.path.dirname(os.path.abspath(directory)), exist_ok=True)
     with open(os.path.abspath(directory) + ".lock", "w", encoding="utf-8") as lock:
@@ -50,5 +47,5 @@ def find(directory):
         if not all(map(os.path.exists, programs)):
             reason = _unpack(directory)
             if reason:
-                skip(reason)
-    return programs
+                return None, reason
+    return programs, ""

@@ -11,7 +11,7 @@ import time
 import unittest
 
 from harness import main, options
-from weft_server import WeftServer, free_port
+from weft_server import WeftServer
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = "00f067aa0ba902b7"
@@ -247,11 +247,13 @@ class Spans(unittest.TestCase):
             self.assertEqual(len(collector.spans), 4)
 
     def test_a_collector_that_is_not_there_or_does_not_answer_hurts_nobody(self):
-        with socket.socket() as silent:
+        with socket.socket() as absent, socket.socket() as silent:
+            absent.bind(("127.0.0.1", 0))  # so that nobody else listens there
             silent.bind(("127.0.0.1", 0))
             silent.listen()
-            for port in (free_port(), silent.getsockname()[1]):
-                with serve("--otlp-endpoint", f"http://127.0.0.1:{port}", OTEL_BSP_MAX_QUEUE_SIZE="8") as server:
+            for place in (absent, silent):
+                endpoint = f"http://127.0.0.1:{place.getsockname()[1]}"
+                with serve("--otlp-endpoint", endpoint, OTEL_BSP_MAX_QUEUE_SIZE="8") as server:
                     for _ in range(10):
                         server.complete(prompt="a", max_tokens=2, ignore_eos=True)
                     _, metrics = server.request("GET", "/metrics")

@@ -4,8 +4,8 @@ answered to anybody is held against proto/openapi.json, where the packages for t
 import http.client
 import json
 import os
+import re
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,10 +18,36 @@ except ModuleNotFoundError:  # no jsonschema
     Contract = None
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+class ProcessLog:
+    """What a process writes: `file` is its stdout and stderr. Reading leaves the place alone at which the process goes on writing,
+    which `file` shares with it."""
+
+    def __init__(self):
+        self.file = tempfile.TemporaryFile()
+
+    def text(self):
+        handle = self.file.fileno()
+        return os.pread(handle, os.fstat(handle).st_size, 0).decode(errors="replace")
+
+    def close(self):
+        self.file.close()
+
+
+def await_match(process, log, pattern, timeout_s=120):
+    """Where `pattern` matches what `process` writes to `log`; if it ends before or is too late, it is killed."""
+    deadline = time.monotonic() + timeout_s
+    while (found := re.search(pattern, log.text())) is None:
+        if process.poll() is not None or time.monotonic() > deadline:
+            process.kill()
+            process.wait()
+            raise AssertionError(f"{process.args[0]} did not write {pattern!r}:\n{log.text()}")
+        time.sleep(0.02)
+    return found
+
+
+def await_port(process, log):
+    """The port that `weft serve --port 0` says it has taken; requests are answered from then on."""
+    return int(await_match(process, log, r'(?: on |"address":")https?://127\.0\.0\.1:(\d+)[ "]')[1])
 
 
 def check_contract(conversations):
@@ -38,21 +64,14 @@ def check_contract(conversations):
 
 class WeftServer:
     """`with WeftServer(weft, ["--model", ...]) as server:` runs `weft serve` for the block; leaving it sends SIGTERM and
-    requires a clean exit, and that all answers were what the API's description says. Clients use `port`."""
+    requires a clean exit, and that all answers were what the API's description says. Clients use `port`, which keeps what is said;
+    the process itself has `process_port`."""
 
-    def __init__(self, weft, arguments, environment=None, start_timeout_s=120):
-        self.process_port = free_port()
-        self.log = tempfile.TemporaryFile(mode="w+")
-        self.process = subprocess.Popen(
-            [weft, "serve", "--port", str(self.process_port), *arguments],
-            stdout=self.log, stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})})
-        deadline = time.monotonic() + start_timeout_s
-        while not self._ready():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.process.kill()
-                self.process.wait()
-                raise AssertionError(f"weft serve did not become ready:\n{self.output()}")
-            time.sleep(0.05)
+    def __init__(self, weft, arguments, environment=None):
+        self.log = ProcessLog()
+        self.process = subprocess.Popen([weft, "serve", "--port", "0", *arguments], stdout=self.log.file, stderr=subprocess.STDOUT,
+                                        env={**os.environ, **(environment or {})})
+        self.process_port = await_port(self.process, self.log)
         self.tap = WireTap(self.process_port)
         self.port = self.tap.port
         self.checked = None  # answers and events, once the server has been left
@@ -75,18 +94,7 @@ class WeftServer:
             self.checked = check_contract(conversations)
 
     def output(self):
-        self.log.seek(0)
-        return self.log.read()
-
-    def _ready(self):
-        try:
-            connection = http.client.HTTPConnection("127.0.0.1", self.process_port, timeout=10)
-            connection.request("GET", "/ready")
-            return connection.getresponse().status == 200
-        except OSError:
-            return False
-        finally:
-            connection.close()
+        return self.log.text()
 
     def request(self, method, path, body=None, timeout_s=120):
         """(status, parsed JSON or text) of one request on a connection of its own."""
