@@ -177,8 +177,8 @@ TEST(RunPlan, NothingIsSentAfterThePlansDuration) {
     connection.Write(JsonResponse("200 OK", kWhole));
   }));
   LoadPlan plan = PlanOf(2, /*users=*/0);
-  plan.requests[1].send_at = std::chrono::milliseconds(40);
-  plan.duration = std::chrono::milliseconds(20);
+  plan.requests[1].send_at = std::chrono::milliseconds(510);
+  plan.duration = std::chrono::milliseconds(500);
   EXPECT_THAT(RunPlan(plan, OptionsFor(server))->records, SizeIs(1));
 }
 
