@@ -105,9 +105,13 @@ def main():
 
 # ---- outside ----
 
+class NoLimits(Exception):
+    """This process may not make control groups, and why."""
+
+
 class CgroupLimits:
     """A control group of its own with limits, of version 1 or 2; `folders` are (place below /sys/fs/cgroup, folder) for the
-    container. Raises OSError where this process may not make one."""
+    container. Raises NoLimits."""
 
     def __init__(self, memory_bytes=None, cpus=None):
         self.folders = []
@@ -118,9 +122,9 @@ class CgroupLimits:
             if cpus is not None:
                 quota = int(cpus * 100000)
                 self._limit("cpu", name, {"cpu.cfs_quota_us": quota, "cpu.max": f"{quota} 100000"})
-        except OSError:
+        except OSError as error:
             self.remove()
-            raise
+            raise NoLimits(str(error)) from error
 
     def _limit(self, controller, name, values):
         is_v2 = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
@@ -182,13 +186,17 @@ class PublishedPort:
             target.close()
 
 
+class StartFailed(Exception):
+    """There is no container, and why."""
+
+
 class IsolatedContainer:
-    """One container over the unpacked image at `root`."""
+    """One container over the unpacked image at `root`. Raises StartFailed and NoLimits."""
 
     def __init__(self, root, argv, environment, user, memory_bytes=None, cpus=None, affinity=None, mounts=()):
         self._limits = CgroupLimits(memory_bytes, cpus)
         self._published = None
-        self._log = tempfile.TemporaryFile(mode="w+", errors="replace")
+        self._log = tempfile.TemporaryFile()
         self._user = user
         self._environment = environment
         read_end, write_end = os.pipe()
@@ -199,7 +207,12 @@ class IsolatedContainer:
                                          stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, pass_fds=[write_end])
         os.close(write_end)
         with os.fdopen(read_end) as pipe:
-            self.pid = int(pipe.read() or 0)  # as this machine sees it
+            pid = pipe.read()
+        if not pid:  # init has failed: there is no program, and 0 as a target of signals means this process and its group
+            code = self._process.wait()
+            self._limits.remove()
+            raise StartFailed(f"the container's init ended with {code}:\n{self.log()}")
+        self.pid = int(pid)  # as this machine sees it
 
     @property
     def port(self):
@@ -228,8 +241,8 @@ class IsolatedContainer:
         return self._process.wait(timeout=timeout_s)
 
     def log(self):
-        self._log.seek(0)
-        return self._log.read()
+        handle = self._log.fileno()  # at an offset that the container shares: reading must not move it
+        return os.pread(handle, os.fstat(handle).st_size, 0).decode(errors="replace")
 
     def remove(self):
         if self._process.poll() is None:
