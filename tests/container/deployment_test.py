@@ -1,5 +1,5 @@
 """The files that deployments are made of, as far as they can be checked without a container engine, and what the dashboard asks
-for, against what a server shows: `deployment_test.py --weft BINARY --model MODEL`."""
+for, against what a server shows: `deployment_test.py --weft BINARY --model MODEL --prometheus-package DIRECTORY`."""
 
 import argparse
 import json
@@ -20,6 +20,7 @@ except ModuleNotFoundError:
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 DOCKER = os.path.join(ROOT, "docker")
 sys.path.insert(0, os.path.join(ROOT, "tests/integration"))
+import prometheus_package  # noqa: E402 pylint: disable=wrong-import-position
 from weft_server import WeftServer  # noqa: E402 pylint: disable=wrong-import-position
 
 options = argparse.Namespace()
@@ -215,21 +216,34 @@ class Dashboard(unittest.TestCase):
         self.assertEqual(len({panel["id"] for panel in self.dashboard["panels"]}), len(self.dashboard["panels"]))
 
 
-@unittest.skipUnless(shutil.which("promtool"), "promtool is not installed")
-class Promtool(unittest.TestCase):
-    def check(self, *arguments):
-        done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, check=False)
+class TheirOwnTools(unittest.TestCase):
+    """What reads the files has nothing to say against them."""
+
+    def check(self, *command, **environment):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_prometheus_takes_its_configuration(self):
-        self.check("check", "config", os.path.join(DOCKER, "prometheus/prometheus.yml"))
-        self.check("check", "rules", os.path.join(DOCKER, "prometheus/alerts.yml"))
+        programs, reason = prometheus_package.find(options.prometheus_package)
+        if programs is None:
+            self.skipTest(f"promtool on docker/prometheus: {reason}")
+        self.check(programs[1], "check", "config", os.path.join(DOCKER, "prometheus/prometheus.yml"))
+        self.check(programs[1], "check", "rules", os.path.join(DOCKER, "prometheus/alerts.yml"))
+
+    def test_docker_compose_reads_its_file(self):
+        version = ["docker", "compose", "version"]
+        if shutil.which("docker") is None or subprocess.run(version, capture_output=True, check=False).returncode != 0:
+            self.skipTest("docker compose on docker/compose.yaml: there is none here")
+        config = ["docker", "compose", "-f", os.path.join(DOCKER, "compose.yaml"), "config", "--quiet"]
+        self.check(*config)
+        self.check(*config, WEFT_MODELS="/models", WEFT_ARGUMENTS="--model /models/model.gguf", WEFT_CPUS="8", WEFT_MEMORY="6g")
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--weft", required=True)
     parser.add_argument("--model", required=True)
+    parser.add_argument("--prometheus-package", required=True, help="where Debian's package of Prometheus is unpacked")
     arguments, rest = parser.parse_known_args()
     options.__dict__.update(arguments.__dict__)
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
