@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "base/result.h"
+#include "proto/field_reader.h"
 #include "proto/json_checks.h"
 #include "proto/json_reader.h"
 
@@ -41,11 +42,12 @@ ApiResult<void> CheckPart(const ordered_json& part, const std::string& path,
 ApiResult<void> CheckContent(const ordered_json& message, const std::string& path,
                              std::string_view role) {
   const std::string content_path = path + ".content";
-  const ordered_json* content = Member(message, "content");
+  const ordered_json* content = FindField(message, "content");
   if (content == nullptr) {
-    const bool says_something =
-        Member(message, "tool_calls") != nullptr || Member(message, "refusal") != nullptr ||
-        Member(message, "reasoning_content") != nullptr || Member(message, "thinking") != nullptr;
+    const bool says_something = FindField(message, "tool_calls") != nullptr ||
+                                FindField(message, "refusal") != nullptr ||
+                                FindField(message, "reasoning_content") != nullptr ||
+                                FindField(message, "thinking") != nullptr;
     if (role == "assistant" && says_something) return {};
     return RefuseMissing(content_path, role == "assistant"
                                            ? "an assistant's message has content or tool_calls"
@@ -66,22 +68,22 @@ ApiResult<void> CheckToolCall(const ordered_json& call, const std::string& path)
   if (!call.is_object()) return RefuseValue(path, "an object", call);
   WEFT_RETURN_IF_ERROR(CheckOptionalString(call, "id", path));
   WEFT_RETURN_IF_ERROR(CheckOptionalString(call, "type", path));
-  if (const ordered_json* type = Member(call, "type"); type != nullptr && *type != "function") {
+  if (const ordered_json* type = FindField(call, "type"); type != nullptr && *type != "function") {
     return RefuseValue(path + ".type", "\"function\"", *type);
   }
-  const ordered_json* function = Member(call, "function");
+  const ordered_json* function = FindField(call, "function");
   const std::string function_path = path + ".function";
   if (function == nullptr) return RefuseMissing(function_path, "it says what was called");
   if (!function->is_object()) return RefuseValue(function_path, "an object", *function);
   WEFT_RETURN_IF_ERROR(CheckRequiredString(*function, "name", function_path, "send its name"));
-  const ordered_json* arguments = Member(*function, "arguments");
+  const ordered_json* arguments = FindField(*function, "arguments");
   if (arguments == nullptr || arguments->is_string() || arguments->is_object()) return {};
   return RefuseValue(function_path + ".arguments", "a string of JSON", *arguments);
 }
 
 ApiResult<void> CheckToolCalls(ordered_json& message, const std::string& path,
                                std::string_view role) {
-  const ordered_json* calls = Member(message, "tool_calls");
+  const ordered_json* calls = FindField(message, "tool_calls");
   if (calls == nullptr) return {};
   const std::string calls_path = path + ".tool_calls";
   if (role != "assistant") {
@@ -109,7 +111,7 @@ ApiResult<void> CheckMessage(ordered_json& message, const std::string& path) {
   }
   WEFT_RETURN_IF_ERROR(CheckOptionalString(message, "name", path));
   WEFT_RETURN_IF_ERROR(CheckOptionalString(message, "reasoning_content", path));
-  if (Member(message, "function_call") != nullptr) {
+  if (FindField(message, "function_call") != nullptr) {
     return RefuseUnsupportedValue(
         path + ".function_call",
         fmt::format("'{}.function_call' is what tool_calls has replaced; send tool_calls", path));
@@ -140,7 +142,7 @@ ApiResult<void> CheckTool(const ordered_json& tool, const std::string& path) {
   if (!tool.is_object()) return RefuseValue(path, "an object", tool);
   WEFT_RETURN_IF_ERROR(CheckToolType(tool, path));
   const std::string function_path = path + ".function";
-  const ordered_json* function = Member(tool, "function");
+  const ordered_json* function = FindField(tool, "function");
   if (function == nullptr) return RefuseMissing(function_path, "it describes the tool");
   if (!function->is_object()) return RefuseValue(function_path, "an object", *function);
   return CheckFunction(*function, function_path);
@@ -170,11 +172,11 @@ ApiResult<void> CheckToolType(const ordered_json& tool, const std::string& path)
 ApiResult<void> CheckFunction(const ordered_json& function, const std::string& path) {
   WEFT_RETURN_IF_ERROR(CheckToolName(function, path));
   WEFT_RETURN_IF_ERROR(CheckOptionalString(function, "description", path));
-  const ordered_json* parameters = Member(function, "parameters");
+  const ordered_json* parameters = FindField(function, "parameters");
   if (parameters != nullptr && !parameters->is_object()) {
     return RefuseValue(path + ".parameters", "a JSON schema (an object)", *parameters);
   }
-  const ordered_json* strict = Member(function, "strict");
+  const ordered_json* strict = FindField(function, "strict");
   if (strict != nullptr && !strict->is_boolean()) {
     return RefuseValue(path + ".strict", "true or false", *strict);
   }

@@ -11,11 +11,6 @@ namespace weft {
 
 using nlohmann::json;
 
-const json* FindField(const json& object, std::string_view name) {
-  const auto found = object.find(name);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
 ApiResult<void> CheckInteger(const json& value, const std::string& path, int32_t minimum,
                              int32_t maximum, int32_t& output) {
   // An unsigned value beyond int64 compares right as unsigned; everything else fits int64.

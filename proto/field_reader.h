@@ -13,8 +13,12 @@
 
 namespace weft {
 
-// nullptr if absent or null. Valid while `object` lives.
-const nlohmann::json* FindField(const nlohmann::json& object, std::string_view name);
+// nullptr if absent or null. Valid while `object`, a json or an ordered_json, lives.
+template <typename Json>
+const Json* FindField(const Json& object, std::string_view name) {
+  const auto found = object.find(name);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
 
 // Errors are 400 "invalid_value", name `path` and say the range.
 ApiResult<void> CheckInteger(const nlohmann::json& value, const std::string& path, int32_t minimum,

@@ -5,16 +5,12 @@
 #include <fmt/core.h>
 
 #include "base/result.h"
+#include "proto/field_reader.h"
 #include "proto/json_reader.h"
 
 namespace weft {
 
 using nlohmann::ordered_json;
-
-const ordered_json* Member(const ordered_json& object, std::string_view name) {
-  const auto found = object.find(name);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
 
 tl::unexpected<ApiError> RefuseValue(std::string path, std::string_view expected,
                                      const ordered_json& found) {
@@ -37,14 +33,16 @@ tl::unexpected<ApiError> RefuseUnsupportedValue(std::string path, std::string me
 
 ApiResult<void> CheckOptionalString(const ordered_json& object, std::string_view name,
                                     const std::string& path) {
-  const ordered_json* value = Member(object, name);
+  const ordered_json* value = FindField(object, name);
   if (value == nullptr || value->is_string()) return {};
   return RefuseValue(fmt::format("{}.{}", path, name), "a string", *value);
 }
 
 ApiResult<void> CheckRequiredString(const ordered_json& object, std::string_view name,
                                     const std::string& path, std::string_view why) {
-  if (Member(object, name) == nullptr) return RefuseMissing(fmt::format("{}.{}", path, name), why);
+  if (FindField(object, name) == nullptr) {
+    return RefuseMissing(fmt::format("{}.{}", path, name), why);
+  }
   return CheckOptionalString(object, name, path);
 }
 

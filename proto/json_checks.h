@@ -11,9 +11,6 @@
 
 namespace weft {
 
-// nullptr if absent or null. Valid while `object` lives.
-const nlohmann::ordered_json* Member(const nlohmann::ordered_json& object, std::string_view name);
-
 // "'path' must be `expected`, not ...".
 tl::unexpected<ApiError> RefuseValue(std::string path, std::string_view expected,
                                      const nlohmann::ordered_json& found);

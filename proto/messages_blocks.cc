@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "proto/chat_messages.h"
+#include "proto/field_reader.h"
 #include "proto/json_checks.h"
 
 namespace weft {
@@ -55,7 +56,9 @@ class ConversationBuilder {
     const auto name = names_.find(block["tool_use_id"].get<std::string>());
     if (name != names_.end()) message["name"] = name->second;
     message["content"] = std::move(content);
-    if (const ordered_json* is_error = Member(block, "is_error")) message["is_error"] = *is_error;
+    if (const ordered_json* is_error = FindField(block, "is_error")) {
+      message["is_error"] = *is_error;
+    }
     messages_.push_back(std::move(message));
   }
 
@@ -119,12 +122,12 @@ ApiResult<void> ReadToolResult(const ordered_json& block, const std::string& pat
                                ConversationBuilder& builder) {
   WEFT_RETURN_IF_ERROR(
       CheckRequiredString(block, "tool_use_id", path, "it says which call this answers"));
-  const ordered_json* is_error = Member(block, "is_error");
+  const ordered_json* is_error = FindField(block, "is_error");
   if (is_error != nullptr && !is_error->is_boolean()) {
     return RefuseValue(path + ".is_error", "true or false", *is_error);
   }
   ordered_json content = "";
-  if (const ordered_json* given = Member(block, "content")) {
+  if (const ordered_json* given = FindField(block, "content")) {
     ApiResult<ordered_json> read = ReadTextContent(*given, path + ".content");
     if (!read) return tl::unexpected(std::move(read).error());
     if (!read->is_null()) content = *std::move(read);
@@ -137,7 +140,7 @@ ApiResult<void> ReadToolUse(const ordered_json& block, const std::string& path,
                             ConversationBuilder& builder) {
   WEFT_RETURN_IF_ERROR(CheckRequiredString(block, "id", path, "its result refers to it"));
   WEFT_RETURN_IF_ERROR(CheckRequiredString(block, "name", path, "it says what was called"));
-  const ordered_json* input = Member(block, "input");
+  const ordered_json* input = FindField(block, "input");
   if (input == nullptr) return RefuseMissing(path + ".input", "send {} for a call without any");
   if (!input->is_object()) return RefuseValue(path + ".input", "an object", *input);
   builder.AddCall(block);
@@ -195,7 +198,7 @@ ApiResult<void> ReadMessage(const ordered_json& message, const std::string& path
     return RefuseValue(path + ".role", "one of user, assistant and system", message["role"]);
   }
   const std::string content_path = path + ".content";
-  const ordered_json* content = Member(message, "content");
+  const ordered_json* content = FindField(message, "content");
   if (content == nullptr) {
     return RefuseMissing(content_path, "send a string or an array of blocks");
   }
@@ -216,7 +219,7 @@ ApiResult<void> ReadMessage(const ordered_json& message, const std::string& path
 ApiResult<ordered_json> ReadTool(const ordered_json& tool, const std::string& path) {
   if (!tool.is_object()) return RefuseValue(path, "an object", tool);
   WEFT_RETURN_IF_ERROR(CheckOptionalString(tool, "type", path));
-  const ordered_json* type = Member(tool, "type");
+  const ordered_json* type = FindField(tool, "type");
   if (type != nullptr && *type != "custom") {
     return RefuseUnsupportedValue(
         path + ".type",
@@ -224,20 +227,20 @@ ApiResult<ordered_json> ReadTool(const ordered_json& tool, const std::string& pa
                     "client's own, of type \"custom\"",
                     path, type->dump().substr(0, 60)));
   }
-  const ordered_json* defer = Member(tool, "defer_loading");
+  const ordered_json* defer = FindField(tool, "defer_loading");
   if (defer != nullptr && *defer != false) {
     return RefuseUnsupportedValue(
         path + ".defer_loading",
         fmt::format("'{}.defer_loading' must be false; every tool is told to the model", path));
   }
-  const ordered_json* schema = Member(tool, "input_schema");
+  const ordered_json* schema = FindField(tool, "input_schema");
   if (schema == nullptr) return RefuseMissing(path + ".input_schema", "a tool has one");
   if (!schema->is_object()) {
     return RefuseValue(path + ".input_schema", "a JSON schema (an object)", *schema);
   }
   ordered_json function = ordered_json::object();
   for (const std::string_view name : {"name", "description", "strict"}) {
-    if (const ordered_json* value = Member(tool, name)) function[name] = *value;
+    if (const ordered_json* value = FindField(tool, name)) function[name] = *value;
   }
   WEFT_RETURN_IF_ERROR(CheckFunction(function, path));
   function.erase("strict");  // nothing enforces it

@@ -254,16 +254,17 @@ ApiResult<void> SetEnd(const ordered_json& messages, ChatRequest& chat) {
 }
 
 ApiResult<void> ReadTemplateFields(const ordered_json& fields, ChatRequest& chat) {
-  const ordered_json* messages = Member(fields, "messages");
+  const ordered_json* messages = FindField(fields, "messages");
   if (messages == nullptr) return RefuseMissing("messages", "send the conversation");
-  ApiResult<ordered_json> conversation = ReadAnthropicMessages(Member(fields, "system"), *messages);
+  ApiResult<ordered_json> conversation =
+      ReadAnthropicMessages(FindField(fields, "system"), *messages);
   if (!conversation) return tl::unexpected(std::move(conversation).error());
   chat.messages = *std::move(conversation);
   if (chat.messages.empty()) {
     return tl::unexpected(InvalidField("messages", "'messages' has nothing that a model can read"));
   }
   WEFT_RETURN_IF_ERROR(SetEnd(*messages, chat));
-  const ordered_json* tools = Member(fields, "tools");
+  const ordered_json* tools = FindField(fields, "tools");
   if (tools == nullptr) return {};
   ApiResult<ordered_json> functions = ReadAnthropicTools(*tools);
   if (!functions) return tl::unexpected(std::move(functions).error());

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "base/result.h"
+#include "proto/field_reader.h"
 #include "proto/json_checks.h"
 #include "proto/json_reader.h"
 
@@ -21,7 +22,7 @@ constexpr std::array<std::string_view, 4> kRoles = {"user", "assistant", "system
 constexpr std::string_view kStatuses = "in_progress, completed or incomplete";
 
 std::string StringOf(const ordered_json& object, std::string_view name) {
-  const ordered_json* value = Member(object, name);
+  const ordered_json* value = FindField(object, name);
   return value == nullptr ? std::string() : value->get<std::string>();
 }
 
@@ -81,7 +82,7 @@ ApiResult<ordered_json> ReadPart(const ordered_json& part, const std::string& pa
 ApiResult<ordered_json> ReadParts(const ordered_json& item, std::string_view name,
                                   const std::string& item_path, std::string_view text_type) {
   const std::string path = fmt::format("{}.{}", item_path, name);
-  const ordered_json* content = Member(item, name);
+  const ordered_json* content = FindField(item, name);
   if (content == nullptr) return RefuseMissing(path, "send a string or an array of text parts");
   ordered_json parts = ordered_json::array();
   if (content->is_string()) {
@@ -134,7 +135,7 @@ ApiResult<ordered_json> ReadCallOutput(const ordered_json& item, const std::stri
   if (!output) return output;
   WEFT_RETURN_IF_ERROR(CheckRequiredString(item, "call_id", path, "it says which call it answers"));
   (*output)["call_id"] = item["call_id"];
-  if (const ordered_json* text = Member(item, "output"); text != nullptr && text->is_string()) {
+  if (const ordered_json* text = FindField(item, "output"); text != nullptr && text->is_string()) {
     (*output)["output"] = *text;
     return output;
   }
@@ -148,7 +149,7 @@ ApiResult<ordered_json> ReadCallOutput(const ordered_json& item, const std::stri
 ApiResult<ordered_json> ReadReasoningTexts(const ordered_json& item, std::string_view name,
                                            std::string_view type, const std::string& item_path) {
   ordered_json texts = ordered_json::array();
-  const ordered_json* list = Member(item, name);
+  const ordered_json* list = FindField(item, name);
   if (list == nullptr) return texts;
   const std::string path = fmt::format("{}.{}", item_path, name);
   if (!list->is_array()) return RefuseValue(path, "an array", *list);

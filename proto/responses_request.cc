@@ -117,7 +117,7 @@ ApiResult<void> ReadTools(const ordered_json& fields, ResponsesRequest& request)
     ordered_json repeated = {{"type", "function"}};
     ordered_json function;
     for (const char* const name : {"name", "description", "parameters", "strict"}) {
-      const ordered_json* value = Member(tool, name);
+      const ordered_json* value = FindField(tool, name);
       repeated[name] = value == nullptr ? ordered_json() : *value;
       if (value != nullptr) function[name] = *value;
     }
@@ -153,11 +153,11 @@ ApiResult<ToolChoiceKind> ReadToolMode(const ordered_json& mode, const std::stri
 
 // {"type":"allowed_tools","mode":...,"tools":[...]}: the model hears of those alone.
 ApiResult<void> ReadAllowedTools(const ordered_json& choice, ChatRequest& request) {
-  const ordered_json* mode = Member(choice, "mode");
+  const ordered_json* mode = FindField(choice, "mode");
   const ApiResult<ToolChoiceKind> kind =
       mode == nullptr ? ToolChoiceKind::kAuto : ReadToolMode(*mode, "tool_choice.mode");
   if (!kind) return tl::unexpected(kind.error());
-  const ordered_json* tools = Member(choice, "tools");
+  const ordered_json* tools = FindField(choice, "tools");
   if (tools == nullptr) return RefuseMissing("tool_choice.tools", "they are what may be called");
   if (!tools->is_array() || tools->empty()) {
     return RefuseValue("tool_choice.tools", "an array of at least one tool", *tools);

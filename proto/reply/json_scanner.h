@@ -23,7 +23,6 @@ class JsonScanner {
   bool complete() const {
     return state_ == State::kEnd || (depth_.empty() && InNumberThatMayEnd());
   }
-  bool in_string() const { return state_ == State::kString; }
 
  private:
   static constexpr size_t kMaxDepth = 256;
