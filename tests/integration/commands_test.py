@@ -1,10 +1,14 @@
 """The commands that need no server: `commands_test.py --weft BINARY --model MODEL`."""
 
 import json
+import os
+import re
 import subprocess
 import unittest
 
 from harness import main, options
+
+README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../README.md")
 
 
 def weft(*arguments, stdin=""):
@@ -20,6 +24,14 @@ class Usage(unittest.TestCase):
         for command in ("serve", "generate", "bench", "inspect", "tokenize", "loadtest"):
             self.assertIn(f"\n  {command} ", text)
             self.assertEqual(weft(command, "--help")[0], 0)
+
+    def test_readme_lists_the_options_of_serve(self):
+        known = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", weft("serve", "--help")[1], re.MULTILINE)) - {"--help"}
+        self.assertIn("--model", known)
+        with open(README, encoding="utf-8") as file:
+            table = re.search(r"Those of `serve`:\n\n((?:\|.*\n)+)", file.read())[1]
+        named = re.findall(r"`(--[a-z-]+)", "".join(row.split("|")[1] for row in table.splitlines()))
+        self.assertEqual(sorted(named), sorted(known))
 
     def test_mistakes_are_one_line_on_stderr(self):
         for arguments in (["weave"], ["generate"], ["generate", "--prompt", "a", "--prompt-file", "b"],
