@@ -12,6 +12,7 @@
 #include "proto/field_reader.h"
 #include "proto/json_checks.h"
 #include "proto/json_reader.h"
+#include "proto/tool_name.h"
 
 namespace weft {
 namespace {
@@ -120,11 +121,6 @@ ApiResult<void> CheckMessage(ordered_json& message, const std::string& path) {
   WEFT_RETURN_IF_ERROR(CheckContent(message, path, role));
   if (role != "tool") return {};
   return CheckRequiredString(message, "tool_call_id", path, "it says which call this answers");
-}
-
-bool IsToolNameCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '-' || c == '.' || c == ':' || c == '/';
 }
 
 ApiResult<void> CheckToolName(const ordered_json& function, const std::string& path) {

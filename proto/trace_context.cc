@@ -4,34 +4,30 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/ascii.h"
+
 namespace weft {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsLowerCase(char c) { return c >= 'a' && c <= 'z'; }
+constexpr std::string_view kOptionalSpace = " \t";
 
-bool IsHex(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); });
+bool IsLowerHex(std::string_view text) {
+  return std::ranges::all_of(text,
+                             [](char c) { return HexDigitValue(c) >= 0 && !IsAsciiUpper(c); });
 }
 
 bool IsId(std::string_view text) {
-  return IsHex(text) && text.find_first_not_of('0') != std::string_view::npos;
-}
-
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kOptionalSpace = " \t";
-  const size_t begin = std::min(text.find_first_not_of(kOptionalSpace), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(kOptionalSpace) + 1);
+  return IsLowerHex(text) && text.find_first_not_of('0') != std::string_view::npos;
 }
 
 bool IsKey(std::string_view key) {
   constexpr size_t kMaxLength = 256;
   const auto is_key_char = [](char c) {
-    return IsLowerCase(c) || IsDigit(c) || std::string_view("_-*/@").find(c) != std::string::npos;
+    return IsAsciiLower(c) || IsAsciiDigit(c) ||
+           std::string_view("_-*/@").find(c) != std::string::npos;
   };
-  return !key.empty() && key.size() <= kMaxLength && (IsLowerCase(key[0]) || IsDigit(key[0])) &&
-         std::ranges::all_of(key, is_key_char);
+  return !key.empty() && key.size() <= kMaxLength &&
+         (IsAsciiLower(key[0]) || IsAsciiDigit(key[0])) && std::ranges::all_of(key, is_key_char);
 }
 
 // Leading spaces belong to it; trailing ones have been cut.
@@ -53,7 +49,7 @@ bool IsMember(std::string_view member) {
 bool AddMembers(std::string_view field, std::vector<std::string_view>& members) {
   while (true) {
     const size_t comma = field.find(',');
-    const std::string_view member = Trimmed(field.substr(0, comma));
+    const std::string_view member = Trimmed(field.substr(0, comma), kOptionalSpace);
     if (!member.empty()) {  // empty ones are allowed
       const std::string_view key = KeyOf(member);
       if (!IsMember(member) || std::ranges::find(members, key, KeyOf) != members.end()) {
@@ -92,11 +88,11 @@ std::optional<TraceParent> ParseTraceParent(std::span<const std::string_view> fi
   constexpr size_t kParentId = 36;
   constexpr size_t kFlags = 53;
   if (fields.size() != 1) return std::nullopt;
-  const std::string_view value = Trimmed(fields[0]);
+  const std::string_view value = Trimmed(fields[0], kOptionalSpace);
   if (value.size() < kLength) return std::nullopt;
   const std::string_view version = value.substr(0, 2);
   const std::string_view flags = value.substr(kFlags, 2);
-  if (!IsHex(version) || version == "ff" || !IsHex(flags)) return std::nullopt;
+  if (!IsLowerHex(version) || version == "ff" || !IsLowerHex(flags)) return std::nullopt;
   // Versions to come may add fields at the end.
   if (value.size() > kLength && (version == "00" || value[kLength] != '-')) return std::nullopt;
   for (const size_t dash : {kTraceId - 1, kParentId - 1, kFlags - 1}) {

@@ -7,24 +7,15 @@
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
+#include "base/ascii.h"
 #include "base/quoted.h"
 
 namespace weft {
 namespace {
 
-bool IsNameCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-         c == '_' || c == '-';
-}
+bool IsNameCharacter(char c) { return IsAsciiAlphanumeric(c) || c == '.' || c == '_' || c == '-'; }
 
 bool IsVisible(char c) { return c > ' ' && c <= '~'; }
-
-std::string_view Trimmed(std::string_view line) {
-  constexpr std::string_view kSpace = " \t\r";
-  const size_t first = line.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return line.substr(first, line.find_last_not_of(kSpace) - first + 1);
-}
 
 }  // namespace
 
@@ -67,7 +58,7 @@ Result<ApiKeys> ApiKeys::Parse(std::string_view text, std::string_view path) {
   ApiKeys keys;
   for (int64_t number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = Trimmed(text.substr(0, end));
+    const std::string_view line = Trimmed(text.substr(0, end), " \t\r");
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty() || line.front() == '#') continue;
     if (const std::string wrong = keys.AddLine(line); !wrong.empty()) {

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/ascii.h"
 #include "proto/chat_request.h"
 #include "server/chat_messages.h"
 
@@ -27,21 +28,13 @@ ApiError RefusalOf(const Error& error, const std::string& path) {
   return refusal;
 }
 
-std::string_view Trimmed(std::string_view text, bool at_end_too) {
-  constexpr std::string_view kSpace = " \t\r\n\v\f";
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  text.remove_prefix(begin);
-  return at_end_too ? text.substr(0, text.find_last_not_of(kSpace) + 1) : text;
-}
-
 // Cuts off what the template has put behind the last message, as transformers does: the message's
 // text is looked for from the end.
 ApiResult<std::string> CutAfterFinalMessage(std::string prompt, const ordered_json& message) {
   const ordered_json& content = message["content"];
   const std::string text = content.is_string() ? content.get<std::string>()
                                                : content.back().value("text", std::string());
-  const std::string_view trimmed = Trimmed(text, true);
+  const std::string_view trimmed = Trimmed(text, kAsciiSpace);
   const size_t found = trimmed.empty() ? std::string::npos : prompt.rfind(trimmed);
   if (found == std::string::npos) {
     return tl::unexpected(InvalidField(
@@ -49,7 +42,7 @@ ApiResult<std::string> CutAfterFinalMessage(std::string prompt, const ordered_js
         "'continue_final_message' finds nothing to continue: the last message is empty, or the "
         "model's chat template does not print it as it is"));
   }
-  const std::string_view with_space = Trimmed(text, false);
+  const std::string_view with_space = TrimmedLeft(text, kAsciiSpace);
   const bool keeps_space = prompt.compare(found, with_space.size(), with_space) == 0;
   prompt.resize(found + (keeps_space ? with_space : trimmed).size());
   return prompt;

@@ -1,9 +1,9 @@
 #include "server/cors.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/quoted.h"
 
 namespace weft {
@@ -14,14 +14,13 @@ bool IsHeaderList(std::string_view text) {
   constexpr size_t kMaxLength = 4096;
   constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~, ";
   return !text.empty() && text.size() <= kMaxLength && std::ranges::all_of(text, [&](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           kOthers.find(c) != std::string_view::npos;
+    return IsAsciiAlphanumeric(c) || kOthers.find(c) != std::string_view::npos;
   });
 }
 
 bool IsAuthorityCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == ':' ||
-         c == '[' || c == ']' || c == '_';
+  return IsAsciiLower(c) || IsAsciiDigit(c) || c == '.' || c == '-' || c == ':' || c == '[' ||
+         c == ']' || c == '_';
 }
 
 }  // namespace
@@ -37,7 +36,7 @@ Result<void> CorsPolicy::CheckOrigin(std::string_view origin) {
   const std::string_view authority = has_scheme ? origin.substr(colon + 3) : "";
   const std::string_view scheme = origin.substr(0, has_scheme ? colon : 0);
   const auto is_scheme_character = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+    return IsAsciiLower(c) || IsAsciiDigit(c) || c == '+' || c == '-' || c == '.';
   };
   if (authority.empty() || !std::ranges::all_of(scheme, is_scheme_character) ||
       !std::ranges::all_of(authority, IsAuthorityCharacter)) {

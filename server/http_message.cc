@@ -7,6 +7,8 @@
 
 #include <fmt/core.h>
 
+#include "base/ascii.h"
+
 namespace weft {
 namespace {
 
@@ -141,8 +143,7 @@ std::vector<std::pair<std::string, std::string>> QueryParameters(std::string_vie
 bool IsSaneRequestId(std::string_view id) {
   constexpr size_t kMaxLength = 128;
   const auto is_sane = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == ':' || c == '-';
+    return IsAsciiAlphanumeric(c) || c == '.' || c == '_' || c == ':' || c == '-';
   };
   return !id.empty() && id.size() <= kMaxLength && std::ranges::all_of(id, is_sane);
 }

@@ -2,14 +2,13 @@
 
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace weft {
 namespace {
 
 constexpr int64_t kMaxCount = 999'999'999'999'999;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // What a one-letter escape stands for; '\0': there is no such one.
 char Unescaped(char letter) {
@@ -111,7 +110,7 @@ bool JsonCursor::NumberText(std::string_view& text) {
   const char* begin = at_;
   const auto digits = [this] {
     const char* from = at_;
-    while (at_ != end_ && IsDigit(*at_)) ++at_;
+    while (at_ != end_ && IsAsciiDigit(*at_)) ++at_;
     return at_ - from;
   };
   if (first == '-') ++at_;

@@ -1,15 +1,15 @@
 #include "model/tokenizer/json_reader.h"
 
 #include <algorithm>
-#include <cctype>
 
+#include "base/ascii.h"
 #include "base/quoted.h"
 
 namespace weft {
 JsonView JsonView::operator[](std::string_view key) const {
   static const nlohmann::json kNull;
-  const bool is_name = std::all_of(
-      key.begin(), key.end(), [](unsigned char c) { return c == '_' || std::isalnum(c) != 0; });
+  const bool is_name = std::all_of(key.begin(), key.end(),
+                                   [](char c) { return c == '_' || IsAsciiAlphanumeric(c); });
   std::string where = fmt::format("{}{}{}", where_, where_.ends_with(": ") ? "" : ".",
                                   is_name ? std::string(key) : Quoted(key));
   if (!value_->is_object()) return {kNull, std::move(where)};

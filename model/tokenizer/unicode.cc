@@ -5,6 +5,7 @@
 #include <utf8proc.h>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/check.h"
 #include "base/utf8.h"
 
@@ -78,8 +79,7 @@ bool IsPunctuation(char32_t character) {
 
 bool IsWordCharacter(char32_t character) {
   if (character < 0x80) {
-    return (character >= '0' && character <= '9') || (character >= 'a' && character <= 'z') ||
-           (character >= 'A' && character <= 'Z') || character == '_';
+    return IsAsciiAlphanumeric(static_cast<char>(character)) || character == '_';
   }
   if (character == 0x200C || character == 0x200D) return true;
   const utf8proc_category_t category = CategoryOf(character);

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/ascii.h"
 #include "base/check.h"
 #include "base/utf8.h"
 
@@ -27,13 +28,6 @@ constexpr ByteLevelAlphabet MakeByteLevelAlphabet() {
 }
 
 constexpr ByteLevelAlphabet kByteLevel = MakeByteLevelAlphabet();
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
 
 std::string BytesOfSentencePiece(std::string_view spelling) {
   std::string bytes;
@@ -138,8 +132,8 @@ std::optional<uint8_t> ByteOfFallbackSpelling(std::string_view spelling) {
   if (spelling.size() != 6 || !spelling.starts_with("<0x") || spelling[5] != '>') {
     return std::nullopt;
   }
-  const int high = HexDigit(spelling[3]);
-  const int low = HexDigit(spelling[4]);
+  const int high = HexDigitValue(spelling[3]);
+  const int low = HexDigitValue(spelling[4]);
   if (high < 0 || low < 0) return std::nullopt;
   return static_cast<uint8_t>(high * 16 + low);
 }

@@ -1,21 +1,12 @@
 // Calls between tags, or alone, whose arguments are JSON.
+#include "base/ascii.h"
 #include "proto/reply/reply_machine.h"
+#include "proto/tool_name.h"
 
 namespace weft {
 namespace {
 
-bool IsNameByte(int byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-         (byte >= '0' && byte <= '9') || byte == '_' || byte == '-' || byte == '.' || byte == ':' ||
-         byte == '/';
-}
-
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
+constexpr std::string_view kSpace = " \t\r\n";
 
 }  // namespace
 
@@ -121,7 +112,7 @@ ParseTask<bool> ReplyParser::Machine::ReadMistralNamedCall() {
 ParseTask<> ReplyParser::Machine::ReadName(std::string& name) {
   while (name.size() < kMaxNameBytes) {
     const int byte = co_await input_.Peek();
-    if (!IsNameByte(byte)) break;
+    if (!IsToolNameCharacter(static_cast<char>(byte))) break;
     name += static_cast<char>(byte);
     Skip();
   }
@@ -157,7 +148,7 @@ ParseTask<bool> ReplyParser::Machine::ReadDeepSeekCall() {
     co_await SkipSpace();
   }
   const int brace = co_await input_.Peek();
-  if (brace != '{' || !BeginCall(Trimmed(name))) co_return false;
+  if (brace != '{' || !BeginCall(Trimmed(name, kSpace))) co_return false;
   read = co_await ReadArgumentsObject();
   if (!read) co_return false;
   Record();
@@ -191,7 +182,7 @@ ParseTask<bool> ReplyParser::Machine::ReadKimiCall() {
   if (read) read = co_await ReadUntil("<|tool_call_argument_begin|>", kMaxNameBytes, id);
   if (!read) co_return false;
   co_await SkipSpace();
-  const std::string_view whole = Trimmed(id);
+  const std::string_view whole = Trimmed(id, kSpace);
   std::string_view name = whole.substr(0, whole.rfind(':'));
   if (name.starts_with("functions.")) name.remove_prefix(std::string_view("functions.").size());
   const int brace = co_await input_.Peek();

@@ -1,6 +1,7 @@
 // Calls written as JSON objects: {"name": ..., "arguments": {...}} under the names in use.
 #include <cstdint>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "proto/reply/json_scanner.h"
 #include "proto/reply/reply_machine.h"
@@ -187,10 +188,10 @@ ParseTask<bool> ReplyParser::Machine::ReadHexUnit(uint32_t& unit) {
   const bool begins = co_await SkipText("u");
   if (!begins) co_return false;
   for (int i = 0; i < 4; ++i) {
-    const int digit = co_await input_.Peek();
-    const bool is_letter = (digit >= 'a' && digit <= 'f') || (digit >= 'A' && digit <= 'F');
-    if (!is_letter && !(digit >= '0' && digit <= '9')) co_return false;
-    unit = unit * 16 + static_cast<uint32_t>(is_letter ? (digit | 0x20) - 'a' + 10 : digit - '0');
+    const int byte = co_await input_.Peek();
+    const int digit = HexDigitValue(static_cast<char>(byte));
+    if (digit < 0) co_return false;
+    unit = unit * 16 + static_cast<uint32_t>(digit);
     Skip();
   }
   co_return true;

@@ -1,13 +1,11 @@
 #include "proto/reply/json_scanner.h"
 
+#include "base/ascii.h"
+
 namespace weft {
 namespace {
 
 bool IsSpace(char byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }
-bool IsDigit(char byte) { return byte >= '0' && byte <= '9'; }
-bool IsHex(char byte) {
-  return IsDigit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
-}
 
 }  // namespace
 
@@ -55,7 +53,7 @@ Status JsonScanner::BeginValue(char byte) {
   }
   if (byte == '-') return Go(State::kMinus);
   if (byte == '0') return Go(State::kZero);
-  if (IsDigit(byte)) return Go(State::kDigits);
+  if (IsAsciiDigit(byte)) return Go(State::kDigits);
   literal_rest_ = byte == 't' ? "rue" : byte == 'f' ? "alse" : byte == 'n' ? "ull" : nullptr;
   return literal_rest_ != nullptr ? Go(State::kLiteral) : Status::kOutside;
 }
@@ -87,7 +85,7 @@ Status JsonScanner::AfterValue(char byte) {
 
 Status JsonScanner::InString(char byte) {
   if (state_ == State::kHex) {
-    if (!IsHex(byte)) return Status::kOutside;
+    if (HexDigitValue(byte) < 0) return Status::kOutside;
     return --hex_left_ == 0 ? Go(State::kString) : Status::kMore;
   }
   if (state_ == State::kEscape) {
@@ -106,7 +104,7 @@ Status JsonScanner::InString(char byte) {
 }
 
 Status JsonScanner::InNumber(char byte) {
-  const bool digit = IsDigit(byte);
+  const bool digit = IsAsciiDigit(byte);
   switch (state_) {
     case State::kMinus:
       if (byte == '0') return Go(State::kZero);

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "base/ascii.h"
 #include "base/quoted.h"
 #include "server/http_message.h"
 
@@ -14,17 +15,11 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-std::string_view Trimmed(std::string_view text) {
-  const size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(" \t") + 1);
-}
+std::string_view WithoutSpaces(std::string_view text) { return Trimmed(text, " \t"); }
 
 // In any case; `word` is in lower case.
 bool IsWord(std::string_view text, std::string_view word) {
-  return std::ranges::equal(text, word, {}, [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  return std::ranges::equal(text, word, {}, AsciiToLower);
 }
 
 // Reads variables; those that are empty count as not set.
@@ -35,7 +30,7 @@ class Variables {
 
   std::string Text(const char* name) const {
     const char* const value = environment_(name);
-    return value == nullptr ? "" : std::string(Trimmed(value));
+    return value == nullptr ? "" : std::string(WithoutSpaces(value));
   }
 
   // Of OTEL_EXPORTER_OTLP_..., the one for traces if there is one.
@@ -83,16 +78,17 @@ class Variables {
     Pairs pairs;
     for (size_t begin = 0; begin < text.size();) {
       const size_t comma = std::min(text.find(',', begin), text.size());
-      const std::string_view part = Trimmed(std::string_view(text).substr(begin, comma - begin));
+      const std::string_view part =
+          WithoutSpaces(std::string_view(text).substr(begin, comma - begin));
       begin = comma + 1;
       if (part.empty()) continue;
       const size_t equals = part.find('=');
-      if (equals == std::string_view::npos || Trimmed(part.substr(0, equals)).empty()) {
+      if (equals == std::string_view::npos || WithoutSpaces(part.substr(0, equals)).empty()) {
         Warn(fmt::format("{}: {} is not NAME=VALUE; all of it is ignored", name, Quoted(part)));
         return {};
       }
-      pairs.emplace_back(PercentDecode(Trimmed(part.substr(0, equals))),
-                         PercentDecode(Trimmed(part.substr(equals + 1))));
+      pairs.emplace_back(PercentDecode(WithoutSpaces(part.substr(0, equals))),
+                         PercentDecode(WithoutSpaces(part.substr(equals + 1))));
     }
     return pairs;
   }
@@ -137,8 +133,7 @@ bool IsDisabled(const Variables& variables) {
 bool IsHeader(const std::pair<std::string, std::string>& header) {
   constexpr std::string_view kTokenMarks = "!#$%&'*+-.^_`|~";
   const auto is_token_char = [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           kTokenMarks.find(c) != std::string_view::npos;
+    return IsAsciiAlphanumeric(c) || kTokenMarks.find(c) != std::string_view::npos;
   };
   const auto is_value_char = [](char c) { return c >= ' ' && c <= '~'; };
   return !header.first.empty() && std::ranges::all_of(header.first, is_token_char) &&
