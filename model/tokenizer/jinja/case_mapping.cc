@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utf8proc.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "model/tokenizer/jinja/text.h"
 
@@ -210,16 +211,13 @@ bool IsAscii(std::string_view text) {
                      [](char c) { return static_cast<uint8_t>(c) < 0x80; });
 }
 
-char AsciiUpper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
-char AsciiLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
 }  // namespace
 
 std::string ToUpper(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   if (IsAscii(text)) {
-    for (const char c : text) out.push_back(AsciiUpper(c));
+    for (const char c : text) out.push_back(AsciiToUpper(c));
     return out;
   }
   ForEachCharacter(text, [&](char32_t c, std::string_view) { AppendUpper(c, &out); });
@@ -230,7 +228,7 @@ std::string ToLower(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   if (IsAscii(text)) {
-    for (const char c : text) out.push_back(AsciiLower(c));
+    for (const char c : text) out.push_back(AsciiToLower(c));
     return out;
   }
   Lowering lowering(&out);

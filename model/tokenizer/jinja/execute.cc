@@ -3,6 +3,7 @@
 #include "model/tokenizer/jinja/interpreter.h"
 #include "model/tokenizer/jinja/loop_object.h"
 #include "model/tokenizer/jinja/operators.h"
+#include "model/tokenizer/jinja/repr.h"
 
 namespace weft::jinja {
 

@@ -55,6 +55,8 @@ class ExpressionParser {
   Result<void> ParseArgument(Arguments* arguments);
   Result<std::string> ParseDottedName();
 
+  static ExpressionPtr Make(ExpressionKind kind, int line);
+  static ExpressionPtr MakeConstant(Value value, int line);
   // Computes the depth, and refuses one that is too large.
   Result<ExpressionPtr> Finish(ExpressionPtr expression) const;
   Result<ExpressionPtr> FinishBinary(ExpressionKind kind, int line, ExpressionPtr left,

@@ -7,6 +7,7 @@
 
 #include "model/tokenizer/jinja/builtins.h"
 #include "model/tokenizer/jinja/operators.h"
+#include "model/tokenizer/jinja/repr.h"
 
 namespace weft::jinja {
 namespace {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/quoted.h"
 #include "base/utf8.h"
 #include "model/tokenizer/jinja/limits.h"
@@ -13,8 +14,6 @@
 
 namespace weft::jinja {
 namespace {
-
-bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Line ends as \n; one at the very end dropped.
 std::string NormalizeNewlines(std::string_view source) {
@@ -291,11 +290,8 @@ class Lexer {
   Result<void> TakeInteger() {
     const auto accepts = [](int base) {
       return [base](char c) {
-        const int digit = IsAsciiDigit(c)          ? c - '0'
-                          : (c >= 'a' && c <= 'f') ? c - 'a' + 10
-                          : (c >= 'A' && c <= 'F') ? c - 'A' + 10
-                                                   : 99;
-        return digit < base;
+        const int digit = HexDigitValue(c);
+        return digit >= 0 && digit < base;
       };
     };
     int base = 10;

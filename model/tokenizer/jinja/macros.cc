@@ -4,6 +4,7 @@
 #include "base/quoted.h"
 #include "model/tokenizer/jinja/interpreter.h"
 #include "model/tokenizer/jinja/operators.h"
+#include "model/tokenizer/jinja/repr.h"
 
 namespace weft::jinja {
 namespace {

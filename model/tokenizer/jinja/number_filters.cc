@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/ascii.h"
 #include "base/quoted.h"
 #include "model/tokenizer/jinja/filters.h"
 #include "model/tokenizer/jinja/numbers.h"
@@ -19,8 +20,8 @@ std::optional<std::string> WithoutUnderscores(std::string_view text) {
       out.push_back(text[i]);
       continue;
     }
-    const auto is_digit = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
-    if (i == 0 || i + 1 == text.size() || !is_digit(text[i - 1]) || !is_digit(text[i + 1])) {
+    if (i == 0 || i + 1 == text.size() || !IsAsciiAlphanumeric(text[i - 1]) ||
+        !IsAsciiAlphanumeric(text[i + 1])) {
       return std::nullopt;
     }
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/ascii.h"
 #include "model/tokenizer/jinja/text.h"
 
 namespace weft::jinja {
@@ -24,9 +25,9 @@ std::string Repeated(std::string_view fill, int64_t count) {
 // Separators into the digits before the point; zeros in front up to `width` characters, if wanted.
 std::string Group(const std::string& digits, char separator, int64_t every, int64_t width) {
   size_t whole = 0;
-  while (whole < digits.size() && std::isalnum(static_cast<unsigned char>(digits[whole])) != 0) {
+  while (whole < digits.size() && IsAsciiAlphanumeric(digits[whole])) {
     // The exponent of 1e+20 does not count.
-    if (every == 3 && (digits[whole] < '0' || digits[whole] > '9')) break;
+    if (every == 3 && !IsAsciiDigit(digits[whole])) break;
     ++whole;
   }
   std::string reversed;

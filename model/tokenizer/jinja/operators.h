@@ -1,5 +1,5 @@
 // What Python's operators and built-in functions do with values: truth, comparison, arithmetic,
-// str(), repr(), items, iteration. Errors have no position; the interpreter adds the line.
+// items, iteration. Errors have no position; the interpreter adds the line.
 #pragma once
 
 #include <cstdint>
@@ -34,13 +34,6 @@ Result<bool> Contains(Runtime& runtime, const Value& container, const Value& ite
 Result<Value> Operate(Runtime& runtime, BinaryOperator op, const Value& a, const Value& b);
 Result<Value> Negate(const Value& value);
 Result<Value> Plus(const Value& value);  // +value
-
-// str() and repr().
-Result<void> AppendStr(Runtime& runtime, const Value& value, std::string* out);
-Result<void> AppendRepr(Runtime& runtime, const Value& value, std::string* out);
-Result<std::string> Str(Runtime& runtime, const Value& value);
-// str(), without a copy where it is a string already.
-Result<Value> ToStringValue(Runtime& runtime, const Value& value);
 
 Result<int64_t> Length(const Value& value);
 

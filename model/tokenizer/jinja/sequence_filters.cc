@@ -6,6 +6,7 @@
 #include "base/quoted.h"
 #include "model/tokenizer/jinja/filters.h"
 #include "model/tokenizer/jinja/operators.h"
+#include "model/tokenizer/jinja/repr.h"
 
 namespace weft::jinja {
 

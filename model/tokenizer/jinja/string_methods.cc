@@ -6,6 +6,7 @@
 #include "model/tokenizer/jinja/format.h"
 #include "model/tokenizer/jinja/methods.h"
 #include "model/tokenizer/jinja/operators.h"
+#include "model/tokenizer/jinja/repr.h"
 
 namespace weft::jinja {
 namespace {

@@ -5,6 +5,7 @@
 #include "base/quoted.h"
 #include "model/tokenizer/jinja/builtins.h"
 #include "model/tokenizer/jinja/operators.h"
+#include "model/tokenizer/jinja/repr.h"
 
 namespace weft::jinja {
 namespace {

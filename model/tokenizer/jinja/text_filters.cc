@@ -1,10 +1,12 @@
 // Filters over texts.
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "model/tokenizer/jinja/filters.h"
 #include "model/tokenizer/jinja/format.h"
 #include "model/tokenizer/jinja/operators.h"
+#include "model/tokenizer/jinja/repr.h"
 
 namespace weft::jinja {
 namespace {
@@ -55,8 +57,8 @@ std::string UrlQuote(std::string_view text, bool for_query) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out;
   for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '_' || c == '.' || c == '-' || c == '~' || (c == '/' && !for_query);
+    const bool plain = IsAsciiAlphanumeric(c) || c == '_' || c == '.' || c == '-' || c == '~' ||
+                       (c == '/' && !for_query);
     if (plain) {
       out.push_back(c);
     } else if (c == ' ' && for_query) {
