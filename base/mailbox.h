@@ -1,10 +1,8 @@
-// A bounded queue from many threads to one. Ordinary messages can be refused when it is full;
-// urgent ones (abort, shutdown) never are.
+// A queue from many threads to one. Once it is closed, ordinary messages are refused; urgent ones
+// (abort, shutdown) never are. Who pushes bounds their number.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
-#include <cstddef>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -14,13 +12,11 @@ namespace weft {
 template <typename Message>
 class Mailbox {
  public:
-  explicit Mailbox(size_t capacity) : capacity_(capacity) {}
-
-  // False, and the message untouched, when `capacity` messages wait already or the box is closed.
+  // False, and the message untouched, when the box is closed.
   [[nodiscard]] bool TryPush(Message&& message) {
     {
       const std::lock_guard lock(mutex_);
-      if (closed_ || messages_.size() >= capacity_) return false;
+      if (closed_) return false;
       messages_.push_back(std::move(message));
     }
     arrived_.notify_one();
@@ -39,7 +35,7 @@ class Mailbox {
     return closed_;
   }
 
-  // For the few messages that must arrive; their number is bounded by what they refer to.
+  // For the few messages that must arrive.
   void PushUrgent(Message&& message) {
     {
       const std::lock_guard lock(mutex_);
@@ -61,15 +57,7 @@ class Mailbox {
     return std::exchange(messages_, {});
   }
 
-  // The same, but gives up (empty result) at `deadline`.
-  std::vector<Message> WaitUntilAndDrain(std::chrono::steady_clock::time_point deadline) {
-    std::unique_lock lock(mutex_);
-    arrived_.wait_until(lock, deadline, [&] { return !messages_.empty(); });
-    return std::exchange(messages_, {});
-  }
-
  private:
-  const size_t capacity_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::vector<Message> messages_;

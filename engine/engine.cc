@@ -4,14 +4,12 @@
 #include <atomic>
 #include <exception>
 #include <future>
-#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 #include <variant>
 
-#include "base/check.h"
 #include "base/float_env.h"
 #include "base/log.h"
 #include "base/mailbox.h"
@@ -40,7 +38,6 @@ class Engine::Loop {
   Loop(EngineOptions options, std::unique_ptr<ModelRunner> runner)
       : options_(std::move(options)),
         runner_(std::move(runner)),
-        mailbox_(std::numeric_limits<size_t>::max()),
         core_(options_, *runner_),
         published_(core_.TakeReport()),
         thread_([this] { Run(); }) {}

@@ -1,7 +1,6 @@
 #include "engine/sampler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "model/weights.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/checked_math.h"
 #include "model/formats/dequantize.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cblas.h>
-#include <cstring>
 #include <limits>
 #include <vector>
 

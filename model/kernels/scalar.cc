@@ -5,7 +5,6 @@
 #include <cstring>
 #include <vector>
 
-#include "base/check.h"
 #include "model/kernels/isa_functions.h"
 #include "model/kernels/kv_page.h"
 #include "model/kernels/packing.h"

@@ -1,7 +1,6 @@
 #include "model/tokenizer/bpe_model.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/check.h"
 #include "base/quoted.h"

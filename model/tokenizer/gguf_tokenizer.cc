@@ -1,6 +1,5 @@
 // A tokenizer from GGUF metadata (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md).
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 

@@ -1,6 +1,5 @@
 #include "model/tokenizer/tokenizer_model.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>

@@ -8,7 +8,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/result.h"
 #include "model/tensor.h"
 
 namespace weft {

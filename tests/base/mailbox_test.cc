@@ -9,30 +9,27 @@
 namespace weft {
 namespace {
 
-using std::chrono::milliseconds;
-using std::chrono::steady_clock;
-
-TEST(Mailbox, RefusesOrdinaryMessagesWhenFullAndLeavesThemUntouched) {
-  Mailbox<std::unique_ptr<int>> mailbox(2);
+TEST(Mailbox, ARefusedMessageIsUntouched) {
+  Mailbox<std::unique_ptr<int>> mailbox;
   EXPECT_TRUE(mailbox.TryPush(std::make_unique<int>(1)));
-  EXPECT_TRUE(mailbox.TryPush(std::make_unique<int>(2)));
+  mailbox.Close();
   auto refused = std::make_unique<int>(3);
   EXPECT_FALSE(mailbox.TryPush(std::move(refused)));
   ASSERT_NE(refused, nullptr);
   EXPECT_EQ(*refused, 3);  // NOLINT(bugprone-use-after-move): refused, so not moved
 }
 
-TEST(Mailbox, AcceptsUrgentMessagesWhenFullAndKeepsTheOrder) {
-  Mailbox<int> mailbox(1);
+TEST(Mailbox, KeepsTheOrder) {
+  Mailbox<int> mailbox;
   EXPECT_TRUE(mailbox.TryPush(1));
   mailbox.PushUrgent(2);
-  EXPECT_FALSE(mailbox.TryPush(3));
-  EXPECT_EQ(mailbox.Drain(), (std::vector<int>{1, 2}));
+  EXPECT_TRUE(mailbox.TryPush(3));
+  EXPECT_EQ(mailbox.Drain(), (std::vector<int>{1, 2, 3}));
   EXPECT_TRUE(mailbox.Drain().empty());
 }
 
 TEST(Mailbox, ClosedRefusesOrdinaryMessagesAndKeepsWhatItTook) {
-  Mailbox<int> mailbox(2);
+  Mailbox<int> mailbox;
   ASSERT_TRUE(mailbox.TryPush(1));
   EXPECT_FALSE(mailbox.closed());
   mailbox.Close();
@@ -42,20 +39,15 @@ TEST(Mailbox, ClosedRefusesOrdinaryMessagesAndKeepsWhatItTook) {
   EXPECT_EQ(mailbox.Drain(), (std::vector<int>{1, 3}));
 }
 
-TEST(Mailbox, WaitingEndsAtTheDeadline) {
-  Mailbox<int> mailbox(1);
-  EXPECT_TRUE(mailbox.WaitUntilAndDrain(steady_clock::now() + milliseconds(5)).empty());
-}
-
 TEST(Mailbox, DeliversEveryMessageOfManyThreadsOnce) {
   constexpr int kThreads = 4;
   constexpr int kMessagesPerThread = 500;
-  Mailbox<int> mailbox(16);
+  Mailbox<int> mailbox;
   std::vector<std::thread> senders;
   for (int thread = 0; thread < kThreads; ++thread) {
     senders.emplace_back([&, thread] {
       for (int i = 0; i < kMessagesPerThread; ++i) {
-        while (!mailbox.TryPush(thread * kMessagesPerThread + i)) std::this_thread::yield();
+        EXPECT_TRUE(mailbox.TryPush(thread * kMessagesPerThread + i));
       }
     });
   }
