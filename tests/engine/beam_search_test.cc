@@ -13,6 +13,7 @@
 #include "engine/engine_core.h"
 #include "tests/engine/fake_model_runner.h"
 #include "tests/engine/recording_sink.h"
+#include "tests/engine/requests.h"
 
 namespace weft {
 namespace {
@@ -123,11 +124,7 @@ class BeamSearchTest : public ::testing::Test {
 
   std::shared_ptr<RecordingSink> Run(Request request) {
     EngineCore core(options_, runner_);
-    auto sink = std::make_shared<RecordingSink>(request.choice_count);
-    request.sink = sink;
-    const Result<void> valid = core.Validate(request);
-    EXPECT_TRUE(valid) << valid.error().message;
-    core.Add(std::move(request));
+    auto sink = AddRecorded(core, std::move(request));
     while (core.has_work()) core.Step();
     EXPECT_EQ(sink->complaint(), "");
     EXPECT_EQ(runner_.complaint(), "");

@@ -13,6 +13,7 @@
 
 #include "tests/engine/fake_model_runner.h"
 #include "tests/engine/recording_sink.h"
+#include "tests/engine/requests.h"
 
 namespace weft {
 namespace {
@@ -44,21 +45,11 @@ class EngineCoreTest : public ::testing::Test {
   }
 
   Request MakeRequest(std::vector<TokenId> prompt, int32_t max_tokens) {
-    Request request;
-    request.id = next_id_++;
-    request.prompt = std::move(prompt);
-    request.sampling.temperature = 0;
-    request.sampling.max_tokens = max_tokens;
-    return request;
+    return GreedyRequest(next_id_++, std::move(prompt), max_tokens);
   }
 
   std::shared_ptr<RecordingSink> Add(Request request) {
-    auto sink = std::make_shared<RecordingSink>(request.choice_count);
-    request.sink = sink;
-    const Result<void> valid = core().Validate(request);
-    EXPECT_TRUE(valid) << valid.error().message;
-    core().Add(std::move(request));
-    return sink;
+    return AddRecorded(core(), std::move(request));
   }
 
   void Finish() {

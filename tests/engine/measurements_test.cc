@@ -12,6 +12,7 @@
 #include "engine/engine_core.h"
 #include "tests/engine/fake_model_runner.h"
 #include "tests/engine/recording_sink.h"
+#include "tests/engine/requests.h"
 
 namespace weft {
 namespace {
@@ -51,21 +52,12 @@ class MeasurementsTest : public ::testing::Test {
   }
 
   Request MakeRequest(int32_t prompt_tokens, int32_t max_tokens) {
-    Request request;
-    request.id = next_id_++;
-    request.prompt = std::vector<TokenId>(static_cast<size_t>(prompt_tokens), 1);
-    request.sampling.temperature = 0;
-    request.sampling.max_tokens = max_tokens;
-    return request;
+    return GreedyRequest(next_id_++, std::vector<TokenId>(static_cast<size_t>(prompt_tokens), 1),
+                         max_tokens);
   }
 
   std::shared_ptr<RecordingSink> Add(Request request) {
-    auto sink = std::make_shared<RecordingSink>(request.choice_count);
-    request.sink = sink;
-    const Result<void> valid = core().Validate(request);
-    EXPECT_TRUE(valid) << valid.error().message;
-    core().Add(std::move(request));
-    return sink;
+    return AddRecorded(core(), std::move(request));
   }
 
   StepReport Step() {

@@ -13,6 +13,7 @@
 #include "engine/engine_core.h"
 #include "tests/engine/fake_model_runner.h"
 #include "tests/engine/recording_sink.h"
+#include "tests/engine/requests.h"
 
 namespace weft {
 namespace {
@@ -102,14 +103,9 @@ class PacingRun {
 
  private:
   void Add(int32_t prompt_count, int32_t max_tokens) {
-    Request request;
-    request.id = next_id_++;
-    for (int32_t i = 0; i < prompt_count; ++i) request.prompt.push_back(Between(random_, 0, 28));
-    request.sampling.temperature = 0;
-    request.sampling.max_tokens = max_tokens;
-    request.sink = std::make_shared<RecordingSink>(1);
-    ASSERT_TRUE(core_->Validate(request));
-    core_->Add(std::move(request));
+    std::vector<TokenId> prompt;
+    for (int32_t i = 0; i < prompt_count; ++i) prompt.push_back(Between(random_, 0, 28));
+    AddRecorded(*core_, GreedyRequest(next_id_++, std::move(prompt), max_tokens));
   }
 
   const Sequence* OldestPrompt() const {

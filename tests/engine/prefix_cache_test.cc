@@ -12,6 +12,7 @@
 #include "engine/engine_core.h"
 #include "tests/engine/fake_model_runner.h"
 #include "tests/engine/recording_sink.h"
+#include "tests/engine/requests.h"
 
 namespace weft {
 namespace {
@@ -47,22 +48,10 @@ class PrefixCacheTest : public testing::Test {
   }
 
   Request MakeRequest(std::vector<TokenId> prompt, int32_t max_tokens = 1) {
-    Request request;
-    request.id = next_id_++;
-    request.prompt = std::move(prompt);
-    request.sampling.temperature = 0;
-    request.sampling.max_tokens = max_tokens;
-    return request;
+    return GreedyRequest(next_id_++, std::move(prompt), max_tokens);
   }
 
-  Outcome Add(Request request) {
-    Outcome outcome{std::make_shared<RecordingSink>(request.choice_count)};
-    request.sink = outcome.sink;
-    const Result<void> valid = core_->Validate(request);
-    EXPECT_TRUE(valid) << valid.error().message;
-    core_->Add(std::move(request));
-    return outcome;
-  }
+  Outcome Add(Request request) { return {AddRecorded(*core_, std::move(request))}; }
 
   StepReport Finish() {
     while (core_->has_work()) core_->Step();

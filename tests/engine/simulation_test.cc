@@ -16,6 +16,7 @@
 #include "engine/engine_core.h"
 #include "tests/engine/fake_model_runner.h"
 #include "tests/engine/recording_sink.h"
+#include "tests/engine/requests.h"
 
 namespace weft {
 namespace {
@@ -303,9 +304,7 @@ std::shared_ptr<RecordingSink> RunAlone(Request request, const EngineOptions& li
   options.max_sequences = 16;
   options.prefix_cache = false;
   EngineCore core(options, runner);
-  auto sink = std::make_shared<RecordingSink>(request.choice_count);
-  request.sink = sink;
-  core.Add(std::move(request));
+  auto sink = AddRecorded(core, std::move(request));
   while (core.has_work()) core.Step();
   EXPECT_EQ(runner.complaint(), "");
   EXPECT_EQ(sink->complaint(), "");
@@ -389,11 +388,7 @@ void RunSchedule(uint64_t seed, Totals& totals) {
   for (int32_t step = 0; next < schedule.arrivals.size() || core.has_work(); ++step) {
     for (; next < schedule.arrivals.size() && schedule.arrivals[next].step <= step; ++next) {
       Arrival& arrival = schedule.arrivals[next];
-      arrival.sink = std::make_shared<RecordingSink>(arrival.request.choice_count);
-      arrival.request.sink = arrival.sink;
-      const Result<void> valid = core.Validate(arrival.request);
-      ASSERT_TRUE(valid) << valid.error().message;
-      core.Add(arrival.request);
+      arrival.sink = AddRecorded(core, arrival.request);
     }
     for (const Arrival& arrival : schedule.arrivals) {
       if (arrival.abort_step == step) {
