@@ -417,14 +417,13 @@ void EngineCore::CommitToken(SampledToken& sampled) {
 }
 
 void EngineCore::Finish(Sequence& sequence, Ending ending) {
-  scheduler_.Remove(sequence);
+  if (sequence.state != SequenceState::kFinished) scheduler_.Remove(sequence);
   sequence.request->Finish(sequence, std::move(ending), clock_(), report_.finished_choices);
 }
 
 void EngineCore::FinishAllChoices(LiveRequest& request, const Ending& ending) {
-  for (const auto& choice : request.choices()) {
-    if (choice->state != SequenceState::kFinished) Finish(*choice, ending);
-  }
+  // A choice may be out of the scheduler without its event: telling of it has thrown.
+  for (const auto& choice : request.choices()) Finish(*choice, ending);
 }
 
 void EngineCore::EraseFinished() {

@@ -23,6 +23,7 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool,
              .started = {},
              .first_token = {},
              .finished = {}},
+      ended_(static_cast<size_t>(request_.choice_count)),
       unfinished_count_(request_.choice_count) {
   if (times_.received == RequestTimes::Time()) times_.received = times_.submitted;
   const SamplingParams& sampling = request_.sampling;
@@ -128,13 +129,13 @@ std::optional<Ending> LiveRequest::AppendToken(Sequence& sequence, TokenId token
 
 void LiveRequest::EmitFinish(FinishEvent event, RequestTimes::Time now,
                              std::vector<FinishedChoice>& report) {
-  WEFT_CHECK(unfinished_count_ > 0);
-  --unfinished_count_;
+  const auto choice = static_cast<size_t>(event.choice);
+  WEFT_CHECK(!ended_[choice]);
   event.prompt_tokens = static_cast<int32_t>(request_.prompt.size());
   event.cached_tokens = first_choice().cached_count;
   event.times = times_;
   event.times.finished = now;
-  event.last = unfinished_count_ == 0;
+  event.last = unfinished_count_ == 1;
   report.push_back({.reason = event.reason,
                     .generates = !request_.pooling,
                     .prompt_tokens = event.prompt_tokens,
@@ -143,6 +144,8 @@ void LiveRequest::EmitFinish(FinishEvent event, RequestTimes::Time now,
                     .choice_count = request_.choice_count,
                     .last = event.last,
                     .times = event.times});
+  ended_[choice] = true;  // what can throw is behind us: nobody is told twice, or never
+  --unfinished_count_;
   request_.sink->OnFinish(std::move(event));
 }
 
@@ -150,6 +153,7 @@ void LiveRequest::Finish(Sequence& sequence, Ending ending, RequestTimes::Time n
                          std::vector<FinishedChoice>& report) {
   WEFT_CHECK(sequence.state == SequenceState::kFinished);
   if (sequence.choice() >= request_.choice_count) return;  // a beam of nobody's choice
+  if (ended_[static_cast<size_t>(sequence.choice())]) return;
   TokensEvent rest{.choice = sequence.choice(), .text = {}, .tokens = {}, .logprobs = {}};
   sequence.stop_matcher.Flush(rest.text);
   if (!rest.text.empty()) request_.sink->OnTokens(std::move(rest));

@@ -68,8 +68,8 @@ class LiveRequest {
   // string or is the last one allowed, the answer says how the choice ends: call Finish.
   std::optional<Ending> AppendToken(Sequence& sequence, TokenId token, std::string_view bytes,
                                     std::optional<TokenLogprob> logprob);
-  // The terminal event of a choice, after the text that was held back; `report` gets an entry. The
-  // sequence is out of the scheduler.
+  // The terminal event of a choice, after the text that was held back; `report` gets an entry.
+  // Nothing, if the choice has had its event. The sequence is out of the scheduler.
   void Finish(Sequence& sequence, Ending ending, RequestTimes::Time now,
               std::vector<FinishedChoice>& report);
 
@@ -93,6 +93,7 @@ class LiveRequest {
   std::optional<BeamSearch> beam_search_;
   std::optional<Pooler> pooler_;
   std::vector<Sequence*> beams_;
+  std::vector<bool> ended_;  // a choice: its terminal event is out
   int32_t unfinished_count_ = 0;
   std::vector<TokenLogprob> prompt_logprobs_;
   bool prompt_logprobs_emitted_ = false;

@@ -68,14 +68,15 @@ bool Penalties::IsDryNeutral(const DryParams& params) {
 void Penalties::PenaliseRepetition(const DryParams& params, std::span<const TokenId> tokens,
                                    std::span<float> logits) {
   const std::span<const TokenId> window = Window(tokens, params.last_n);
-  const size_t unbroken = CountUnbroken(params, window);
   const auto allowed = static_cast<size_t>(params.allowed_length);
-  if (window.size() < 2 || unbroken < allowed) return;
-  MatchSuffixes(window, unbroken);
+  const size_t longest_match = MatchSuffixes(window);
+  if (window.size() < 2 || longest_match < allowed) return;
+  const size_t unbroken = CountUnbroken(params, window, longest_match);
+  if (unbroken < allowed) return;
   // counts_ is one more than the longest repetition that the token would lengthen.
   const auto next_after = [&](size_t k) { return static_cast<size_t>(window[window.size() - k]); };
   for (size_t k = 1; k < window.size(); ++k) {
-    const int32_t length = suffix_matches_[k];
+    const int32_t length = std::min(suffix_matches_[k], static_cast<int32_t>(unbroken));
     int32_t& longest = counts_[next_after(k)];
     if (length >= params.allowed_length) longest = std::max(longest, length + 1);
   }
@@ -98,7 +99,8 @@ bool Penalties::Breaks(const DryParams& params, TokenId token) const {
   });
 }
 
-size_t Penalties::CountUnbroken(const DryParams& params, std::span<const TokenId> tokens) const {
+size_t Penalties::CountUnbroken(const DryParams& params, std::span<const TokenId> tokens,
+                                size_t enough) const {
   if (!token_bytes_ || params.sequence_breakers.empty()) return tokens.size();
   size_t longest_breaker = 0;
   for (const std::string& breaker : params.sequence_breakers)
@@ -113,18 +115,19 @@ size_t Penalties::CountUnbroken(const DryParams& params, std::span<const TokenId
       const size_t found = text.rfind(breaker);
       if (found != std::string::npos) end = std::max(end, found + breaker.size());
     }
-    // One that begins before the tail ends before this.
-    if (end < longest_breaker && tail.size() < tokens.size()) continue;
+    // One that begins before the tail ends before `longest_breaker`.
+    const bool is_certain = end >= longest_breaker || tail.size() == tokens.size();
+    if (!is_certain) end = longest_breaker;
     size_t unbroken = 0;
     for (size_t begin = text.size(); unbroken < tail.size(); ++unbroken) {
       begin -= token_bytes_(tail[tail.size() - 1 - unbroken]).size();
       if (begin < end) break;
     }
-    return unbroken;
+    if (is_certain || unbroken >= enough) return unbroken;
   }
 }
 
-void Penalties::MatchSuffixes(std::span<const TokenId> tokens, size_t limit) {
+size_t Penalties::MatchSuffixes(std::span<const TokenId> tokens) {
   // The Z function (Gusfield, "Algorithms on Strings, Trees, and Sequences", 1.3) of the tokens
   // read backwards.
   const size_t count = tokens.size();
@@ -143,7 +146,7 @@ void Penalties::MatchSuffixes(std::span<const TokenId> tokens, size_t limit) {
       box_end = k + length;
     }
   }
-  for (int32_t& length : suffix_matches_) length = std::min(length, static_cast<int32_t>(limit));
+  return count == 0 ? 0 : static_cast<size_t>(std::ranges::max(suffix_matches_));
 }
 
 }  // namespace weft

@@ -34,12 +34,15 @@ class Penalties {
                           std::span<float> logits);
 
  private:
-  // How many of the last tokens come after the last sequence breaker.
-  size_t CountUnbroken(const DryParams& params, std::span<const TokenId> tokens) const;
+  // How many of the last tokens come after the last sequence breaker; those before the last
+  // `enough` need not be looked at, so that a long text without breakers is not read for every
+  // token.
+  size_t CountUnbroken(const DryParams& params, std::span<const TokenId> tokens,
+                       size_t enough) const;
   bool Breaks(const DryParams& params, TokenId token) const;
-  // suffix_matches_[k]: how many of the last tokens, at most `limit`, equal those that end k
-  // earlier.
-  void MatchSuffixes(std::span<const TokenId> tokens, size_t limit);
+  // suffix_matches_[k]: how many of the last tokens equal those that end k earlier. The most of
+  // them.
+  size_t MatchSuffixes(std::span<const TokenId> tokens);
 
   TokenBytes token_bytes_;
   std::vector<int32_t> counts_;  // a token; all 0 between calls

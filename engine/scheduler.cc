@@ -311,9 +311,9 @@ void Scheduler::Fork(Sequence& from, Sequence& to) {
   to.computed_count = from.computed_count;
   to.blocks = from.blocks.Share();
   if (!begins) return;
+  running_.insert(&to);
   to.state = SequenceState::kRunning;
   --from.slot_count;
-  running_.insert(&to);
 }
 
 }  // namespace weft

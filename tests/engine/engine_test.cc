@@ -245,6 +245,33 @@ TEST(Engine, AnExceptionOutsideTheModelFailsWhatRunsAndTheEngineGoesOn) {
   EXPECT_EQ(served.sink->choice().text, "xxxxx");
 }
 
+// Beams' texts are read when all of them are out of the scheduler.
+TEST(Engine, AnExceptionWhileBeamsAreToldFailsThemAndTheEngineGoesOn) {
+  EngineOptions options = SmallOptions();
+  std::atomic<int> throw_after{3};
+  options.token_bytes = [&](TokenId) -> std::string_view {
+    if (throw_after.fetch_sub(1) == 0) throw std::runtime_error("no such token");
+    return "x";
+  };
+  Engine engine(options, MakeRunner());
+  auto sink = std::make_shared<RecordingSink>(2);
+  Request request;
+  request.id = engine.NextId();
+  request.prompt = {1, 2, 3};
+  request.sampling.max_tokens = 2;
+  request.sampling.beam_width = 2;
+  request.choice_count = 2;
+  request.sink = sink;
+  ASSERT_TRUE(engine.Submit(std::move(request)));
+  sink->WaitUntilFinished();
+  EXPECT_EQ(sink->complaint(), "");
+  EXPECT_EQ(sink->choice(0).finishes.at(0).reason, FinishReason::kLength);
+  EXPECT_EQ(sink->choice(1).finishes.at(0).reason, FinishReason::kFailed);
+  const Submitted served = Submit(engine, 5);
+  served.sink->WaitUntilFinished();
+  EXPECT_EQ(served.sink->choice().text, "xxxxx");
+}
+
 TEST(Engine, ManyThreadsSubmitAndAbortAtAnyMoment) {
   EngineOptions options = SmallOptions();
   options.max_waiting = 50;

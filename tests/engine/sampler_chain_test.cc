@@ -164,6 +164,37 @@ TEST(SamplerChain, EveryLinkAloneIsAsTheReference) {
   }
 }
 
+// In texts that repeat at length the breakers are looked for in ever longer tails.
+TEST(SamplerChain, DryFindsBreakersFarBackAsTheReference) {
+  Random random(5);
+  for (int round = 0; round < 300; ++round) {
+    SCOPED_TRACE(round);
+    Case test;
+    test.logits = RandomLogits(random, 30, 3);
+    const auto period = static_cast<size_t>(Between(random, 1, 40));
+    const auto token_count = static_cast<size_t>(Between(random, 60, 900));
+    for (size_t i = 0; i < token_count; ++i)
+      test.tokens.push_back(i < period ? Between(random, 0, 29) : test.tokens[i - period]);
+    for (int changed = Between(random, 0, 2); changed > 0; --changed)
+      test.tokens[random() % token_count] = Between(random, 0, 29);
+    test.prompt_count = token_count;
+    DryParams& dry = test.params.dry;
+    dry.multiplier = 1;
+    dry.base = 1 + 0.01 * Fraction(random);
+    dry.allowed_length = Between(random, 0, 300);
+    // Some of the text itself, so that it occurs: once in each period, or where a token was
+    // changed.
+    std::string text;
+    const size_t begin = random() % token_count;
+    for (size_t i = begin; i < std::min(begin + 8, token_count); ++i)
+      text += BytesOf(test.tokens[i]);
+    dry.sequence_breakers = {std::string(64, 'z')};
+    if (!text.empty() && OneIn(random, 2)) dry.sequence_breakers.push_back(text);
+    Sampler sampler(std::ssize(test.logits), BytesOf);
+    ASSERT_NO_FATAL_FAILURE(ExpectAsReference(test, sampler, 4));
+  }
+}
+
 TEST(SamplerChain, AllLinksTogetherInAnyOrderAreAsTheReference) {
   Random random(4);
   for (int round = 0; round < 4000; ++round) {
