@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Writes a GGUF file of a real model's shape with random weights, for comparisons of speed.
+
+How fast an engine is does not depend on what the weights are, so every engine that reads GGUF can be timed on the same file
+without a download. The figures in docs/PERFORMANCE.md and docs/BENCHMARKS.md are of such files. Which tensors have more bits
+in q4_k_m is llama.cpp's rule (src/llama-quant.cpp). The vocabulary is made up: 256 bytes, an end token, then t257, t258, ...
+
+usage: pip install -r requirements-dequantize.txt
+       make_random_model.py SHAPE QUANTISATION FILE        llama-1b q4_k_m, olmoe-7b q4_k_m, qwen3-0.6b q8_0, ...
+"""
+
+import argparse
+import dataclasses
+import sys
+
+import gguf
+import numpy as np
+from gguf import GGMLQuantizationType as Type
+
+CONTEXT_LENGTH = 32768
+END_TOKEN = 256
+ROWS_AT_ONCE_BYTES = 1 << 26
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    architecture: str
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_size: int
+    feed_forward: int  # of an expert, where there are experts
+    vocabulary: int
+    rope_base: float
+    experts: int = 0
+    experts_used: int = 0
+    tied_embeddings: bool = True
+    query_norm: str = ""  # "head": over each head; "all": over all heads together
+
+
+SHAPES = {
+    "llama-1b": Shape("llama", 16, 2048, 32, 8, 64, 8192, 128256, 5e5),
+    "llama-8b": Shape("llama", 32, 4096, 32, 8, 128, 14336, 128256, 5e5, tied_embeddings=False),
+    "qwen3-0.6b": Shape("qwen3", 28, 1024, 16, 8, 128, 3072, 151936, 1e6, query_norm="head"),
+    "olmoe-7b": Shape("olmoe", 16, 2048, 16, 16, 128, 1024, 50304, 1e4, 64, 8, False, "all"),
+    "qwen3moe-10b": Shape("qwen3moe", 16, 2048, 32, 4, 128, 768, 151936, 1e6, 128, 8, False, "head"),
+    "qwen3-30b": Shape("qwen3moe", 48, 2048, 32, 4, 128, 768, 151936, 1e6, 128, 8, False, "head"),
+}
+QUANTISATIONS = {"bf16": Type.BF16, "q8_0": Type.Q8_0, "q4_0": Type.Q4_0, "q4_k_m": Type.Q4_K}
+
+
+def random_rows(rng, kind, count, width, deviation):
+    """`count` rows of `width` weights as the file has them; standard deviation about as asked."""
+    if kind in (Type.F32, Type.BF16):
+        weights = rng.standard_normal((count, width), np.float32) * np.float32(deviation)
+        return weights if kind == Type.F32 else (weights.view(np.uint32) >> 16).astype(np.uint16)
+    block_weights, block_bytes = gguf.GGML_QUANT_SIZES[kind]
+    blocks = rng.integers(0, 256, (count, width // block_weights, block_bytes), np.uint8)
+
+    def scale(offset, value):
+        scales = (value * rng.uniform(0.5, 1.5, blocks.shape[:2])).astype(np.float16)
+        blocks[:, :, offset:offset + 2] = scales[:, :, None].view(np.uint8)
+
+    # Quantised weights are evenly spread integers q times a scale d: the deviation of q is that of its range.
+    if kind == Type.Q4_0:  # d (q - 8), q of 4 bits
+        scale(0, deviation / 4.6)
+    elif kind == Type.Q8_0:  # d q, q of 8 bits
+        scale(0, deviation / 74)
+    elif kind == Type.Q4_K:  # d s q - m t, q of 4 bits, s and t of 6, so that the mean of s q is 7.5 that of t
+        scale(0, deviation / (32 * 4.6))
+        scale(2, deviation / (32 * 4.6) * 7.5)
+    elif kind == Type.Q6_K:  # d s (q - 32), q of 6 bits, s of 8
+        scale(208, deviation / (74 * 18.5))
+    return blocks.reshape(count, -1)
+
+
+def tensors_of(shape, base):
+    """(name, type, dimensions with that of the rows' weights last, standard deviation; None: a norm's weights, near 1)"""
+    is_mixed = base == Type.Q4_K
+    head = Type.Q6_K if base in (Type.Q4_0, Type.Q4_K) else base
+    query, key = shape.heads * shape.head_size, shape.kv_heads * shape.head_size
+    unit = shape.hidden ** -0.5
+
+    def more_bits(layer):
+        eighth = shape.layers // 8
+        chosen = layer < eighth or layer >= 7 * shape.layers // 8 or (layer - eighth) % 3 == 2
+        return Type.Q6_K if is_mixed and chosen else base
+
+    if shape.tied_embeddings:
+        yield "token_embd.weight", head, (shape.vocabulary, shape.hidden), 1.0
+    else:
+        yield "token_embd.weight", base, (shape.vocabulary, shape.hidden), 4 * unit
+        yield "output.weight", head, (shape.vocabulary, shape.hidden), 4 * unit
+    yield "output_norm.weight", Type.F32, (shape.hidden,), None
+    for layer in range(shape.layers):
+        block = f"blk.{layer}."
+        yield block + "attn_norm.weight", Type.F32, (shape.hidden,), None
+        yield block + "attn_q.weight", base, (query, shape.hidden), unit
+        yield block + "attn_k.weight", base, (key, shape.hidden), unit
+        yield block + "attn_v.weight", more_bits(layer), (key, shape.hidden), unit
+        yield block + "attn_output.weight", base, (shape.hidden, query), query ** -0.5
+        if shape.query_norm:
+            for_heads = shape.query_norm == "head"
+            yield block + "attn_q_norm.weight", Type.F32, (shape.head_size if for_heads else query,), None
+            yield block + "attn_k_norm.weight", Type.F32, (shape.head_size if for_heads else key,), None
+        yield block + "ffn_norm.weight", Type.F32, (shape.hidden,), None
+        experts, suffix = ((shape.experts,), "_exps") if shape.experts else ((), "")
+        if shape.experts:
+            yield block + "ffn_gate_inp.weight", Type.F32, (shape.experts, shape.hidden), 2 * unit
+        for name in ("gate", "up"):
+            yield f"{block}ffn_{name}{suffix}.weight", base, (*experts, shape.feed_forward, shape.hidden), unit
+        yield (f"{block}ffn_down{suffix}.weight", more_bits(layer), (*experts, shape.hidden, shape.feed_forward),
+               shape.feed_forward ** -0.5)
+
+
+def spelling_of_bytes():
+    """GPT-2's letters for bytes: https://github.com/openai/gpt-2, src/encoder.py"""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    letters = {byte: chr(byte) for byte in printable} | {byte: chr(256 + i) for i, byte in enumerate(others)}
+    return [letters[byte] for byte in range(256)]
+
+
+def add_metadata(writer, name, shape):
+    writer.add_name(f"{name}, random weights")
+    writer.add_block_count(shape.layers)
+    writer.add_context_length(CONTEXT_LENGTH)
+    writer.add_embedding_length(shape.hidden)
+    writer.add_feed_forward_length(shape.feed_forward)
+    writer.add_head_count(shape.heads)
+    writer.add_head_count_kv(shape.kv_heads)
+    writer.add_key_length(shape.head_size)
+    writer.add_value_length(shape.head_size)
+    writer.add_rope_dimension_count(shape.head_size)
+    writer.add_rope_freq_base(shape.rope_base)
+    writer.add_layer_norm_rms_eps(1e-6)
+    writer.add_vocab_size(shape.vocabulary)
+    if shape.experts:
+        writer.add_expert_count(shape.experts)
+        writer.add_expert_used_count(shape.experts_used)
+        writer.add_expert_feed_forward_length(shape.feed_forward)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(spelling_of_bytes() + ["<|end|>"] + [f"t{i}" for i in range(END_TOKEN + 1, shape.vocabulary)])
+    kinds = [gguf.TokenType.NORMAL] * shape.vocabulary
+    kinds[END_TOKEN] = gguf.TokenType.CONTROL
+    writer.add_token_types(kinds)
+    writer.add_token_merges(["a b"])
+    writer.add_eos_token_id(END_TOKEN)
+    writer.add_bos_token_id(END_TOKEN)
+    writer.add_add_bos_token(False)
+
+
+def row_bytes(kind, width):
+    block_weights, block_bytes = gguf.GGML_QUANT_SIZES[kind]
+    if width % block_weights:
+        raise SystemExit(f"{kind.name}: rows of {width} weights are no multiple of blocks of {block_weights}")
+    return width // block_weights * block_bytes
+
+
+def write_tensor(out, rng, kind, rows, width, deviation):
+    at_once = max(1, ROWS_AT_ONCE_BYTES // (4 * width))
+    for begin in range(0, rows, at_once):
+        count = min(at_once, rows - begin)
+        if deviation is None:
+            out.write((1 + 0.1 * rng.standard_normal((count, width), np.float32)).tobytes())
+        else:
+            out.write(random_rows(rng, kind, count, width, deviation).tobytes())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("shape", choices=SHAPES)
+    parser.add_argument("quantisation", choices=QUANTISATIONS)
+    parser.add_argument("file")
+    arguments = parser.parse_args()
+    shape = SHAPES[arguments.shape]
+    tensors = list(tensors_of(shape, QUANTISATIONS[arguments.quantisation]))
+
+    writer = gguf.GGUFWriter(arguments.file, shape.architecture)
+    add_metadata(writer, arguments.shape, shape)
+    for name, kind, dimensions, _ in tensors:
+        size = int(np.prod(dimensions[:-1], dtype=np.int64)) * row_bytes(kind, dimensions[-1])
+        writer.add_tensor_info(name, dimensions, np.dtype(np.float32), size, kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    out = writer.fout[0]
+    rng = np.random.default_rng(1)
+    for done, (name, kind, dimensions, deviation) in enumerate(tensors):
+        print(f"\r{done + 1} of {len(tensors)} tensors", end="", file=sys.stderr)
+        writer.write_padding(out, out.tell())
+        write_tensor(out, rng, kind, int(np.prod(dimensions[:-1], dtype=np.int64)), dimensions[-1], deviation)
+    writer.write_padding(out, out.tell())
+    writer.close()
+    print(file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
