@@ -6,7 +6,8 @@ import unittest
 
 import source_tree
 
-LONG_FILE_LINES = 500
+LONGEST_FILE_LINES = 500
+TABLES = {"tests/tools/jinja_cases.py"}  # of cases, which may be as many as there are
 LARGEST_FILE_BYTES = 9 << 20  # the bundled model is the largest
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 MERGE_MARK = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
@@ -41,11 +42,11 @@ class Hygiene(unittest.TestCase):
                  if re.search(r"fast-math|-Ofast|-march=native", source_tree.read(path))]
         self.assert_none(found, "builds with flags that change the bits of a result")
 
-    def test_long_files_are_reported(self):
-        for path in source_tree.code_files():
-            lines = source_tree.read(path).count("\n")
-            if lines > LONG_FILE_LINES:
-                print(f"{path}: {lines} lines: one subject, or two?")
+    def test_no_long_files(self):
+        lines = {str(path): source_tree.read(path).count("\n") for path in source_tree.code_files()}
+        found = [f"{path}: {count} lines: one subject, or two?" for path, count in lines.items()
+                 if count > LONGEST_FILE_LINES and path not in TABLES]
+        self.assert_none(found, f"files of more than {LONGEST_FILE_LINES} lines")
 
 
 if __name__ == "__main__":
