@@ -189,12 +189,14 @@ def main():
     out = writer.fout[0]
     rng = np.random.default_rng(1)
     for done, (name, kind, dimensions, deviation) in enumerate(tensors):
-        print(f"\r{done + 1} of {len(tensors)} tensors", end="", file=sys.stderr)
+        if sys.stderr.isatty():
+            print(f"\r{done + 1} of {len(tensors)} tensors ", end="", file=sys.stderr)
         writer.write_padding(out, out.tell())
         write_tensor(out, rng, kind, int(np.prod(dimensions[:-1], dtype=np.int64)), dimensions[-1], deviation)
     writer.write_padding(out, out.tell())
     writer.close()
-    print(file=sys.stderr)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
 
 
 if __name__ == "__main__":
