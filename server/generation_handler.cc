@@ -2,6 +2,7 @@
 
 #include <ctime>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -88,10 +89,17 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
 }
 
 asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
-  const PrepareContext context{.models = context_.models, .responses = &context_.responses};
+  const size_t body_bytes = request_.body.size();
+  const size_t inline_bytes = context_.options.inline_body_bytes;
+  PrepareContext context{.models = context_.models, .responses = &context_.responses};
+  if (body_bytes <= inline_bytes) context.max_bytes = inline_bytes;
   ApiResult<GenerationJob> job;
   const std::function<void()> work = [&] { job = prepare_(request_.body, context); };
-  const ApiResult<void> run = co_await RunPreparation(context_, request_.body.size(), work);
+  ApiResult<void> run = co_await RunPreparation(context_, body_bytes, work);
+  if (run && job && job->excess_bytes > 0) {  // a short body that refers to a long conversation
+    context.max_bytes = std::numeric_limits<size_t>::max();
+    run = co_await RunPreparation(context_, job->excess_bytes, work);
+  }
   if (!run) co_return tl::unexpected(run.error());
   co_return job;
 }

@@ -37,6 +37,8 @@ struct GenerationJob {
   bool has_seed = false;                                // otherwise the server draws one
   bool stream = false;
   int32_t unknown_field_count = 0;
+  // Not 0: there is so much to work through, and nothing else is set; see PrepareContext.
+  size_t excess_bytes = 0;
   std::unique_ptr<GenerationAnswer> answer;
   ResponsesAnswer* background = nullptr;  // the answer, if nobody waits for it
   RequestTrace trace;
@@ -51,6 +53,9 @@ class ResponseStore;
 struct PrepareContext {
   const std::vector<ServedModel>& models;  // not empty
   ResponseStore* responses = nullptr;      // what /v1/responses comes back to
+  // Where a body and what it refers to are longer, the job is an excess: it has to be prepared
+  // where that may take long (law 5).
+  size_t max_bytes = std::numeric_limits<size_t>::max();
 };
 
 // What the request's fields say about the prefix cache.

@@ -47,8 +47,10 @@ bool ResponseStore::PutLocked(std::shared_ptr<const StoredResponse> response,
     const uint64_t more_bytes = size_bytes > freed_bytes ? size_bytes - freed_bytes : 0;
     if (!MakeRoom(more_bytes, replaces ? 0 : 1, old)) return false;
   }
-  const auto entry =
-      entries_.insert(replaces ? old : entries_.end(), Entry{std::move(response), size_bytes});
+  const uint64_t number = replaces ? old->number : next_number_++;
+  const auto entry = entries_.insert(
+      replaces ? old : entries_.end(),
+      Entry{.response = std::move(response), .size_bytes = size_bytes, .number = number});
   if (replaces) EraseLocked(old);
   by_id_.emplace(entry->response->id, entry);
   used_bytes_ += size_bytes;
@@ -81,19 +83,15 @@ void ResponseStore::EraseLocked(Entries::iterator entry) {
   entries_.erase(entry);
 }
 
-// The first response that brings an item answers for it.
 void ResponseStore::Index(const Entry& entry) {
   for (const StoredItems* const items : {&entry.response->input, &entry.response->output}) {
-    for (const auto& item : *items) items_.emplace(item->id, item);
+    for (const auto& item : *items) items_.emplace(ItemHolder{item->id, entry.number}, item);
   }
 }
 
 void ResponseStore::Unindex(const Entry& entry) {
   for (const StoredItems* const items : {&entry.response->input, &entry.response->output}) {
-    for (const auto& item : *items) {
-      const auto found = items_.find(item->id);
-      if (found != items_.end() && found->second == item) items_.erase(found);
-    }
+    for (const auto& item : *items) items_.erase(ItemHolder{item->id, entry.number});
   }
 }
 
@@ -105,8 +103,8 @@ std::shared_ptr<const StoredResponse> ResponseStore::Find(std::string_view id) c
 
 std::shared_ptr<const StoredItem> ResponseStore::FindItem(std::string_view id) const {
   const std::lock_guard lock(mutex_);
-  const auto found = items_.find(id);
-  return found == items_.end() ? nullptr : found->second;
+  const auto first = items_.lower_bound(ItemHolder{id, 0});
+  return first == items_.end() || first->first.first != id ? nullptr : first->second;
 }
 
 bool ResponseStore::Erase(std::string_view id) {

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace weft {
@@ -43,7 +45,6 @@ class ResponseStore {
   explicit ResponseStore(const ResponseStoreLimits& limits) : limits_(limits) {}
 
   bool enabled() const { return limits_.size_bytes > 0 && limits_.count > 0; }
-  const ResponseStoreLimits& limits() const { return limits_; }
 
   // Adds a response, or takes it for the one that has its id. The oldest finished ones make room.
   // False, and nothing has changed: there is no room even so.
@@ -52,7 +53,8 @@ class ResponseStore {
   bool Replace(std::shared_ptr<const StoredResponse> response);
   // nullptr if it is not there (any more).
   std::shared_ptr<const StoredResponse> Find(std::string_view id) const;
-  // An item that a stored response brought or made.
+  // An item that a stored response brought or made; of several with this id, the one of the
+  // response that was stored first.
   std::shared_ptr<const StoredItem> FindItem(std::string_view id) const;
   // False: it was not there.
   bool Erase(std::string_view id);
@@ -64,8 +66,11 @@ class ResponseStore {
   struct Entry {
     std::shared_ptr<const StoredResponse> response;
     uint64_t size_bytes = 0;
+    uint64_t number = 0;  // grows from entry to entry
   };
   using Entries = std::list<Entry>;  // oldest first
+  // Who holds an item: its id, and the number of the entry. Keys live in the items.
+  using ItemHolder = std::pair<std::string_view, uint64_t>;
 
   bool PutLocked(std::shared_ptr<const StoredResponse> response, Entries::iterator old);
   bool MakeRoom(uint64_t size_bytes, size_t count, Entries::iterator keep);
@@ -77,8 +82,9 @@ class ResponseStore {
   mutable std::mutex mutex_;
   Entries entries_;
   std::unordered_map<std::string_view, Entries::iterator> by_id_;  // keys live in the entries
-  std::unordered_map<std::string_view, std::shared_ptr<const StoredItem>> items_;
+  std::map<ItemHolder, std::shared_ptr<const StoredItem>> items_;
   uint64_t used_bytes_ = 0;
+  uint64_t next_number_ = 0;
 };
 
 }  // namespace weft

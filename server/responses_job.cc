@@ -1,5 +1,6 @@
 #include "server/responses_job.h"
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <utility>
@@ -97,6 +98,12 @@ ApiResult<ordered_json> MessagesOf(const StoredItems& history, const StoredItems
   return MessagesOfItems(items, history.size(), instructions);
 }
 
+size_t SizeOf(const StoredItems& items) {
+  size_t size_bytes = 0;
+  for (const auto& item : items) size_bytes += item->json.size();
+  return size_bytes;
+}
+
 ApiResult<bool> StoresOf(const ResponsesRequest& request, const ResponseStore& store) {
   const bool stores = request.background || request.store.value_or(store.enabled());
   if (!stores || store.enabled()) return stores;
@@ -123,6 +130,13 @@ ApiResult<GenerationJob> PrepareResponse(std::string_view body, const PrepareCon
   if (!history) return tl::unexpected(std::move(history).error());
   ApiResult<StoredItems> input = TakeInput(request->input, answer.id, store);
   if (!input) return tl::unexpected(std::move(input).error());
+  // Of the input, what is not in the body is what it refers to.
+  const size_t size_bytes = SizeOf(*history) + std::max(body.size(), SizeOf(*input));
+  if (size_bytes > context.max_bytes) {
+    GenerationJob excess;
+    excess.excess_bytes = size_bytes;
+    return excess;
+  }
   ApiResult<ordered_json> messages = MessagesOf(*history, *input, request->instructions);
   if (!messages) return tl::unexpected(std::move(messages).error());
   request->chat.messages = *std::move(messages);

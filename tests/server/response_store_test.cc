@@ -79,6 +79,28 @@ TEST(ResponseStoreTest, ItemsCountForEveryResponseThatHoldsThem) {
   EXPECT_EQ(store.FindItem("x"), nullptr);
 }
 
+TEST(ResponseStoreTest, AnItemIsFoundWhileAnyResponseHasIt) {
+  ResponseStore store({});
+  const auto first = Made("a");
+  EXPECT_TRUE(store.Put(first));
+  auto second = Made("b");
+  second->input = first->output;  // by a reference
+  EXPECT_TRUE(store.Put(second));
+  auto third = Made("c");  // an item of its own with the same id, twice
+  const auto other = std::make_shared<const StoredItem>(StoredItem{"a_out", "{\"x\":1}"});
+  third->input = {other, other};
+  EXPECT_TRUE(store.Put(third));
+  EXPECT_TRUE(store.Erase("a"));
+  EXPECT_EQ(store.FindItem("a_out")->json, "{}");
+  EXPECT_EQ(store.FindItem("a_in"), nullptr);
+  EXPECT_TRUE(store.Replace(second));  // it holds what it held
+  EXPECT_NE(store.FindItem("a_out"), nullptr);
+  EXPECT_TRUE(store.Erase("b"));
+  EXPECT_EQ(store.FindItem("a_out")->json, "{\"x\":1}");
+  EXPECT_TRUE(store.Erase("c"));
+  EXPECT_EQ(store.FindItem("a_out"), nullptr);
+}
+
 TEST(ResponseStoreTest, WhatRunsStays) {
   ResponseStore store({.size_bytes = 100'000, .count = 2});
   auto running = Made("running");

@@ -259,6 +259,32 @@ TEST(ResponsesTest, APreviousResponseIsTheConversationSoFar) {
   EXPECT_EQ(referred["output"][0]["content"], whole["output"][0]["content"]);
 }
 
+// A short body can mean much work: what it refers to counts.
+TEST(ResponsesTest, LongConversationsGoToThePreparationThread) {
+  const std::string told =
+      R"([{"role":"user","content":")" + std::string(400, 'x') + R"(","id":"msg_mine"}])";
+  constexpr auto kOnce = R"([{"type":"item_reference","id":"msg_mine"}])";
+  constexpr auto kTwice =
+      R"([{"type":"item_reference","id":"msg_mine"},{"type":"item_reference","id":"msg_mine"}])";
+  for (const int32_t max_preparations : {0, 1}) {
+    ServerOptions options;
+    options.inline_body_bytes = 600;
+    options.max_preparations = max_preparations;
+    const TestServer server(Saying("Hello"), options);
+    const std::string first = Created(server, "", told)["id"];
+    const RawResponse once = Create(server, "", kOnce);
+    EXPECT_EQ(once.status, 200) << once.body;
+    const RawResponse continued = Create(server, R"("previous_response_id":")" + first + '"');
+    const RawResponse twice = Create(server, "", kTwice);
+    for (const RawResponse& response : {continued, twice}) {
+      EXPECT_EQ(response.status, max_preparations == 0 ? 503 : 200) << response.body;
+      if (response.status == 503) {
+        EXPECT_EQ(ErrorOf(response)["code"], "overloaded");
+      }
+    }
+  }
+}
+
 TEST(ResponsesTest, InstructionsAreThoseOfTheRequestAlone) {
   TestModelOptions options = Saying("");
   options.reply.clear();
