@@ -1,11 +1,14 @@
 #include "server/background_runs.h"
 
+#include <exception>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <boost/asio/post.hpp>
 
+#include "base/log.h"
 #include "server/event_queue.h"
 #include "server/generation_job.h"
 #include "server/job_submission.h"
@@ -17,7 +20,7 @@ namespace weft {
 
 namespace asio = boost::asio;
 
-// Lives in the map until it has ended.
+// Lives in the map until its last event has come.
 class BackgroundRuns::Run : public std::enable_shared_from_this<Run> {
  public:
   Run(GenerationJob job, ServerContext& context) : job_(std::move(job)), context_(context) {
@@ -41,30 +44,57 @@ class BackgroundRuns::Run : public std::enable_shared_from_this<Run> {
 
   void Cancel() {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(ended_, true)) return;
-    job_.background->Cancel();
+    if (ended_ || cancelled_) return;
     AbortJob(job_, engine_ids_);
-    queue_->Close();
+    job_.background->Cancel();
+    cancelled_ = true;
   }
 
  private:
+  // The top of a handler: what is thrown ends here.
   void Consume(bool overflowed) {
-    bool ended = false;
-    {
-      const std::lock_guard lock(mutex_);
-      if (ended_) return;
-      ended = ended_ = ConsumeLocked(overflowed);
+    const std::lock_guard lock(mutex_);
+    if (ended_) return;
+    try {
+      ended_ = cancelled_ ? ConsumeCancelled(overflowed) : ConsumeRunning(overflowed);
+      if (ended_) ExportSpans();
+    } catch (const std::exception& exception) {
+      ended_ = true;
+      GiveUp(exception);
     }
-    if (!ended) return;
-    if (job_.trace.sampled) {
-      Tracer& tracer = *context_.tracer;
-      tracer.Export(GenerationSpans(job_.trace, Summarize(job_), tracer));
+    if (ended_) context_.background.Remove(job_.background->id());
+  }
+
+  // True: its last event has come. What the engine did before it heard of the end is nobody's.
+  bool ConsumeCancelled(bool overflowed) {
+    for (EngineEvent& event : queue_->Drain()) {
+      auto* const finish = std::get_if<FinishEvent>(&event.event);
+      if (finish == nullptr) continue;
+      finish->reason = FinishReason::kAborted;
+      job_.answer->Consume(std::move(event));
     }
-    context_.background.Remove(job_.background->id());
+    return overflowed || job_.answer->finished();
+  }
+
+  void ExportSpans() {
+    if (!job_.trace.sampled) return;
+    Tracer& tracer = *context_.tracer;
+    tracer.Export(GenerationSpans(job_.trace, Summarize(job_), tracer));
+  }
+
+  // Memory is what is missing, most likely.
+  void GiveUp(const std::exception& exception) {
+    AbortJob(job_, engine_ids_);
+    try {
+      Log(LogLevel::kError, "{}: {}", job_.background->id(), exception.what());
+      job_.background->Fail(HttpError(500, "internal_error", exception.what()));
+    } catch (const std::exception&) {
+      context_.responses.Erase(job_.background->id());  // at least it does not seem to go on
+    }
   }
 
   // True: it has ended.
-  bool ConsumeLocked(bool overflowed) {
+  bool ConsumeRunning(bool overflowed) {
     ResponsesAnswer& answer = *job_.background;
     for (EngineEvent& event : queue_->Drain()) {
       answer.Consume(std::move(event));
@@ -90,6 +120,7 @@ class BackgroundRuns::Run : public std::enable_shared_from_this<Run> {
   std::shared_ptr<EventQueue> queue_;
   std::vector<RequestId> engine_ids_;
   bool begun_ = false;
+  bool cancelled_ = false;  // for clients it has ended
   bool ended_ = false;
 };
 
@@ -124,15 +155,24 @@ void BackgroundRuns::Cancel(std::string_view id) {
     const std::lock_guard lock(mutex_);
     const auto found = runs_.find(std::string(id));
     if (found == runs_.end()) return;
-    run = std::move(found->second);
-    runs_.erase(found);
+    run = found->second;
   }
   run->Cancel();
 }
 
 void BackgroundRuns::Remove(const std::string& id) {
+  std::shared_ptr<Run> run;  // goes without the lock
   const std::lock_guard lock(mutex_);
-  runs_.erase(id);
+  const auto found = runs_.find(id);
+  if (found == runs_.end()) return;
+  run = std::move(found->second);
+  runs_.erase(found);
+}
+
+void BackgroundRuns::Clear() {
+  std::unordered_map<std::string, std::shared_ptr<Run>> runs;
+  const std::lock_guard lock(mutex_);
+  runs.swap(runs_);
 }
 
 }  // namespace weft

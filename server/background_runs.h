@@ -31,6 +31,9 @@ class BackgroundRuns {
                                ServerContext& context);
   // It has ended when this returns: cancelled, if it was still running.
   void Cancel(std::string_view id);
+  // Forgets those that have not ended: when no thread takes their events any more, and before
+  // their executors go.
+  void Clear();
 
  private:
   class Run;

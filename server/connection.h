@@ -56,6 +56,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Before anything else, where there is TLS.
   bool needs_handshake() const { return tls_context_ != nullptr; }
+  bool uses_tls() const { return tls_ != nullptr; }  // once the handshake is done
   // After kPlainHttp one answer can be written, without TLS.
   boost::asio::awaitable<HandshakeStatus> Handshake();
 

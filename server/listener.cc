@@ -1,7 +1,9 @@
 #include "server/listener.h"
 
 #include <chrono>
+#include <exception>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include <boost/asio/as_tuple.hpp>
@@ -24,6 +26,23 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
+
+// Takes one connection and lets it run on a strand of its own.
+asio::awaitable<error_code> AcceptConnection(asio::io_context& io, StreamAcceptor& acceptor,
+                                             bool uses_tls, ServerContext& context) {
+  auto [error, socket] = co_await acceptor.async_accept(asio::make_strand(io), kAwait);
+  if (error) co_return error;
+  const auto executor = socket.get_executor();
+  auto connection = std::make_shared<Connection>(std::move(socket), context.options,
+                                                 uses_tls ? context.access->tls() : nullptr);
+  if (context.connections < context.options.max_connections) {
+    asio::co_spawn(executor, RunSession(std::move(connection), context), asio::detached);
+  } else {
+    context.metrics->CountRefusedConnection();
+    asio::co_spawn(executor, RefuseConnection(std::move(connection), context), asio::detached);
+  }
+  co_return error;
+}
 
 }  // namespace
 
@@ -53,24 +72,19 @@ asio::awaitable<void> AcceptConnections(asio::io_context& io, StreamAcceptor& ac
                                         bool uses_tls, ServerContext& context) {
   constexpr std::chrono::milliseconds kPause{50};
   while (acceptor.is_open()) {
-    auto [error, socket] = co_await acceptor.async_accept(asio::make_strand(io), kAwait);
-    if (error == asio::error::operation_aborted) break;
-    if (error) {
-      // Out of file descriptors, most likely: wait until some connection ends.
-      Log(LogLevel::kWarning, "cannot accept a connection: {}", error.message());
-      asio::steady_timer pause(acceptor.get_executor(), kPause);
-      co_await pause.async_wait(kAwait);
-      continue;
+    std::string problem;
+    try {
+      const error_code error = co_await AcceptConnection(io, acceptor, uses_tls, context);
+      if (error == asio::error::operation_aborted) break;
+      if (!error) continue;
+      problem = error.message();
+    } catch (const std::exception& exception) {
+      problem = exception.what();
     }
-    const auto executor = socket.get_executor();
-    auto connection = std::make_shared<Connection>(std::move(socket), context.options,
-                                                   uses_tls ? context.access->tls() : nullptr);
-    if (context.connections < context.options.max_connections) {
-      asio::co_spawn(executor, RunSession(std::move(connection), context), asio::detached);
-    } else {
-      context.metrics->CountRefusedConnection();
-      asio::co_spawn(executor, RefuseConnection(std::move(connection), context), asio::detached);
-    }
+    // Out of file descriptors or memory, most likely: wait until some connection ends.
+    Log(LogLevel::kWarning, "cannot accept a connection: {}", problem);
+    asio::steady_timer pause(acceptor.get_executor(), kPause);
+    co_await pause.async_wait(kAwait);
   }
 }
 

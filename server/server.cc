@@ -31,6 +31,9 @@ class Server::Implementation {
       : context_(std::move(options), std::move(models), std::move(metrics), std::move(access),
                  std::move(tracer)),
         io_(context_.options.io_threads) {}
+  ~Implementation() { JoinThreads(); }
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
 
   Result<void> Start() {
     const ServerOptions& options = context_.options;
@@ -59,10 +62,9 @@ class Server::Implementation {
     while (context_.active_requests > 0 && Clock::now() < last) {
       std::this_thread::sleep_for(kPollInterval);
     }
-    io_.stop();
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
+    JoinThreads();
     context_.preparation.join();
+    context_.background.Clear();
     tcp_acceptor_.reset();
     unix_acceptor_.reset();
     unix_file_.reset();
@@ -76,6 +78,12 @@ class Server::Implementation {
     asio::ip::tcp::endpoint endpoint;
     std::memcpy(endpoint.data(), generic.data(), std::min(generic.size(), endpoint.capacity()));
     return endpoint.port();
+  }
+
+  void JoinThreads() {
+    io_.stop();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
   }
 
   void Accept(StreamAcceptor& acceptor, bool uses_tls) {

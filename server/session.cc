@@ -407,7 +407,7 @@ void Session::Record(const HttpRequest& request, std::string_view route,
   const TracedExchange exchange{.request = request,
                                 .route = route,
                                 .remote = connection_->remote(),
-                                .uses_tls = connection_->needs_handshake(),
+                                .uses_tls = connection_->uses_tls(),
                                 .outcome = outcome,
                                 .started = started,
                                 .ended = ended};

@@ -5,9 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/strand.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/responses_job.h"
+#include "server/server_context.h"
 #include "tests/server/responses_requests.h"
 #include "tests/server/scripted_chat.h"
 #include "tests/server/test_server.h"
@@ -189,6 +193,24 @@ TEST(StoredResponsesTest, AShutdownWaitsForTheBackground) {
   server.server->Stop(std::chrono::steady_clock::now() + std::chrono::seconds(20));
   EXPECT_THAT(server.model.metrics()->Render(),
               HasSubstr("weft_choices_finished_total{model=\"test-model\",reason=\"stop\"} 1"));
+}
+
+// Those whose events nobody takes any more, because the io threads have ended.
+TEST(StoredResponsesTest, WhatGoesOnInTheBackgroundCanBeForgotten) {
+  TestModel model(Saying("Hello"));
+  ServerContext context({}, {model.Served()}, model.metrics(), *Access::Load({}),
+                        std::make_shared<Tracer>());
+  boost::asio::io_context io;
+  auto job = PrepareResponse(R"({"input":"Hi","background":true})",
+                             {.models = context.models, .responses = &context.responses});
+  ASSERT_TRUE(job) << job.error().message;
+  job->answer->Begin("1", 0);
+  const auto executor = boost::asio::make_strand(io);
+  ASSERT_TRUE(context.background.Start(*std::move(job), executor, context));
+  model.engine().Shutdown(std::chrono::steady_clock::now());
+  EXPECT_EQ(context.active_requests, 1);
+  context.background.Clear();
+  EXPECT_EQ(context.active_requests, 0);
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 
 #include "server/tracing/tracer.h"
 #include "tests/server/fake_collector.h"
+#include "tests/server/responses_requests.h"
+#include "tests/server/scripted_chat.h"
 #include "tests/server/test_server.h"
 
 namespace weft {
@@ -117,6 +119,48 @@ TEST_F(TracingTest, AClientThatLeavesIsNoErrorOfTheServer) {
   EXPECT_THAT(NamesOf(spans), ElementsAre("POST /v1/completions"));
   EXPECT_FALSE(spans.front().contains("status"));
   EXPECT_EQ(ValueOf(spans.front(), "http.response.status_code"), json({{"intValue", "499"}}));
+}
+
+TEST_F(TracingTest, WhatIsCancelledInTheBackgroundHasSpansToo) {
+  TestModelOptions options = Saying("");
+  options.reply.clear();
+  for (const bool is_deleted : {false, true}) {
+    server_ = std::make_unique<TestServer>(options, ServerOptions(), Wire::kTcp, tracer_);
+    server_->model.SetStepTime(milliseconds(5));
+    const std::string id = Created(*server_, R"("background":true,"ignore_eos":true)")["id"];
+    const std::string path = "/v1/responses/" + id;
+    const auto ask = [&](const std::string& head) {
+      RawClient client(server_->endpoint());
+      client.Send(head + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+      return json::parse(client.Read().body);
+    };
+    ASSERT_TRUE(Eventually([&] { return ask("GET " + path)["status"] == "in_progress"; }));
+    ask(is_deleted ? "DELETE " + path : "POST " + path + "/cancel");
+    ASSERT_TRUE(Eventually([&] { return server_->model.used_blocks() == 0; }));
+  }
+  std::vector<std::string> names;
+  for (const json& span : Spans()) {
+    if (!span.contains("parentSpanId")) continue;
+    names.push_back(span.at("name"));
+    if (names.back() != "decode") continue;
+    EXPECT_EQ(ValueOf(span, "gen_ai.response.finish_reasons"),
+              json::parse(R"({"arrayValue":{"values":[{"stringValue":"aborted"}]}})"));
+  }
+  EXPECT_THAT(names, ElementsAre("queue", "prefill", "decode", "queue", "prefill", "decode"));
+}
+
+TEST_F(TracingTest, TheSchemeIsThatOfTheConnection) {
+  for (const Wire wire : {Wire::kTcp, Wire::kTls, Wire::kUnix}) {
+    server_ = std::make_unique<TestServer>(TestModelOptions(), ServerOptions(), wire, tracer_);
+    RawClient client(server_->endpoint());
+    client.Send(Get("/v1/models"));
+    EXPECT_EQ(client.Read().status, 200);
+  }
+  std::vector<std::string> schemes;
+  for (const json& span : Spans()) {
+    schemes.push_back(ValueOf(span, "url.scheme").at("stringValue"));
+  }
+  EXPECT_THAT(schemes, ElementsAre("http", "https", "http"));
 }
 
 TEST_F(TracingTest, LongTextsOfClientsAreCut) {

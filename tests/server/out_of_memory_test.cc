@@ -1,0 +1,88 @@
+// What a server does where memory is refused: one request suffers, and the others are served. A
+// binary of its own, because it replaces operator new for all of it.
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/connection.h"
+#include "tests/server/responses_requests.h"
+#include "tests/server/scripted_chat.h"
+#include "tests/server/test_server.h"
+
+namespace {
+
+// The next allocation of so many bytes fails, on whatever thread.
+std::atomic<size_t> refused_min_bytes{std::numeric_limits<size_t>::max()};
+std::atomic<size_t> refused_max_bytes{0};
+
+void RefuseNext(size_t min_bytes, size_t max_bytes) {
+  refused_min_bytes = min_bytes;
+  refused_max_bytes = max_bytes;
+}
+bool HasRefused() { return refused_max_bytes == 0; }
+
+}  // namespace
+
+void* operator new(size_t size) {
+  size_t max_bytes = refused_max_bytes;
+  if (size >= refused_min_bytes && size <= max_bytes &&
+      refused_max_bytes.compare_exchange_strong(max_bytes, 0)) {
+    throw std::bad_alloc();
+  }
+  if (void* const memory = std::malloc(std::max<size_t>(size, 1))) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+TEST(OutOfMemoryTest, TheListenerGoesOn) {
+  const TestServer server;
+  testing::internal::CaptureStderr();
+  RefuseNext(sizeof(Connection), sizeof(Connection) + 32);  // with what counts its owners
+  RawClient refused(server.port());
+  EXPECT_EQ(refused.ReadToEnd(), "");
+  EXPECT_TRUE(HasRefused());
+  RawClient client(server.port());
+  client.Send(Get("/health"));
+  EXPECT_EQ(client.Read().status, 200);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("cannot accept a connection: std::bad_alloc"));
+}
+
+TEST(OutOfMemoryTest, ABackgroundResponseFailsAlone) {
+  constexpr size_t kLength = 100'000;
+  TestServer server(Saying("Hello"));
+  server.model.HoldSteps();
+  const std::string tool = R"({"type":"function","name":"f","parameters":{},"description":")" +
+                           std::string(kLength, 'x') + R"("})";
+  const std::string id = Created(server, R"("background":true,"tools":[)" + tool + "]")["id"];
+  RefuseNext(kLength, std::numeric_limits<size_t>::max());
+  testing::internal::CaptureStderr();
+  server.model.ReleaseSteps();
+  ASSERT_TRUE(Eventually(HasRefused));
+  const auto stored = [&] {
+    RawClient client(server.port());
+    client.Send(Get("/v1/responses/" + id));
+    return json::parse(client.Read().body);
+  };
+  EXPECT_TRUE(Eventually([&] { return stored()["status"] == "failed"; }));
+  EXPECT_EQ(stored()["error"]["code"], "internal_error");
+  EXPECT_TRUE(Eventually([&] { return server.model.used_blocks() == 0; }));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(id + ": std::bad_alloc"));
+  EXPECT_EQ(Created(server, "")["status"], "completed");
+}
+
+}  // namespace
+}  // namespace weft
