@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/check.h"
@@ -50,7 +52,16 @@ ThreadPool::ThreadPool(int thread_count, std::vector<NumaNode> nodes) {
   WEFT_CHECK(thread_count >= 1);
   ShareOutThreads(thread_count, std::move(nodes));
   workers_.reserve(static_cast<size_t>(thread_count - 1));
-  for (int i = 1; i < thread_count; ++i) workers_.emplace_back([this, i] { WorkerLoop(i); });
+  try {
+    for (int i = 1; i < thread_count; ++i) workers_.emplace_back([this, i] { WorkerLoop(i); });
+  } catch (const std::system_error& error) {
+    StopWorkers();
+    throw std::system_error(error.code(),
+                            "cannot start " + std::to_string(thread_count) + " compute threads");
+  } catch (...) {
+    StopWorkers();
+    throw;
+  }
 }
 
 void ThreadPool::ShareOutThreads(int thread_count, std::vector<NumaNode> nodes) {
@@ -77,7 +88,9 @@ void ThreadPool::AddNode(int first_thread, int end_thread, std::vector<int> cpus
   node.cpus = std::move(cpus);
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { StopWorkers(); }
+
+void ThreadPool::StopWorkers() {
   {
     const std::lock_guard lock(mutex_);
     stopping_.store(true);

@@ -19,7 +19,8 @@ class ThreadPool {
  public:
   // `thread_count` >= 1 counts the calling thread: 1 starts no worker. With more than one node the
   // threads are shared out over them in proportion to their CPUs, lower indices to earlier nodes,
-  // and workers stay on the CPUs of theirs; with none or one, on none in particular.
+  // and workers stay on the CPUs of theirs; with none or one, on none in particular. Throws
+  // std::system_error if the operating system refuses one of the threads.
   explicit ThreadPool(int thread_count, std::vector<NumaNode> nodes = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -105,6 +106,7 @@ class ThreadPool {
   void AddNode(int first_thread, int end_thread, std::vector<int> cpus);
   size_t NodeOf(int thread_index) const;
   void Run(int64_t task_count, TaskFunction function, void* context);
+  void StopWorkers();
   void WorkerLoop(int thread_index);
   bool TryJoin(uint32_t& seen_loop);
   void DrainTasks(int thread_index);

@@ -1,10 +1,14 @@
 #include "server/command_line.h"
 
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <exception>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <limits>
 #include <map>
+#include <new>
 
 #include <fmt/core.h>
 
@@ -63,9 +67,14 @@ Result<std::string> ReadText(const std::string& path) {
   std::ifstream file;
   if (path != "-") file.open(path, std::ios::binary);
   std::istream& input = path == "-" ? std::cin : file;
-  std::string text(std::istreambuf_iterator<char>(input), {});
-  if (!input) return Fail(ErrorCode::kNotFound, "{}: cannot read it", path);
-  return text;
+  std::string text;
+  std::array<char, 65536> buffer{};
+  // Not by the buffer's iterators: what they meet in a directory they throw, and read() keeps.
+  while (input.read(buffer.data(), buffer.size()) || input.gcount() > 0) {
+    text.append(buffer.data(), static_cast<size_t>(input.gcount()));
+  }
+  if (input.eof()) return text;
+  return Fail(ErrorCode::kNotFound, "{}: cannot read it: {}", path, std::strerror(errno));
 }
 
 std::optional<int> ParseOrExit(CLI::App& app, int argc, const char* const* argv) {
@@ -79,6 +88,17 @@ std::optional<int> ParseOrExit(CLI::App& app, int argc, const char* const* argv)
     fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
     return kUsageError;
   }
+}
+
+int RunCommand(std::string_view name, const std::function<int()>& run) {
+  try {
+    return run();
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "weft {}: the operating system refused it more memory\n", name);
+  } catch (const std::exception& exception) {
+    fmt::print(stderr, "weft {}: {}\n", name, exception.what());
+  }
+  return 1;
 }
 
 int FailCommand(const CLI::App& app, const Error& error) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
@@ -28,6 +30,9 @@ Result<std::string> ReadText(const std::string& path);
 
 // Parses; nullopt: go on. Otherwise the exit status, --help or the one-line error already printed.
 std::optional<int> ParseOrExit(CLI::App& app, int argc, const char* const* argv);
+
+// The exit status of `run`; where it throws, that of a failure, the reason printed on stderr.
+int RunCommand(std::string_view name, const std::function<int()>& run);
 
 // Prints "weft COMMAND: message" on stderr and returns the exit status of a failure.
 int FailCommand(const CLI::App& app, const Error& error);

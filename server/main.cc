@@ -7,6 +7,7 @@
 
 #include "loadtest/command.h"
 #include "server/bench_command.h"
+#include "server/command_line.h"
 #include "server/generate_command.h"
 #include "server/health_command.h"
 #include "server/inspect_command.h"
@@ -57,7 +58,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   for (const Command& command : kCommands) {
-    if (command.name == name) return command.run(argc - 1, argv + 1);
+    if (command.name != name) continue;
+    return weft::RunCommand(name, [&] { return command.run(argc - 1, argv + 1); });
   }
   fmt::print(stderr, "weft: there is no command '{}'; weft --help lists them\n", name);
   return 2;

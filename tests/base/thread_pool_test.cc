@@ -2,14 +2,21 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <random>
+#include <string_view>
+#include <system_error>
 #include <time.h>
+#include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "base/float_env.h"
+#include "tests/sanitizer.h"
 
 namespace weft {
 namespace {
@@ -198,6 +205,30 @@ TEST(ThreadPoolNodes, AllKindsOfLoopsFollowOneAnother) {
     pool.ParallelForByNode(first_task, add);
   }
   EXPECT_EQ(values, std::vector<int64_t>(30, 3'000));
+}
+
+// Ends the process: with status 0 if more threads than there is room for are refused in good order.
+void AskForTooManyThreads() {
+  std::ifstream file("/proc/self/statm");
+  rlim_t page_count = 0;
+  file >> page_count;
+  constexpr rlim_t kRoom = rlim_t{100} << 20;  // for the stacks of a few
+  const rlim_t size_bytes = page_count * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + kRoom;
+  const rlimit limit = {size_bytes, size_bytes};
+  setrlimit(RLIMIT_AS, &limit);
+  try {
+    const ThreadPool pool(4096);
+  } catch (const std::system_error& error) {
+    const std::string_view what = error.what();
+    std::_Exit(what.starts_with("cannot start 4096 compute threads: ") ? 0 : 2);
+  }
+  std::_Exit(1);
+}
+
+TEST(ThreadPoolDeathTest, ThreadsThatTheSystemRefusesAreAnException) {
+  if (kUnderSanitizer) GTEST_SKIP() << "a sanitizer needs address space of its own";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(AskForTooManyThreads(), testing::ExitedWithCode(0), "");
 }
 
 TEST(ThreadPool, StopsWhileWorkersSleepOrSpin) {

@@ -1,10 +1,13 @@
 // The server's parts that need no socket.
 #include <fstream>
+#include <new>
+#include <stdexcept>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "server/byte_budget.h"
+#include "server/command_line.h"
 #include "server/event_queue.h"
 #include "server/http_message.h"
 #include "server/memory_plan.h"
@@ -184,6 +187,26 @@ TEST(ServeOptionsTest, MistakesAreOneLine) {
   refused({"--config", path.c_str()}, "not a JSON object");
   std::ofstream(path) << R"({"port": [[1]]})";
   refused({"--config", path.c_str()}, "'port' must be a string, a number, or an array of those");
+}
+
+TEST(CommandLineTest, ReadsTheWholeOfAFile) {
+  const TemporaryDirectory directory;
+  const std::string contents(200'000, 'x');
+  EXPECT_EQ(*ReadText(directory.Write("a", contents)), contents);
+  EXPECT_EQ(*ReadText(directory.Write("empty", "")), "");
+  EXPECT_EQ(ReadText(directory.path() + "/none").error().message,
+            directory.path() + "/none: cannot read it: No such file or directory");
+  EXPECT_EQ(ReadText(directory.path()).error().message,
+            directory.path() + ": cannot read it: Is a directory");
+}
+
+TEST(CommandLineTest, WhatACommandThrowsIsOneLine) {
+  EXPECT_EQ(RunCommand("test", [] { return 7; }), 7);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(RunCommand("test", []() -> int { throw std::runtime_error("it broke"); }), 1);
+  EXPECT_EQ(RunCommand("test", []() -> int { throw std::bad_alloc(); }), 1);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "weft test: it broke\nweft test: the operating system refused it more memory\n");
 }
 
 TEST(MemoryPlanTest, FitsTheLimitOrSaysWhatToChange) {
