@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -36,9 +37,12 @@ void AppendLine(std::string& csv, const RequestRecord& record, const LoadPlan& p
   AppendInterToken(record, gaps);
   csv += ',';
   if (!gaps.empty()) fmt::format_to(out, "{:.3f}", *std::max_element(gaps.begin(), gaps.end()));
-  fmt::format_to(out, ",{},{},{},{},{},{}\r\n", record.prompt_tokens, record.cached_tokens,
-                 record.output_tokens, CsvField(record.finish_reason), CsvField(record.id),
-                 CsvField(record.failure_detail));
+  for (const std::optional<int64_t>& count : {record.prompt_tokens, record.cached_tokens}) {
+    csv += ',';
+    if (count) fmt::format_to(out, "{}", *count);
+  }
+  fmt::format_to(out, ",{},{},{},{}\r\n", record.output_tokens, CsvField(record.finish_reason),
+                 CsvField(record.id), CsvField(record.failure_detail));
 }
 
 }  // namespace

@@ -86,11 +86,24 @@ std::string DescribeObjective(const ObjectiveResult& result) {
                      FormatLimit(result.objective));
 }
 
+std::string DescribeTokens(const GroupSummary& figures) {
+  std::string text;
+  if (figures.prompt_tokens) text += FormatCount(*figures.prompt_tokens) + " in";
+  if (figures.cached_tokens) {
+    text += fmt::format(" ({} of them cached)", FormatCount(*figures.cached_tokens));
+  }
+  if (!text.empty()) text += ", ";
+  return text + FormatCount(figures.output_tokens) + " out";
+}
+
 std::string DescribeClient(const ClientHealth& client) {
-  std::string text =
-      fmt::format("{} of a core, {} a request and {} a token", FormatPercent(client.cpu_share),
-                  FormatDuration(client.cpu_us_per_request / 1000),
-                  FormatDuration(client.cpu_us_per_token / 1000));
+  std::string text = FormatPercent(client.cpu_share) + " of a core";
+  if (client.cpu_us_per_request > 0) {
+    text += fmt::format(", {} a request", FormatDuration(client.cpu_us_per_request / 1000));
+  }
+  if (client.cpu_us_per_token > 0) {
+    text += fmt::format(", {} a token", FormatDuration(client.cpu_us_per_token / 1000));
+  }
   const auto add = [&text](const char* what, const ClientLag& lag) {
     if (lag.sample_count == 0) return;
     text +=

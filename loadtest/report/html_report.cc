@@ -308,9 +308,7 @@ std::string Setup(const LoadReport& report) {
   table.Add("in flight",
             fmt::format("{} on average, {} at most", FormatNumber(summary.mean_in_flight),
                         FormatCount(summary.peak_in_flight)));
-  const GroupSummary& all = summary.all;
-  table.Add("tokens", fmt::format("{} in ({} cached), {} out", FormatCount(all.prompt_tokens),
-                                  FormatCount(all.cached_tokens), FormatCount(all.output_tokens)));
+  table.Add("tokens", DescribeTokens(summary.all));
   if (summary.verified_count > 0) {
     table.Add("correctness",
               fmt::format("{} of {} outputs are the same as of the request alone",

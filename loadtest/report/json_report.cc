@@ -1,5 +1,7 @@
 #include "loadtest/report/json_report.h"
 
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 #include "loadtest/report/format.h"
@@ -24,35 +26,34 @@ Json ToJson(const Distribution& d) {
 Json ToJson(const GroupSummary& group) {
   Json failures = Json::object();
   for (const auto& [kind, failure] : group.failures) {
-    failures[kind] = {{"count", failure.count}, {"example", failure.example}};
+    failures[kind]["count"] = failure.count;
+    if (!failure.example.empty()) failures[kind]["example"] = failure.example;
   }
   Json latency = Json::object();
   for (const MetricInfo& info : kMetrics) {
     const Distribution& d = group.latencies[info.metric];
-    // Absent rather than zero: nobody takes what was not measured for a figure.
     if (d.sample_count > 0) latency[std::string(info.key)] = ToJson(d);
   }
-  return {{"succeeded", group.succeeded},
-          {"failed", group.failed},
-          {"hostile", group.hostile},
-          {"error_rate", group.error_rate()},
-          {"failures", failures},
-          {"finish_reasons", group.finish_reasons},
-          {"prompt_tokens", group.prompt_tokens},
-          {"cached_tokens", group.cached_tokens},
-          {"output_tokens", group.output_tokens},
-          {"requests_per_s", group.requests_per_s},
-          {"prompt_tokens_per_s", group.prompt_tokens_per_s},
-          {"output_tokens_per_s", group.output_tokens_per_s},
-          {"latency_ms", latency}};
+  Json json = {
+      {"succeeded", group.succeeded}, {"failed", group.failed}, {"hostile", group.hostile}};
+  if (group.succeeded + group.failed > 0) json["error_rate"] = group.error_rate();
+  json["failures"] = std::move(failures);
+  json["finish_reasons"] = group.finish_reasons;
+  if (group.prompt_tokens) json["prompt_tokens"] = *group.prompt_tokens;
+  if (group.cached_tokens) json["cached_tokens"] = *group.cached_tokens;
+  json["output_tokens"] = group.output_tokens;
+  json["requests_per_s"] = group.requests_per_s;
+  if (group.prompt_tokens_per_s) json["prompt_tokens_per_s"] = *group.prompt_tokens_per_s;
+  json["output_tokens_per_s"] = group.output_tokens_per_s;
+  json["latency_ms"] = std::move(latency);
+  return json;
 }
 
 Json ToJson(const ClientHealth& client) {
-  Json json = {{"valid", client.invalid.empty()},
-               {"cpu_s", client.cpu_s},
-               {"cpu_share", client.cpu_share},
-               {"cpu_us_per_request", client.cpu_us_per_request},
-               {"cpu_us_per_token", client.cpu_us_per_token}};
+  Json json = {
+      {"valid", client.invalid.empty()}, {"cpu_s", client.cpu_s}, {"cpu_share", client.cpu_share}};
+  if (client.cpu_us_per_request > 0) json["cpu_us_per_request"] = client.cpu_us_per_request;
+  if (client.cpu_us_per_token > 0) json["cpu_us_per_token"] = client.cpu_us_per_token;
   const auto add = [&json](const std::string& name, const ClientLag& lag) {
     if (lag.sample_count == 0) return;
     json[name + "_lag_ms"] = {{"samples", lag.sample_count},
@@ -71,7 +72,7 @@ Json ToJson(const ObjectiveResult& result) {
   Json json = {{"name", result.objective.name}, {"met", result.met}};
   const char* unit = result.objective.metric ? "_ms" : "";
   json[std::string("limit") + unit] = result.objective.limit;
-  json[std::string("measured") + unit] = result.measured ? Json(*result.measured) : Json();
+  if (result.measured) json[std::string("measured") + unit] = *result.measured;
   return json;
 }
 
@@ -102,12 +103,12 @@ std::string JsonReport(const LoadReport& report) {
                {"kind", "run"},
                {"url", report.url},
                {"model", report.model},
-               {"server", report.server},
                {"date", FormatDate(report.date)},
                {"plan", report.plan},
                {"faults", faults},
                {"interrupted", summary.interrupted},
                {"duration_s", summary.duration_s}};
+  if (!report.server.empty()) json["server"] = report.server;
   json.update(ToJson(summary.all));
   if (summary.steady.exists()) {
     json["steady"] = {{"begin_s", summary.steady.begin_s},

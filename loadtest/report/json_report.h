@@ -8,9 +8,10 @@
 namespace weft {
 
 // Raised when a member changes its meaning or goes; new members may come at any time.
-inline constexpr int kReportSchemaVersion = 1;
+inline constexpr int kReportSchemaVersion = 2;
 
-// One line. Times are milliseconds and end in _ms, or seconds and end in _s.
+// One line. A time's unit ends its member's name, or that of the object around it: _ms or _s. What
+// was not measured is absent, never 0 or null: nobody takes it for a figure.
 std::string JsonReport(const LoadReport& report);
 
 }  // namespace weft

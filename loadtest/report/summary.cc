@@ -12,6 +12,10 @@ using Clock = RequestRecord::Clock;
 
 double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
+void AddCount(const std::optional<int64_t>& count, std::optional<int64_t>& sum) {
+  if (count) sum = sum.value_or(0) + *count;
+}
+
 // A group under construction.
 struct Group {
   GroupSummary figures;
@@ -30,8 +34,8 @@ struct Group {
       return;
     }
     ++figures.succeeded;
-    figures.prompt_tokens += record.prompt_tokens;
-    figures.cached_tokens += record.cached_tokens;
+    AddCount(record.prompt_tokens, figures.prompt_tokens);
+    AddCount(record.cached_tokens, figures.cached_tokens);
     figures.output_tokens += record.output_tokens;
     if (!record.finish_reason.empty()) ++figures.finish_reasons[record.finish_reason];
     AppendLatencies(record, samples);
@@ -40,7 +44,9 @@ struct Group {
   GroupSummary Finish(double duration_s) {
     if (duration_s > 0) {
       figures.requests_per_s = static_cast<double>(figures.succeeded) / duration_s;
-      figures.prompt_tokens_per_s = static_cast<double>(figures.prompt_tokens) / duration_s;
+      if (figures.prompt_tokens) {
+        figures.prompt_tokens_per_s = static_cast<double>(*figures.prompt_tokens) / duration_s;
+      }
       figures.output_tokens_per_s = static_cast<double>(figures.output_tokens) / duration_s;
     }
     for (const MetricInfo& info : kMetrics) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,11 @@ struct GroupSummary {
   std::map<std::string, FailureCount> failures;  // by kind
 
   // Of the requests that succeeded, as is all that follows.
-  int64_t prompt_tokens = 0;
-  int64_t cached_tokens = 0;
+  std::optional<int64_t> prompt_tokens;  // as the server counts; nothing: it does not
+  std::optional<int64_t> cached_tokens;
   int64_t output_tokens = 0;
-  double requests_per_s = 0;  // over LoadSummary::duration_s
-  double prompt_tokens_per_s = 0;
+  double requests_per_s = 0;                  // over LoadSummary::duration_s
+  std::optional<double> prompt_tokens_per_s;  // as prompt_tokens
   double output_tokens_per_s = 0;
   Latencies latencies;
   std::map<std::string, int64_t> finish_reasons;

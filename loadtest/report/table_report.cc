@@ -59,13 +59,14 @@ void AddThroughput(Table& table, const LoadReport& report) {
   if (all.failed > 0) requests += fmt::format(" ({})", FormatPercent(all.error_rate()));
   if (all.hostile > 0) requests += fmt::format(", {} hostile on purpose", FormatCount(all.hostile));
   table.Fact("requests", requests);
-  table.Fact("tokens",
-             fmt::format("{} in ({} of them cached), {} out", FormatCount(all.prompt_tokens),
-                         FormatCount(all.cached_tokens), FormatCount(all.output_tokens)));
-  table.Fact("throughput", fmt::format("{} output tokens/s, {} requests/s, {} input tokens/s",
+  table.Fact("tokens", DescribeTokens(all));
+  std::string throughput = fmt::format("{} output tokens/s, {} requests/s",
                                        table.Strong(FormatNumber(all.output_tokens_per_s)),
-                                       table.Strong(FormatNumber(all.requests_per_s)),
-                                       FormatNumber(all.prompt_tokens_per_s)));
+                                       table.Strong(FormatNumber(all.requests_per_s)));
+  if (all.prompt_tokens_per_s) {
+    throughput += fmt::format(", {} input tokens/s", FormatNumber(*all.prompt_tokens_per_s));
+  }
+  table.Fact("throughput", throughput);
   if (const SteadyState& steady = summary.steady; steady.exists()) {
     table.Fact(
         "  steady",

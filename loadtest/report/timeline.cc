@@ -127,7 +127,9 @@ class Timeline {
       title += "\nfirst token after " + FormatDuration(*first);
     }
     title += "\nend to end " + FormatDuration(*LatencyOf(record, Metric::kEndToEnd));
-    title += fmt::format("\n{} tokens in, {} out", record.prompt_tokens, record.output_tokens);
+    title += '\n';
+    if (record.prompt_tokens) title += fmt::format("{} tokens in, ", *record.prompt_tokens);
+    title += fmt::format("{} tokens out", record.output_tokens);
     if (!record.failure.empty()) title += "\nfailed: " + record.failure;
     return title;
   }

@@ -10,7 +10,8 @@
 
 namespace weft {
 
-// What the server itself says of a request (the `timings` object of llama.cpp's server and Weft).
+// What the server itself says of a request in its answer: the `timings` object of llama.cpp's
+// server and Weft, or the `metrics` object of vLLM.
 struct ServerTimings {
   std::optional<double> queue_ms;
   std::optional<double> prefill_ms;
@@ -46,11 +47,13 @@ struct RequestRecord {
   Clock::time_point end;          // its last byte
   std::vector<Arrival> arrivals;  // of tokens; streams only
   int32_t http_status = 0;        // 0: no answer
+  // Servers say what they like, and it is kept for every request.
+  static constexpr size_t kMostNameBytes = 256;
   std::string finish_reason;
   std::string id;  // as the server calls the request: its X-Request-Id, else its answer's id
 
-  int64_t prompt_tokens = 0;  // as the server counts, if it does
-  int64_t cached_tokens = 0;
+  std::optional<int64_t> prompt_tokens;  // as the server counts, if it does
+  std::optional<int64_t> cached_tokens;
   int64_t output_tokens = 0;  // as the server counts; else the tokens that arrived
   uint64_t output_hash = 0;   // of the whole text
   ServerTimings server;

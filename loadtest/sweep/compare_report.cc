@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -13,13 +14,6 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json ToJson(const Interval& interval) {
-  return {{"rounds", interval.sample_count},
-          {"mean", interval.mean},
-          {"low", interval.low},
-          {"high", interval.high}};
-}
 
 }  // namespace
 
@@ -64,14 +58,21 @@ std::string CompareTable(const CompareResult& result, const CompareOptions& opti
                  "change", "95% interval", "verdict");
   for (const FigureComparison& figure : result.figures) {
     const std::string verdict = DescribeVerdict(figure, options.tolerance);
-    fmt::format_to(
-        out, "{:<21}{:>12}{:>12}{:>10}  {:<20}  {}\n", figure.figure.title,
-        FormatFigure(figure.figure, figure.candidate.mean),
+    const std::string styled_verdict = figure.verdict == Verdict::kWorse ? styled("1;31", verdict)
+                                       : figure.verdict == Verdict::kBetter ? styled("32", verdict)
+                                                                            : verdict;
+    const auto row = [&](const std::string& candidate, const std::string& baseline,
+                         const std::string& change, const std::string& interval) {
+      fmt::format_to(out, "{:<21}{:>12}{:>12}{:>10}  {:<20}  {}\n", figure.figure.title, candidate,
+                     baseline, change, interval, styled_verdict);
+    };
+    if (figure.change.sample_count == 0) {
+      row("-", "-", "-", "");
+      continue;
+    }
+    row(FormatFigure(figure.figure, figure.candidate.mean),
         FormatFigure(figure.figure, figure.baseline.mean), FormatChange(figure.change.mean),
-        fmt::format("{} to {}", FormatChange(figure.change.low), FormatChange(figure.change.high)),
-        figure.verdict == Verdict::kWorse    ? styled("1;31", verdict)
-        : figure.verdict == Verdict::kBetter ? styled("32", verdict)
-                                             : verdict);
+        fmt::format("{} to {}", FormatChange(figure.change.low), FormatChange(figure.change.high)));
   }
   return text;
 }
@@ -79,13 +80,14 @@ std::string CompareTable(const CompareResult& result, const CompareOptions& opti
 std::string CompareJson(const CompareResult& result, const CompareOptions& options) {
   Json figures = Json::object();
   for (const FigureComparison& figure : result.figures) {
-    const char* unit = figure.figure.unit == PlotUnit::kMilliseconds ? "_ms" : "";
-    figures[std::string(figure.figure.key)] = {
-        {std::string("candidate") + unit, ToJson(figure.candidate)},
-        {std::string("baseline") + unit, ToJson(figure.baseline)},
-        {"change", ToJson(figure.change)},
-        {"more_is_better", figure.figure.more_is_better},
-        {"verdict", VerdictName(figure.verdict)}};
+    Json& json = figures[NameOf(figure.figure)];
+    if (figure.change.sample_count > 0) {
+      json["candidate"] = ToJson(figure.candidate);
+      json["baseline"] = ToJson(figure.baseline);
+      json["change"] = ToJson(figure.change);
+    }
+    json["more_is_better"] = figure.figure.more_is_better;
+    json["verdict"] = VerdictName(figure.verdict);
   }
   Json runs = Json::object();
   for (const auto& [name, side] :
@@ -93,21 +95,20 @@ std::string CompareJson(const CompareResult& result, const CompareOptions& optio
     runs[name] = Json::array();
     for (const LoadReport& run : *side) runs[name].push_back(Json::parse(JsonReport(run)));
   }
-  const Json json = {{"schema_version", kReportSchemaVersion},
-                     {"kind", "comparison"},
-                     {"tolerance", options.tolerance},
-                     {"invalid", result.invalid.empty() ? Json() : Json(result.invalid)},
-                     {"worse", result.worse()},
-                     {"figures", figures},
-                     {"runs", runs}};
+  Json json = {{"schema_version", kReportSchemaVersion},
+               {"kind", "comparison"},
+               {"tolerance", options.tolerance}};
+  if (!result.invalid.empty()) json["invalid"] = result.invalid;
+  json["worse"] = result.worse();
+  json["figures"] = std::move(figures);
+  json["runs"] = std::move(runs);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string CompareCsv(const CompareResult& result) {
   std::string csv = "round,side";
   for (const RunFigure& figure : RunFigures()) {
-    const char* unit = figure.unit == PlotUnit::kMilliseconds ? "_ms" : "";
-    csv += fmt::format(",{}{}", figure.key, unit);
+    csv += ',' + NameOf(figure);
   }
   csv += "\r\n";
   const auto add = [&](size_t round, const char* side, const std::vector<LoadReport>& runs) {

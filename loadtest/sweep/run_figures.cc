@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
 #include "base/check.h"
 #include "loadtest/report/format.h"
 
@@ -28,7 +30,9 @@ std::optional<double> GoodputPerSecond(const LoadReport& report) {
 }
 
 std::optional<double> ErrorRate(const LoadReport& report) {
-  return report.summary.all.error_rate();
+  const GroupSummary& all = report.summary.all;
+  if (all.succeeded + all.failed == 0) return std::nullopt;
+  return all.error_rate();
 }
 
 template <Metric kMetric, double Distribution::*kStatistic>
@@ -100,6 +104,19 @@ Interval IntervalOf(const std::vector<LoadReport>& runs, const RunFigure& figure
     if (value) samples.push_back(*value);
   }
   return MeanInterval(samples);
+}
+
+std::string NameOf(const RunFigure& figure) {
+  return std::string(figure.key) + (figure.unit == PlotUnit::kMilliseconds ? "_ms" : "");
+}
+
+nlohmann::ordered_json ToJson(const Interval& interval) {
+  nlohmann::ordered_json json = {{"samples", interval.sample_count}, {"mean", interval.mean}};
+  if (interval.sample_count > 1) {
+    json["low"] = interval.low;
+    json["high"] = interval.high;
+  }
+  return json;
 }
 
 std::string FormatFigure(const RunFigure& figure, double value) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "base/result.h"
 #include "loadtest/report/load_report.h"
@@ -13,7 +16,7 @@
 namespace weft {
 
 struct RunFigure {
-  std::string_view key;  // in options and JSON
+  std::string_view key;  // in options
   std::string_view title;
   PlotUnit unit = PlotUnit::kNumber;
   bool more_is_better = false;
@@ -36,6 +39,12 @@ bool IsValid(const LoadReport& run);
 
 // The mean over runs, without those that are invalid or lack the figure.
 Interval IntervalOf(const std::vector<LoadReport>& runs, const RunFigure& figure);
+
+// In JSON and CSV: the key, with "_ms" if the figure is a time.
+std::string NameOf(const RunFigure& figure);
+
+// `samples`, `mean`, and of two or more `low` and `high`.
+nlohmann::ordered_json ToJson(const Interval& interval);
 
 // With the figure's unit: "12.3 ms", "1,234", "1%".
 std::string FormatFigure(const RunFigure& figure, double value);

@@ -44,13 +44,6 @@ std::string PadLeft(std::string_view text, size_t width) {
   return std::string(count < width ? width - count : 0, ' ').append(text);
 }
 
-Json ToJson(const Interval& interval) {
-  return {{"repeats", interval.sample_count},
-          {"mean", interval.mean},
-          {"low", interval.low},
-          {"high", interval.high}};
-}
-
 }  // namespace
 
 std::string FormatLoad(double load) { return fmt::format("{:.4g}", load); }
@@ -130,8 +123,7 @@ std::string SweepJson(const SweepResult& result, const SweepOptions& options) {
     for (const RunFigure& figure : RunFigures()) {
       const Interval interval = IntervalOf(step.runs, figure);
       if (interval.sample_count == 0) continue;
-      const char* unit = figure.unit == PlotUnit::kMilliseconds ? "_ms" : "";
-      figures[std::string(figure.key) + unit] = ToJson(interval);
+      figures[NameOf(figure)] = ToJson(interval);
     }
     Json runs = Json::array();
     for (const LoadReport& run : step.runs) runs.push_back(Json::parse(JsonReport(run)));
@@ -144,10 +136,10 @@ std::string SweepJson(const SweepResult& result, const SweepOptions& options) {
                {"kind", "sweep"},
                {"load_unit", LoadUnit(options)},
                {"interrupted", result.interrupted},
-               {"findings", SweepFindings(result, options)},
-               {"knee", result.knee ? Json(*result.knee) : Json()}};
+               {"findings", SweepFindings(result, options)}};
+  if (result.knee) json["knee"] = *result.knee;
   if (options.seek_objectives) {
-    json["highest_kept"] = result.highest_kept ? Json(*result.highest_kept) : Json();
+    if (result.highest_kept) json["highest_kept"] = *result.highest_kept;
     json["limit_found"] = result.limit_found;
   }
   json["steps"] = std::move(steps);
@@ -157,10 +149,7 @@ std::string SweepJson(const SweepResult& result, const SweepOptions& options) {
 std::string SweepCsv(const SweepResult& result, const SweepOptions& options) {
   std::string csv = options.open_loop ? "requests_per_s_offered" : "users";
   for (const RunFigure& figure : RunFigures()) {
-    const char* unit = figure.unit == PlotUnit::kMilliseconds ? "_ms" : "";
-    for (const char* part : {"", "_low", "_high"}) {
-      csv += fmt::format(",{}{}{}", figure.key, unit, part);
-    }
+    for (const char* part : {"", "_low", "_high"}) csv += ',' + NameOf(figure) + part;
   }
   csv += "\r\n";
   for (const SweepStep& step : result.steps) {

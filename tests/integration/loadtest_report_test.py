@@ -101,7 +101,7 @@ class Reports(ServedCase):
 
     def test_the_json_adds_up(self):
         run = self.run_json
-        self.assertEqual((run["schema_version"], run["kind"], run["failed"]), (1, "run", 0), run["failures"])
+        self.assertEqual((run["schema_version"], run["kind"], run["failed"]), (2, "run", 0), run["failures"])
         self.assertEqual(run["succeeded"] + run["hostile"], 90)
         self.assertEqual(sum(part["succeeded"] for part in run["profiles"].values()), run["succeeded"])
         self.assertEqual(sum(run["hostile_outcomes"].values()), run["hostile"])
@@ -133,7 +133,7 @@ class Reports(ServedCase):
 
     def test_a_server_is_not_worse_than_itself(self):
         comparison = self.compare_json
-        self.assertEqual((comparison["invalid"], comparison["worse"]), (None, False))
+        self.assertEqual(("invalid" in comparison, comparison["worse"]), (False, False))
         with open(self.compare_csv_path, newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual([(row["round"], row["side"]) for row in rows],

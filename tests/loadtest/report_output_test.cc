@@ -26,6 +26,7 @@ LoadRun SmallRun() {
   run.records.push_back(FailedAt(200, 2000, "http 500", "out\n\x1b[31mof luck"));
   run.records.push_back(StreamAt(1000, 1, {{1050}}));
   run.client.cpu_share = 0.02;
+  run.client.cpu_us_per_request = 85;
   run.client.timer = {.sample_count = 400, .p99_ms = 1};
   return run;
 }
@@ -128,14 +129,14 @@ TEST(JsonReport, IsTheSchemaThatIsDocumented) {
   EXPECT_EQ(json.find('\n'), json.size() - 1);
   const auto parsed = nlohmann::ordered_json::parse(json);
   EXPECT_EQ(Rounded(parsed).dump(), Rounded(nlohmann::ordered_json::parse(R"({
-    "schema_version": 1, "kind": "run", "url": "http://h:1", "model": "m", "server": "weft",
+    "schema_version": 2, "kind": "run", "url": "http://h:1", "model": "m",
     "date": "2023-11-14 22:13:20 UTC", "plan": "2 users",
     "faults": ["1 of 3 requests failed", "objective missed: ttft_p99 100 ms, at most 50.0 ms"],
-    "interrupted": false, "duration_s": 2.0,
+    "interrupted": false, "duration_s": 2.0, "server": "weft",
     "succeeded": 2, "failed": 1, "hostile": 0, "error_rate": 0.3333333333333333,
     "failures": {"http 500": {"count": 1, "example": "out\n\u001b[31mof luck"}},
     "finish_reasons": {"length": 2},
-    "prompt_tokens": 20, "cached_tokens": 0, "output_tokens": 6,
+    "prompt_tokens": 20, "output_tokens": 6,
     "requests_per_s": 1.0, "prompt_tokens_per_s": 10.0, "output_tokens_per_s": 3.0,
     "latency_ms": {
       "ttft": {"samples": 2, "mean": 75.0, "stddev": 35.35533905932738, "p50": 50.0, "p90": 100.0,
@@ -160,12 +161,49 @@ TEST(JsonReport, IsTheSchemaThatIsDocumented) {
                 "share": 0.3333333333333333, "requests_per_s": 0.5},
     "profiles": {}, "hostile_outcomes": {},
     "correctness": {"verified": 0, "mismatched": 0},
-    "client": {"valid": true, "cpu_s": 0.0, "cpu_share": 0.02, "cpu_us_per_request": 0.0,
-               "cpu_us_per_token": 0.0,
+    "client": {"valid": true, "cpu_s": 0.0, "cpu_share": 0.02, "cpu_us_per_request": 85.0,
                "timer_lag_ms": {"samples": 400, "p50": 0.0, "p99": 1.0, "max": 0.0},
                "timer_late_share": 0.0}
   })"))
                                         .dump());
+}
+
+TEST(JsonReport, WhatWasNotMeasuredIsAbsent) {
+  LoadRun run = SmallRun();
+  run.server = "";
+  for (RequestRecord& record : run.records) record.prompt_tokens = std::nullopt;
+  ReportGoals goals;
+  goals.objectives = ParseObjectives("queue_p99=50ms").value();
+  const auto json =
+      nlohmann::json::parse(JsonReport(MakeLoadReport(run, LoadPlan(), "2 users", goals)));
+  for (const char* member :
+       {"server", "prompt_tokens", "prompt_tokens_per_s", "cached_tokens", "goodput"}) {
+    EXPECT_FALSE(json.contains(member)) << member;
+  }
+  EXPECT_FALSE(json["objectives"][0].contains("measured_ms"));
+  EXPECT_FALSE(json["latency_ms"].contains("queue"));
+  EXPECT_FALSE(json["client"].contains("cpu_us_per_token"));
+  EXPECT_FALSE(json["client"].contains("sending_lag_ms"));
+
+  run.records.clear();
+  const std::string empty = JsonReport(MakeLoadReport(run, LoadPlan(), "2 users", goals));
+  EXPECT_FALSE(nlohmann::json::parse(empty).contains("error_rate"));
+  EXPECT_THAT(empty, Not(HasSubstr("null")));
+}
+
+TEST(TableReport, TokensAndTheClientAreSaidAsFarAsTheyAreKnown) {
+  LoadRun run = SmallRun();
+  run.records[0].cached_tokens = 1200;
+  EXPECT_THAT(TableReport(SmallReport(run), false),
+              HasSubstr("tokens      20 in (1,200 of them cached), 6 out\n"));
+  for (RequestRecord& record : run.records) record.prompt_tokens = record.cached_tokens = {};
+  run.client.sending = {.sample_count = 3, .p50_ms = 1, .p99_ms = 2, .max_ms = 3};
+  const std::string text = TableReport(SmallReport(run), false);
+  EXPECT_THAT(text, HasSubstr("tokens      6 out\n"));
+  EXPECT_THAT(text, HasSubstr("1.00 requests/s\n"));
+  EXPECT_THAT(text, HasSubstr("client      2% of a core, 85.0 us a request; its timer late by 0 ms "
+                              "(p50), 1.00 ms (p99), 0 ms at most; sent late by 1.00 ms (p50), "
+                              "2.00 ms (p99), 3.00 ms at most\n"));
 }
 
 TEST(JsonReport, SurvivesWhatServersSay) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "loadtest/report/json_report.h"
 #include "loadtest/sweep/compare.h"
 #include "loadtest/sweep/compare_report.h"
 #include "loadtest/sweep/confidence.h"
@@ -317,6 +318,7 @@ TEST(SweepReport, SaysTheSameInEveryForm) {
   EXPECT_THAT(table, HasSubstr("missed"));
   const auto json = nlohmann::json::parse(SweepJson(result, options));
   EXPECT_EQ(json["kind"], "sweep");
+  EXPECT_EQ(json["schema_version"], kReportSchemaVersion);
   EXPECT_EQ(json["knee"], 20);
   EXPECT_EQ(json["highest_kept"], *result.highest_kept);
   EXPECT_EQ(json["steps"].size(), result.steps.size());
@@ -327,6 +329,20 @@ TEST(SweepReport, SaysTheSameInEveryForm) {
   const std::string html = SweepHtml(result, options);
   EXPECT_NE(html.find("saturates at 20 users"), std::string::npos);
   EXPECT_NE(html.find("objective ttft_p99"), std::string::npos);
+}
+
+TEST(SweepReport, WhatWasNotFoundIsAbsent) {
+  FakeServer server("ttft_p99=50ms");
+  SweepOptions options;
+  options.loads = {1, 2};
+  options.seek_objectives = true;
+  options.repeats = 1;
+  const std::string json = SweepJson(RunSweep(options, server.measure()).value(), options);
+  EXPECT_THAT(json, Not(HasSubstr("null")));
+  const auto parsed = nlohmann::json::parse(json);
+  EXPECT_FALSE(parsed.contains("knee"));
+  EXPECT_FALSE(parsed.contains("highest_kept"));
+  EXPECT_FALSE(parsed["steps"][0]["figures"]["ttft_p50_ms"].contains("low")) << "of one run";
 }
 
 // Rounds in which the candidate's time to first token is `factor` times the baseline's, but for
@@ -426,8 +442,13 @@ TEST(Compare, SidesTakeTurnsInGoingFirst) {
   EXPECT_THAT(CompareTable(result, options, false), HasSubstr("WORSE"));
   const auto json = nlohmann::json::parse(CompareJson(result, options));
   EXPECT_EQ(json["worse"], true);
-  EXPECT_EQ(json["figures"]["ttft_p50"]["verdict"], "worse");
-  EXPECT_NEAR(json["figures"]["ttft_p50"]["change"]["mean"], 0.3, 1e-9);
+  EXPECT_FALSE(json.contains("invalid"));
+  const auto& figure = json["figures"]["ttft_p50_ms"];
+  EXPECT_EQ(figure["verdict"], "worse");
+  EXPECT_NEAR(figure["change"]["mean"], 0.3, 1e-9);
+  EXPECT_EQ(figure["candidate"],
+            nlohmann::json({{"samples", 3}, {"mean", 130}, {"low", 130}, {"high", 130}}));
+  EXPECT_EQ(figure["baseline"]["mean"], 100);
 }
 
 TEST(Compare, EveryReportHasBothSides) {
@@ -458,6 +479,12 @@ TEST(Compare, EveryReportHasBothSides) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 5);
   EXPECT_THAT(csv, HasSubstr("\r\n1,candidate,1,"));
   EXPECT_THAT(csv, HasSubstr("\r\n2,baseline,1,"));
+
+  EXPECT_THAT(CompareTable(result, options, false),
+              HasSubstr("ITL p50                         -           -         -"));
+  EXPECT_FALSE(
+      nlohmann::json::parse(CompareJson(result, options))["figures"]["itl_p50_ms"].contains(
+          "candidate"));
 
   CompareResult invalid = result;
   invalid.invalid = "interrupted <b>";

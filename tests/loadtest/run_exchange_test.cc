@@ -299,7 +299,8 @@ TEST_P(ExchangeTest, WhatAServerSaysIsKeptWithinLimits) {
   EXPECT_EQ(run_with(text + R"("usage":{"completion_tokens":999999999999})").failure,
             "bad response");
   EXPECT_EQ(run_with(text + R"("timings":{"predicted_n":1000000})").failure, "bad response");
-  EXPECT_LE(run_with(text + R"("usage":{"prompt_tokens":999999999999999})").prompt_tokens, 1 << 30);
+  EXPECT_LE(run_with(text + R"("usage":{"prompt_tokens":999999999999999})").prompt_tokens.value(),
+            1 << 30);
   const RequestRecord times =
       run_with(text + R"("timings":{"queue_ms":1e300,"prompt_ms":-1,"predicted_ms":1e999})");
   EXPECT_EQ(times.server.queue_ms, std::nullopt);
