@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "loadtest/plan/numbers.h"
 #include "loadtest/report/format.h"
 #include "loadtest/report/objectives.h"
 #include "loadtest/report/plan_text.h"

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/result.h"
+
 namespace weft {
 
 template <typename T>
@@ -21,5 +23,8 @@ std::optional<T> ParseWhole(std::string_view text) {
   if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
   return value;
 }
+
+// "1%" or "0.01": 0 to 1.
+Result<double> ParseShare(std::string_view text);
 
 }  // namespace weft

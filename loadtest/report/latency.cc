@@ -38,13 +38,15 @@ std::optional<double> LatencyOf(const RequestRecord& record, Metric metric) {
   return std::nullopt;
 }
 
+void AppendGaps(const RequestRecord& record, size_t arrival, std::vector<double>& samples) {
+  const RequestRecord::Arrival& now = record.arrivals[arrival];
+  const auto token_count = static_cast<size_t>(std::max(now.token_count, 1));
+  const double gap_ms = Milliseconds(now.time - record.arrivals[arrival - 1].time);
+  samples.insert(samples.end(), token_count, gap_ms / static_cast<double>(token_count));
+}
+
 void AppendInterToken(const RequestRecord& record, std::vector<double>& samples) {
-  const auto& arrivals = record.arrivals;
-  for (size_t i = 1; i < arrivals.size(); ++i) {
-    const auto token_count = static_cast<size_t>(std::max(arrivals[i].token_count, 1));
-    const double gap_ms = Milliseconds(arrivals[i].time - arrivals[i - 1].time);
-    samples.insert(samples.end(), token_count, gap_ms / static_cast<double>(token_count));
-  }
+  for (size_t i = 1; i < record.arrivals.size(); ++i) AppendGaps(record, i, samples);
 }
 
 void AppendLatencies(const RequestRecord& record, LatencySamples& samples) {

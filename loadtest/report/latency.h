@@ -65,7 +65,8 @@ std::optional<double> LatencyOf(const RequestRecord& record, Metric metric);
 
 // Inter-token latencies are counted by token, so that a server that sends several at a time is not
 // measured by its events: an arrival with k tokens after a gap g is k gaps of g/k. What comes with
-// the first token has no gap before it.
+// the first token has no gap before it: `arrival` is an index above 0.
+void AppendGaps(const RequestRecord& record, size_t arrival, std::vector<double>& samples);
 void AppendInterToken(const RequestRecord& record, std::vector<double>& samples);
 
 // All of a request's.

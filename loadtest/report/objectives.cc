@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <chrono>
 #include <utility>
+
+#include "base/quoted.h"
+#include "loadtest/plan/durations.h"
+#include "loadtest/plan/numbers.h"
 
 namespace weft {
 namespace {
@@ -23,14 +27,14 @@ constexpr auto kStatistics = std::to_array<Statistic>({{"mean", &Distribution::m
                                                        {"p999", &Distribution::p999},
                                                        {"max", &Distribution::max}});
 
-// A number that is not negative, and what follows it.
-Result<std::pair<double, std::string_view>> ParseNumber(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || !(number >= 0) || number > 1e12) {
-    return Fail(ErrorCode::kInvalidArgument, "'{}' does not begin with a number", text);
+// A bare 500 would be seconds to one reader and milliseconds to another: a unit is required.
+Result<double> ParseMilliseconds(std::string_view text) {
+  if (text.find_last_of("0123456789.") == text.size() - 1) {
+    return Fail(ErrorCode::kInvalidArgument, "{}: expected a time with a unit, such as 500ms",
+                Quoted(text));
   }
-  return std::pair(number, text.substr(static_cast<size_t>(end - text.data())));
+  WEFT_ASSIGN_OR_RETURN(const std::chrono::nanoseconds time, ParseDuration(text));
+  return std::chrono::duration<double, std::milli>(time).count();
 }
 
 const MetricInfo* FindMetric(std::string_view key) {
@@ -111,26 +115,6 @@ bool Meets(const RequestRecord& record, const RequestLimit& limit) {
 }
 
 }  // namespace
-
-Result<double> ParseShare(std::string_view text) {
-  WEFT_ASSIGN_OR_RETURN(const auto number, ParseNumber(text));
-  const auto& [value, unit] = number;
-  const double share = unit == "%" ? value / 100 : value;
-  if ((!unit.empty() && unit != "%") || share > 1) {
-    return Fail(ErrorCode::kInvalidArgument, "'{}' is no share: expected 1% or 0.01", text);
-  }
-  return share;
-}
-
-Result<double> ParseMilliseconds(std::string_view text) {
-  WEFT_ASSIGN_OR_RETURN(const auto number, ParseNumber(text));
-  const auto& [value, unit] = number;
-  if (unit == "us") return value / 1000;
-  if (unit == "ms") return value;
-  if (unit == "s") return value * 1000;
-  return Fail(ErrorCode::kInvalidArgument, "'{}': expected a time in us, ms or s, such as 500ms",
-              text);
-}
 
 Result<std::vector<Objective>> ParseObjectives(std::string_view text) {
   return ParseList<Objective>(text, ParseObjective);

@@ -20,8 +20,8 @@ struct Objective {
 };
 
 // "ttft_p99=500ms,itl_mean=40ms,e2e_p95=2s,error_rate=1%": METRIC_STATISTIC=TIME, where METRIC is a
-// key of kMetrics and STATISTIC one of mean, p50, p90, p95, p99, p99.9, max; TIME has a unit (us,
-// ms, s).
+// key of kMetrics and STATISTIC one of mean, p50, p90, p95, p99, p99.9, max; TIME is as
+// ParseDuration reads it, with a unit.
 Result<std::vector<Objective>> ParseObjectives(std::string_view text);
 
 struct ObjectiveResult {
@@ -53,11 +53,5 @@ struct Goodput {
 // time per output token to be too long.
 Goodput CountGoodput(const std::vector<RequestLimit>& limits, const LoadRun& run,
                      const LoadSummary& summary);
-
-// "1%" or "0.01": 0 to 1.
-Result<double> ParseShare(std::string_view text);
-
-// "1.5s", "20ms", "300us" in milliseconds.
-Result<double> ParseMilliseconds(std::string_view text);
 
 }  // namespace weft

@@ -49,11 +49,7 @@ class Buckets {
       const RequestRecord::Arrival& arrival = record.arrivals[i];
       BucketSamples& bucket = At(arrival.time);
       bucket.output_tokens += arrival.token_count;
-      if (i == 0) continue;
-      const auto token_count = static_cast<size_t>(std::max(arrival.token_count, 1));
-      const double gap_ms = Milliseconds(arrival.time - record.arrivals[i - 1].time);
-      bucket.inter_token.insert(bucket.inter_token.end(), token_count,
-                                gap_ms / static_cast<double>(token_count));
+      if (i > 0) AppendGaps(record, i, bucket.inter_token);
     }
   }
 

@@ -19,8 +19,7 @@ struct Distribution {
   double max = 0;
 };
 
-// Percentiles by nearest rank: the smallest sample that at least p percent do not exceed. Every
-// percentile is a sample that occurred.
+// Percentiles are NearestRank's.
 Distribution Summarize(std::vector<double> samples);
 
 }  // namespace weft

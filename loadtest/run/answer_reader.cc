@@ -11,7 +11,6 @@ namespace {
 constexpr size_t kEventLimitBytes = 4 << 20;
 constexpr int64_t kMostPromptTokens = 1 << 30;  // sums stay far from overflow
 constexpr double kMostMilliseconds = 1e9;       // of a server's own times
-constexpr size_t kMostIdBytes = 256;            // what servers say is kept for every request
 
 // FNV-1a, 64 bits (Fowler, Noll, Vo).
 constexpr uint64_t kHashBegin = 0xCBF29CE484222325u;
@@ -77,9 +76,9 @@ void AnswerReader::CountTokens(RequestRecord::Clock::time_point now) {
 }
 
 void AnswerReader::ReadMeta() {
-  if (record_.id.empty()) record_.id = chunk_.id.substr(0, kMostIdBytes);
+  if (record_.id.empty()) record_.id = chunk_.id.substr(0, RequestRecord::kMostNameBytes);
   if (!chunk_.finish_reason.empty()) {
-    record_.finish_reason = chunk_.finish_reason.substr(0, kMostIdBytes);
+    record_.finish_reason = chunk_.finish_reason.substr(0, RequestRecord::kMostNameBytes);
   }
   const auto prompt_count = [](int64_t count) { return std::min(count, kMostPromptTokens); };
   if (chunk_.prompt_tokens) record_.prompt_tokens = prompt_count(*chunk_.prompt_tokens);

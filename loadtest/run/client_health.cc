@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "loadtest/run/nearest_rank.h"
+
 namespace weft {
 namespace {
 
@@ -22,25 +24,19 @@ double ThreadCpuSeconds() {
   return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
 }
 
-// By nearest rank, of sorted samples.
-double Percentile(const std::vector<float>& samples, double percent) {
-  if (samples.empty()) return 0;
-  const double rank = std::ceil(percent / 100 * static_cast<double>(samples.size()));
-  return samples[static_cast<size_t>(std::max(rank, 1.0)) - 1];
-}
-
 float Milliseconds(HealthMonitor::Clock::duration duration) {
   return std::chrono::duration<float, std::milli>(duration).count();
 }
 
 // Sorts the samples.
 ClientLag LagOf(std::vector<float>& samples_ms, double max_lag_ms) {
-  std::sort(samples_ms.begin(), samples_ms.end());
   ClientLag lag;
   lag.sample_count = std::ssize(samples_ms);
-  lag.p50_ms = Percentile(samples_ms, 50);
-  lag.p99_ms = Percentile(samples_ms, 99);
-  lag.max_ms = Percentile(samples_ms, 100);
+  if (samples_ms.empty()) return lag;
+  std::sort(samples_ms.begin(), samples_ms.end());
+  lag.p50_ms = NearestRank(samples_ms, 500);
+  lag.p99_ms = NearestRank(samples_ms, 990);
+  lag.max_ms = samples_ms.back();
   lag.late_count =
       samples_ms.end() - std::upper_bound(samples_ms.begin(), samples_ms.end(), max_lag_ms);
   return lag;

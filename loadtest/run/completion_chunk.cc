@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/quoted.h"
 #include "loadtest/run/completion_json.h"
 #include "loadtest/run/json_cursor.h"
 #include "loadtest/run/json_member.h"
@@ -10,9 +11,6 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr size_t kQuotedBytes = 200;  // of a body that is not what was expected
-constexpr int64_t kMaxCount = 999'999'999'999'999;
 
 // A field that occurs twice means whatever the general parser makes of it.
 bool IsFirst(bool& seen) { return !std::exchange(seen, true); }
@@ -78,33 +76,56 @@ bool ScanUsage(JsonCursor& cursor, CompletionChunk& chunk) {
   });
 }
 
-bool ScanTimings(JsonCursor& cursor, CompletionChunk& chunk) {
+// How servers call their times, in which object.
+struct TimeNames {
+  const char* queue;
+  const char* prefill;
+  const char* decode;
+};
+// llama.cpp's server and Weft: `timings`.
+constexpr TimeNames kTimings = {"queue_ms", "prompt_ms", "predicted_ms"};
+// vLLM (--enable-per-request-metrics): `metrics`. Its time to the first token is counted from when
+// the request was scheduled.
+constexpr TimeNames kMetrics = {"queue_time_ms", "time_to_first_token_ms", "generation_time_ms"};
+
+// `count`: of `predicted_n`; null: there is none.
+bool ScanTimes(JsonCursor& cursor, const TimeNames& names, ServerTimings& times,
+               std::optional<int64_t>* count) {
   if (cursor.Peek() == 'n') return cursor.Skip();
-  bool has_queue = false, has_prompt = false, has_predicted = false, has_count = false;
+  bool has_queue = false, has_prefill = false, has_decode = false, has_count = false;
   return cursor.Object([&](std::string_view key) {
-    if (key == "queue_ms") {
-      return IsFirst(has_queue) && ScanMilliseconds(cursor, chunk.timings.queue_ms);
+    if (key == names.queue) return IsFirst(has_queue) && ScanMilliseconds(cursor, times.queue_ms);
+    if (key == names.prefill) {
+      return IsFirst(has_prefill) && ScanMilliseconds(cursor, times.prefill_ms);
     }
-    if (key == "prompt_ms") {
-      return IsFirst(has_prompt) && ScanMilliseconds(cursor, chunk.timings.prefill_ms);
+    if (key == names.decode) {
+      return IsFirst(has_decode) && ScanMilliseconds(cursor, times.decode_ms);
     }
-    if (key == "predicted_ms") {
-      return IsFirst(has_predicted) && ScanMilliseconds(cursor, chunk.timings.decode_ms);
-    }
-    if (key == "predicted_n") {
-      return IsFirst(has_count) && ScanCount(cursor, chunk.predicted_tokens);
+    if (key == "predicted_n" && count != nullptr) {
+      return IsFirst(has_count) && ScanCount(cursor, *count);
     }
     return cursor.Skip();
   });
 }
 
 std::optional<int64_t> Count(const Json& value) {
-  if (!value.is_number_unsigned() || value.get<uint64_t>() > kMaxCount) return std::nullopt;
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > JsonCursor::kMaxCount)
+    return std::nullopt;
   return value.get<int64_t>();
 }
 
 std::optional<double> Milliseconds(const Json& value) {
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+// What is known already stays.
+void ParseTimes(const Json& object, const TimeNames& names, ServerTimings& times) {
+  const auto parse = [&object](const char* name, std::optional<double>& time) {
+    if (!time) time = Milliseconds(Member(object, name));
+  };
+  parse(names.queue, times.queue_ms);
+  parse(names.prefill, times.prefill_ms);
+  parse(names.decode, times.decode_ms);
 }
 
 void ParseChoice(const Json& choice, CompletionChunk& chunk) {
@@ -140,7 +161,8 @@ Result<void> ReadChunk(std::string_view json, CompletionChunk& chunk) {
 bool ScanChunk(std::string_view json, CompletionChunk& chunk) {
   chunk.Clear();
   JsonCursor cursor(json);
-  bool has_id = false, has_choices = false, has_usage = false, has_timings = false;
+  bool has_id = false, has_choices = false, has_usage = false, has_timings = false,
+       has_metrics = false;
   const bool read = cursor.Object([&](std::string_view key) {
     if (key == "id") return IsFirst(has_id) && ScanString(cursor, chunk.id);
     if (key == "choices") {
@@ -149,7 +171,13 @@ bool ScanChunk(std::string_view json, CompletionChunk& chunk) {
       });
     }
     if (key == "usage") return IsFirst(has_usage) && ScanUsage(cursor, chunk);
-    if (key == "timings") return IsFirst(has_timings) && ScanTimings(cursor, chunk);
+    if (key == "timings") {
+      return IsFirst(has_timings) &&
+             ScanTimes(cursor, kTimings, chunk.timings, &chunk.predicted_tokens);
+    }
+    if (key == "metrics") {
+      return IsFirst(has_metrics) && ScanTimes(cursor, kMetrics, chunk.timings, nullptr);
+    }
     return key != "error" && cursor.Skip();
   });
   // Without choices it may be the dialect of an error.
@@ -160,8 +188,7 @@ Result<void> ParseChunk(std::string_view json, CompletionChunk& chunk) {
   chunk.Clear();
   const Json parsed = Json::parse(json, /*callback=*/nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object()) {
-    return Fail(ErrorCode::kCorrupt, "expected a JSON object, found '{}'",
-                json.substr(0, kQuotedBytes));
+    return Fail(ErrorCode::kCorrupt, "expected a JSON object, found {}", Quoted(json));
   }
   if (const auto error = ErrorOf(parsed)) return Fail(ErrorCode::kUnavailable, "{}", *error);
   chunk.id = StringOr(Member(parsed, "id"), "");
@@ -173,9 +200,8 @@ Result<void> ParseChunk(std::string_view json, CompletionChunk& chunk) {
   chunk.cached_tokens = Count(Member(Member(usage, "prompt_tokens_details"), "cached_tokens"));
   const Json& timings = Member(parsed, "timings");
   chunk.predicted_tokens = Count(Member(timings, "predicted_n"));
-  chunk.timings.queue_ms = Milliseconds(Member(timings, "queue_ms"));
-  chunk.timings.prefill_ms = Milliseconds(Member(timings, "prompt_ms"));
-  chunk.timings.decode_ms = Milliseconds(Member(timings, "predicted_ms"));
+  ParseTimes(timings, kTimings, chunk.timings);
+  ParseTimes(Member(parsed, "metrics"), kMetrics, chunk.timings);
   return {};
 }
 

@@ -23,7 +23,7 @@ struct CompletionChunk {
   std::optional<int64_t> prompt_tokens;
   std::optional<int64_t> cached_tokens;
   std::optional<int64_t> completion_tokens;
-  // Of its timings, if it has them.
+  // Of its timings or metrics, if it has them.
   std::optional<int64_t> predicted_tokens;
   ServerTimings timings;
 

@@ -2,14 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/quoted.h"
 #include "loadtest/run/json_member.h"
 
 namespace weft {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr size_t kQuotedBytes = 200;  // of a body that is not what was expected
 
 Json Parse(std::string_view text) {
   return Json::parse(text, /*callback=*/nullptr, /*allow_exceptions=*/false);
@@ -28,15 +27,15 @@ std::optional<std::string> ErrorOf(const Json& json) {
 }
 
 std::string ErrorMessage(std::string_view body) {
-  return ErrorOf(Parse(body)).value_or(std::string(body.substr(0, kQuotedBytes)));
+  constexpr size_t kMostBytes = 200;
+  return ErrorOf(Parse(body)).value_or(std::string(body.substr(0, kMostBytes)));
 }
 
 Result<ListedModel> FirstModel(std::string_view json) {
   const Json parsed = Parse(json);
   const Json& models = Member(parsed, "data");
   if (!models.is_array() || models.empty() || !Member(models[0], "id").is_string()) {
-    return Fail(ErrorCode::kCorrupt, "/v1/models lists no model: '{}'",
-                json.substr(0, kQuotedBytes));
+    return Fail(ErrorCode::kCorrupt, "/v1/models lists no model: {}", Quoted(json));
   }
   return ListedModel{.id = StringOr(Member(models[0], "id"), ""),
                      .owner = StringOr(Member(models[0], "owned_by"), "")};

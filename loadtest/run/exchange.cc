@@ -24,7 +24,6 @@ constexpr uint32_t kHeaderLimitBytes = 64 << 10;
 // A length that the server states is believed, and that much memory set aside, up to this.
 constexpr uint64_t kBodyLimitBytes = 16 << 20;
 constexpr uint64_t kStreamLimitBytes = 256 << 20;
-constexpr size_t kMostIdBytes = 256;
 
 // The peer closed a connection that had been kept alive: the request was not begun.
 bool ClosedWhileIdle(const boost::system::error_code& error) {
@@ -113,7 +112,7 @@ asio::awaitable<void> Exchange::SendAndReadHeader(Parser& parser, bool read_head
   if (!read_header) co_return;
   record_.header = last_read_;
   record_.http_status = static_cast<int32_t>(parser.get().result_int());
-  record_.id = parser.get()["X-Request-Id"].substr(0, kMostIdBytes);
+  record_.id = parser.get()["X-Request-Id"].substr(0, RequestRecord::kMostNameBytes);
   if (const auto length = parser.content_length(); length && *length > kBodyLimitBytes) {
     record_.Fail("bad response", fmt::format("an answer of {} bytes", *length));
   }

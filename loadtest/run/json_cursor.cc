@@ -8,8 +8,6 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kMaxCount = 999'999'999'999'999;
-
 // What a one-letter escape stands for; '\0': there is no such one.
 char Unescaped(char letter) {
   switch (letter) {

@@ -16,6 +16,7 @@ namespace weft {
 class JsonCursor {
  public:
   static constexpr int kMaxDepth = 16;
+  static constexpr int64_t kMaxCount = 999'999'999'999'999;
 
   explicit JsonCursor(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
 
@@ -24,7 +25,7 @@ class JsonCursor {
   bool AtEnd() { return Peek() == '\0' && at_ == end_; }
 
   bool String(std::string& value);
-  bool Count(int64_t& value);  // a whole number, 0 to 10^15 - 1, without fraction and exponent
+  bool Count(int64_t& value);  // a whole number, 0 to kMaxCount, without fraction and exponent
   bool Number(double& value);
   bool Skip();  // any value
 

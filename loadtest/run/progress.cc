@@ -11,21 +11,25 @@ namespace {
 
 constexpr std::chrono::seconds kWindow(5);
 
-template <typename Samples>
-void DropOld(Samples& samples, Progress::Clock::time_point now) {
-  while (!samples.empty() && samples.front().first < now - kWindow) samples.pop_front();
-}
-
 }  // namespace
 
 void Progress::AddFirstToken(Clock::time_point now, Clock::duration after_sending) {
   first_tokens_.emplace_back(now, std::chrono::duration<float, std::milli>(after_sending).count());
-  DropOld(first_tokens_, now);
+  DropOldFirstTokens(now);
+}
+
+void Progress::DropOldFirstTokens(Clock::time_point now) {
+  while (!first_tokens_.empty() && first_tokens_.front().first < now - kWindow) {
+    first_tokens_.pop_front();
+  }
 }
 
 std::string Progress::Line(Clock::time_point now, int64_t planned, const RunCounters& counters) {
-  DropOld(first_tokens_, now);
-  DropOld(token_counts_, now);
+  DropOldFirstTokens(now);
+  // The newest of the old ones stays: lines may come at longer intervals.
+  while (token_counts_.size() > 1 && token_counts_[1].first <= now - kWindow) {
+    token_counts_.pop_front();
+  }
   std::string line = label_;
   if (!line.empty()) line += ": ";
   const auto out = std::back_inserter(line);

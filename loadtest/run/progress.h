@@ -17,7 +17,7 @@ struct RunCounters {
   int64_t token_count = 0;
 };
 
-// Keeps the last few seconds, of which rates and medians are said.
+// Keeps the last few seconds, of which medians are said; rates are of them, or since the last line.
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
@@ -31,6 +31,8 @@ class Progress {
   std::string Line(Clock::time_point now, int64_t planned, const RunCounters& counters);
 
  private:
+  void DropOldFirstTokens(Clock::time_point now);
+
   std::string label_;
   std::deque<std::pair<Clock::time_point, float>> first_tokens_;  // milliseconds
   std::deque<std::pair<Clock::time_point, int64_t>> token_counts_;

@@ -11,8 +11,6 @@
 namespace weft {
 namespace {
 
-constexpr int32_t kMaxCount = std::numeric_limits<int32_t>::max();
-
 // "20" requests or "10s".
 void ParseWarmup(std::string_view text, RunOptions& options) {
   const bool is_time = text.ends_with('s');
@@ -69,7 +67,7 @@ void AddServerOptions(CLI::App& app, RunOptions& options) {
   app.add_option("--max-connections", options.max_connections,
                  "Connections at a time; requests wait for a free one (default: no limit)")
       ->type_name("N")
-      ->check(CLI::Range(0, kMaxCount).description(""));
+      ->check(CLI::Range(0, std::numeric_limits<int32_t>::max()).description(""));
 }
 
 void AddRequestOptions(CLI::App& app, RunOptions& options) {

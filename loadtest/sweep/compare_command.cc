@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "loadtest/load_test.h"
+#include "loadtest/plan/numbers.h"
 #include "loadtest/report/format.h"
 #include "loadtest/report/report_files.h"
 #include "loadtest/sweep/compare.h"

@@ -33,6 +33,14 @@ class Usage(unittest.TestCase):
         named = re.findall(r"`(--[a-z-]+)", "".join(row.split("|")[1] for row in table.splitlines()))
         self.assertEqual(sorted(named), sorted(known))
 
+    def test_the_load_generator_is_a_program_of_its_own_too(self):
+        program = os.path.join(os.path.dirname(options.weft), "weft-loadtest")
+        for command in ([], ["sweep"], ["compare"]):
+            done = subprocess.run([program, *command, "--help"], capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), command)
+            self.assertEqual((done.returncode, done.stdout), weft("loadtest", *command, "--help")[:2])
+            self.assertIn("--url", done.stdout)
+
     def test_mistakes_are_one_line_on_stderr(self):
         for arguments in (["weave"], ["generate"], ["generate", "--prompt", "a", "--prompt-file", "b"],
                           ["bench", "--batch", "0"], ["inspect", "--colour"], ["serve", "--port", "70000"]):

@@ -109,7 +109,7 @@ TEST(Summary, DerivesEveryFigureFromTheSuccesses) {
   EXPECT_EQ(all.cached_tokens, 4);
   EXPECT_EQ(all.output_tokens, 7);
   EXPECT_DOUBLE_EQ(all.requests_per_s, 1);
-  EXPECT_DOUBLE_EQ(all.prompt_tokens_per_s, 10);
+  EXPECT_EQ(all.prompt_tokens_per_s, 10);
   EXPECT_DOUBLE_EQ(all.output_tokens_per_s, 3.5);
   EXPECT_EQ(all.finish_reasons.at("length"), 1);
   EXPECT_EQ(all.finish_reasons.at("stop"), 1);
@@ -186,10 +186,10 @@ TEST(Summary, OfNothingIsNothing) {
 }
 
 TEST(Objectives, AreReadWithTheirUnits) {
-  const auto objectives =
-      ParseObjectives("ttft_p99=500ms,itl_mean=1.5s,ttft_sent_p99.9=250us,error_rate=1%");
+  const auto objectives = ParseObjectives(
+      "ttft_p99=500ms,itl_mean=1.5s,ttft_sent_p99.9=250us,error_rate=1%,e2e_p50=2m");
   ASSERT_TRUE(objectives) << objectives.error().message;
-  ASSERT_EQ(objectives->size(), 4U);
+  ASSERT_EQ(objectives->size(), 5U);
   EXPECT_EQ((*objectives)[0].metric, Metric::kFirstToken);
   EXPECT_EQ((*objectives)[0].statistic, &Distribution::p99);
   EXPECT_DOUBLE_EQ((*objectives)[0].limit, 500);
@@ -200,6 +200,7 @@ TEST(Objectives, AreReadWithTheirUnits) {
   EXPECT_DOUBLE_EQ((*objectives)[2].limit, 0.25);
   EXPECT_EQ((*objectives)[3].metric, std::nullopt);
   EXPECT_DOUBLE_EQ((*objectives)[3].limit, 0.01);
+  EXPECT_DOUBLE_EQ((*objectives)[4].limit, 120'000) << "times are written as everywhere";
 }
 
 TEST(Objectives, MistakesAreNamed) {
@@ -213,11 +214,14 @@ TEST(Objectives, MistakesAreNamed) {
       {"ttft=500ms", "'ttft': expected METRIC_STATISTIC"},
       {"speed_p99=500ms", "'speed_p99': expected METRIC_STATISTIC, METRIC one of ttft, "},
       {"ttft_p98=500ms", "expected mean, p50, p90, p95, p99, p99.9 or max, found 'p98'"},
-      {"ttft_p99=500", "'500': expected a time in us, ms or s"},
-      {"ttft_p99=-5ms", "'-5ms' does not begin with a number"},
-      {"ttft_p99=nanms", "'nanms' does not begin with a number"},
-      {"error_rate=120%", "'120%' is no share"},
-      {"error_rate=5ms", "'5ms' is no share"},
+      {"ttft_p99=500", "'500': expected a time with a unit, such as 500ms"},
+      {"ttft_p99=500.", "'500.': expected a time with a unit"},
+      {"ttft_p99=", "'': expected a time with a unit"},
+      {"ttft_p99=5 ms", "'5 ms' is not a time"},
+      {"ttft_p99=-5ms", "'-5ms' is not between 0 and 1000h"},
+      {"ttft_p99=nanms", "'nanms' is not between 0 and 1000h"},
+      {"error_rate=120%", "'120%' is not a share: expected 0% to 100%, or 0 to 1"},
+      {"error_rate=5ms", "'5ms' is not a share"},
   };
   for (const auto& expected : cases) {
     const auto objectives = ParseObjectives(expected.text);

@@ -115,6 +115,7 @@ const std::vector<std::string> kUsualChunks = {
     R"({"choices":[{"delta":{"reasoning_content":"hm","content":null}}],"created":-1.5e3})",
     R"({"choices":[{"message":{"content":"a","reasoning":"b"},"finish_reason":"stop"},{"text":"other"}]})",
     R"({"choices":[],"usage":{"completion_tokens":3,"prompt_tokens":9,"prompt_tokens_details":null},"timings":{"cache_n":0,"prompt_n":9,"prompt_ms":12.25,"predicted_n":3,"predicted_ms":30,"queue_ms":0.5}})",
+    R"({"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3},"metrics":{"time_to_first_token_ms":85.5,"generation_time_ms":1240.25,"queue_time_ms":12,"mean_itl_ms":null,"output_token_metrics":{"content":{"queue_time_ms":1}}}})",
 };
 // What is left to the general parser.
 const std::vector<std::string> kUnusualChunks = {
@@ -126,6 +127,7 @@ const std::vector<std::string> kUnusualChunks = {
     R"({"choi\u0063es":[{"text":"a"}]})",
     R"({"error":null,"choices":[{"text":"a"}]})",
     R"({"choices":[{"delta":{"reasoning_content":null,"reasoning":"r"}}]})",
+    R"({"choices":[],"metrics":{"queue_time_ms":2,"generation_time_ms":3},"timings":{"queue_ms":1}})",
     R"({})",
     R"({"choices":null,"usage":null})",
 };
@@ -179,6 +181,12 @@ TEST(CompletionChunk, ReadsEveryField) {
   EXPECT_EQ(chunk.timings.queue_ms, 0.5);
   EXPECT_EQ(chunk.timings.prefill_ms, 12.25);
   EXPECT_EQ(chunk.timings.decode_ms, 30);
+  ASSERT_TRUE(ReadChunk(kUsualChunks[6], chunk));
+  EXPECT_EQ(chunk.timings.queue_ms, 12);
+  EXPECT_EQ(chunk.timings.prefill_ms, 85.5);
+  EXPECT_EQ(chunk.timings.decode_ms, 1240.25);
+  ASSERT_TRUE(ReadChunk(R"({"choices":[],"metrics":null,"timings":{"queue_ms":1}})", chunk));
+  EXPECT_EQ(chunk.timings.queue_ms, 1);
 }
 
 // Seeds, spliced and with bytes changed: mostly not JSON, often nearly.
