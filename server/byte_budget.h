@@ -11,6 +11,8 @@ class ByteBudget {
  public:
   explicit ByteBudget(uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
+  uint64_t limit_bytes() const { return limit_bytes_; }
+
   // What one holder has taken; given back at its end. One thread.
   class Hold {
    public:

@@ -80,8 +80,9 @@ std::string CallConversation(std::string_view arguments, std::string_view conten
 }  // namespace
 
 Result<std::shared_ptr<const ChatFormat>> ChatFormat::Create(const ChatTemplateSources& sources,
-                                                             const Tokenizer& tokenizer) {
-  std::shared_ptr<ChatFormat> format(new ChatFormat);
+                                                             const Tokenizer& tokenizer,
+                                                             const jinja::RenderLimits& limits) {
+  std::shared_ptr<ChatFormat> format(new ChatFormat(limits));
   WEFT_ASSIGN_OR_RETURN(ChatTemplate standard, ChatTemplate::Parse(sources.For(false)));
   format->template_ = std::make_shared<const ChatTemplate>(std::move(standard));
   format->tool_template_ = format->template_;
@@ -106,7 +107,7 @@ std::string ChatFormat::TryRender(std::string_view messages_json, bool with_tool
   variables["add_generation_prompt"] = true;
   variables["bos_token"] = bos_text_;
   variables["eos_token"] = eos_text_;
-  return TemplateFor(with_tool).Render(variables).value_or("");
+  return TemplateFor(with_tool).Render(variables, render_options_).value_or("");
 }
 
 ChatTemplateTraits ChatFormat::Probe(std::string_view source) const {
@@ -148,7 +149,7 @@ ApiResult<std::string> ChatFormat::RenderPrompt(const ChatRequest& request,
   variables["continue_final_message"] = request.continue_final_message;
   variables["bos_token"] = bos_text_;
   variables["eos_token"] = eos_text_;
-  Result<std::string> prompt = TemplateFor(lists_tools).Render(variables);
+  Result<std::string> prompt = TemplateFor(lists_tools).Render(variables, render_options_);
   if (!prompt) return tl::unexpected(RefusalOf(prompt.error(), request.messages_path));
   if (!request.continue_final_message) return *std::move(prompt);
   return CutAfterFinalMessage(*std::move(prompt), variables["messages"].back());

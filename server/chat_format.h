@@ -33,7 +33,8 @@ class ChatFormat {
  public:
   // Errors: the template is not one.
   static Result<std::shared_ptr<const ChatFormat>> Create(const ChatTemplateSources& sources,
-                                                          const Tokenizer& tokenizer);
+                                                          const Tokenizer& tokenizer,
+                                                          const jinja::RenderLimits& limits = {});
 
   // The text that the model goes on with. `offers_tools`: whether the request's tools are told to
   // the model. Errors are 400: the template refuses the conversation, or cannot take it.
@@ -47,7 +48,7 @@ class ChatFormat {
   }
 
  private:
-  ChatFormat() = default;
+  explicit ChatFormat(const jinja::RenderLimits& limits) { render_options_.limits = limits; }
   const ChatTemplate& TemplateFor(bool has_tools) const {
     return has_tools ? *tool_template_ : *template_;
   }
@@ -55,6 +56,7 @@ class ChatFormat {
   // Empty if the template refuses.
   std::string TryRender(std::string_view messages_json, bool with_tool) const;
 
+  ChatTemplate::Options render_options_;
   std::shared_ptr<const ChatTemplate> template_;
   std::shared_ptr<const ChatTemplate> tool_template_;  // for requests with tools
   std::string bos_text_;

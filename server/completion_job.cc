@@ -75,19 +75,20 @@ ApiResult<void> TokenizePrompts(CompletionRequest& request, const Tokenizer& tok
   return {};
 }
 
-// What the answer would hold.
-ApiResult<void> CheckAnswerSize(const CompletionRequest& request, const GenerationJob& job) {
+// What the answer would hold: of a stream, the prompts' only.
+void CountLogprobs(const CompletionRequest& request, GenerationJob& job) {
   int64_t prompt_positions = 0;
   for (const std::vector<TokenId>& prompt : job.prompts)
     prompt_positions += static_cast<int64_t>(prompt.size());
   if (request.prompt_logprobs) {
-    WEFT_RETURN_IF_ERROR(CheckLogprobCount(prompt_positions * request.best_of,
-                                           *request.prompt_logprobs, "prompt_logprobs"));
+    AddLogprobs(prompt_positions * request.best_of, *request.prompt_logprobs,
+                kCompletionLogprobBytes, "prompt_logprobs", job.logprobs);
   }
-  if (!request.logprobs) return {};
-  const int64_t positions =
-      std::ssize(job.prompts) * job.sampling.max_tokens + (request.echo ? prompt_positions : 0);
-  return CheckLogprobCount(positions * request.best_of, *request.logprobs);
+  if (!request.logprobs) return;
+  const int64_t generated = request.stream ? 0 : std::ssize(job.prompts) * job.sampling.max_tokens;
+  const int64_t positions = generated + (request.echo ? prompt_positions : 0);
+  AddLogprobs(positions * request.best_of, *request.logprobs, kCompletionLogprobBytes, "logprobs",
+              job.logprobs);
 }
 
 }  // namespace
@@ -144,7 +145,7 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
   job.sampling.prompt_logprobs =
       request.prompt_logprobs || (request.echo && (request.logprobs || *max_tokens == 0));
   job.sampling.prompt_logprob_count = request.prompt_logprobs.value_or(0);
-  WEFT_RETURN_IF_ERROR(CheckAnswerSize(request, job));
+  CountLogprobs(request, job);
   job.answer = std::make_unique<CompletionAnswer>(std::move(answer));
   return job;
 }

@@ -17,6 +17,17 @@ namespace {
 
 namespace asio = boost::asio;
 
+// What the log probabilities of prompts, which come all at once, become in an answer.
+size_t LogprobBytesOf(const std::vector<EngineEvent>& events) {
+  size_t count = 0;
+  for (const EngineEvent& event : events) {
+    const auto* logprobs = std::get_if<PromptLogprobs>(&event.event);
+    if (logprobs == nullptr || logprobs->empty()) continue;
+    count += logprobs->size() * (1 + logprobs->back().top.size());
+  }
+  return count * kCompletionLogprobBytes;
+}
+
 }  // namespace
 
 asio::awaitable<ExchangeOutcome> SendResponse(Connection& connection, const HttpRequest& request,
@@ -68,6 +79,9 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   job_.received = received_;
   job_.trace = request_.trace;
   context_.metrics->CountUnknownFields(job_.unknown_field_count);
+  if (std::optional<ApiError> refusal = HoldLogprobs(context_.logprob_budget, job_)) {
+    co_return co_await AnswerError(*std::move(refusal));
+  }
   job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));
 
   if (job_.background != nullptr) co_return co_await AnswerBackground();
@@ -123,12 +137,17 @@ asio::awaitable<void> GenerationHandler::ConsumeEvents() {
     co_await wakeup_->Wait();
     events = queue_->Drain();
   }
-  for (EngineEvent& event : events) {
-    const auto* finish = std::get_if<FinishEvent>(&event.event);
-    if (finish != nullptr && finish->last) --job_.in_flight;
-    job_.answer->Consume(std::move(event));
-  }
-  if (!job_.answer->failure()) SubmitMore();
+  event_bytes_ = LogprobBytesOf(events);
+  const std::function<void()> consume = [&] {
+    for (EngineEvent& event : events) {
+      const auto* finish = std::get_if<FinishEvent>(&event.event);
+      if (finish != nullptr && finish->last) --job_.in_flight;
+      job_.answer->Consume(std::move(event));
+    }
+  };
+  co_await RunAnswering(context_, event_bytes_, consume);
+  const bool has_more = engine_ids_.size() < job_.prompts.size();
+  if (has_more && !job_.answer->failure()) SubmitMore();
 }
 
 asio::awaitable<bool> GenerationHandler::WriteStream(std::string events, bool is_last) {
@@ -160,7 +179,9 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerStream() {
       co_return Outcome(failure->status, false);
     }
     const bool is_last = answer.finished();
-    std::string events = answer.TakeStreamText();
+    std::string events;
+    const std::function<void()> take = [&] { events = answer.TakeStreamText(); };
+    co_await RunAnswering(context_, event_bytes_, take);
     if (events.empty()) continue;
     const bool written = co_await WriteStream(std::move(events), is_last);
     if (!written) co_return Outcome(kClientGone, false);
@@ -180,7 +201,8 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerWhole() {
     co_return co_await AnswerError(*answer.failure());
   }
   HttpResponse response;
-  response.body = answer.WholeBody();
+  const std::function<void()> make = [&] { response.body = answer.WholeBody(); };
+  co_await RunAnswering(context_, job_.logprobs.size_bytes, make);
   const ExchangeOutcome sent = co_await SendResponse(connection_, request_, response,
                                                      request_.keep_alive && !context_.draining);
   co_return Outcome(sent.status, sent.keep_alive);

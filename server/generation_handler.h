@@ -62,6 +62,7 @@ class GenerationHandler {
   const Clock::time_point received_ = Clock::now();
   const std::shared_ptr<Wakeup> wakeup_;  // shared with what the engine thread posts
   const std::shared_ptr<EventQueue> queue_;
+  size_t event_bytes_ = 0;  // of the log probabilities that were consumed last
   bool client_gone_ = false;
   bool stream_begun_ = false;
   const PrepareFunction prepare_;

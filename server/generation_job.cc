@@ -11,9 +11,6 @@
 namespace weft {
 namespace {
 
-// In one answer: each is some 100 bytes while it is put together.
-constexpr int64_t kMaxLogprobEntries = 2 << 20;
-
 ApiError TooLong(std::string param, std::string message) {
   ApiError error = InvalidField(std::move(param), std::move(message));
   error.code = "context_length_exceeded";
@@ -103,14 +100,30 @@ ApiResult<void> CheckChoiceCount(const ServedModel& model, int32_t choice_count,
                         choice_count, limit)));
 }
 
-ApiResult<void> CheckLogprobCount(int64_t position_count, int32_t top_count,
-                                  const std::string& path) {
-  const int64_t entry_count = position_count * (1 + top_count);
-  if (entry_count <= kMaxLogprobEntries) return {};
-  return tl::unexpected(InvalidField(
-      path, fmt::format("the answer could have {} log probabilities, but at most {} are given at "
-                        "once; lower '{}', 'n' or 'max_tokens'",
-                        entry_count, kMaxLogprobEntries, path)));
+void AddLogprobs(int64_t position_count, int32_t top_count, int64_t bytes_each, std::string path,
+                 LogprobNeed& need) {
+  const int64_t count = position_count * (1 + top_count);
+  need.count += count;
+  need.size_bytes += static_cast<uint64_t>(count * bytes_each);
+  need.path = std::move(path);
+}
+
+std::optional<ApiError> HoldLogprobs(ByteBudget& budget, GenerationJob& job) {
+  const LogprobNeed& need = job.logprobs;
+  if (need.size_bytes == 0) return std::nullopt;
+  if (need.size_bytes > budget.limit_bytes()) {
+    const uint64_t bytes_each = need.size_bytes / static_cast<uint64_t>(need.count);
+    return InvalidField(
+        need.path,
+        fmt::format("the answer could have {} log probabilities, but this server has memory for {} "
+                    "at once; lower '{}', 'n' or 'max_tokens'",
+                    need.count, budget.limit_bytes() / bytes_each, need.path));
+  }
+  job.logprob_hold = std::make_unique<ByteBudget::Hold>(budget);
+  if (job.logprob_hold->GrowTo(need.size_bytes)) return std::nullopt;
+  return HttpError(503, "overloaded",
+                   "answers with many log probabilities take all the memory that there is for "
+                   "them; try again in a second");
 }
 
 }  // namespace weft

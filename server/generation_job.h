@@ -13,6 +13,7 @@
 #include "engine/request.h"
 #include "proto/api_error.h"
 #include "proto/sampling_fields.h"
+#include "server/byte_budget.h"
 #include "server/generation_answer.h"
 #include "server/generation_summary.h"
 #include "server/served_model.h"
@@ -21,6 +22,17 @@
 namespace weft {
 
 class ResponsesAnswer;
+
+// Log probabilities are what can make an answer large out of all proportion.
+struct LogprobNeed {
+  int64_t count = 0;        // that the answer could hold at a time
+  uint64_t size_bytes = 0;  // what they take while it is put together
+  std::string path;         // of the field that asks for them
+};
+
+// The bytes of one, as measured: in the shapes of completions and of chats.
+inline constexpr int64_t kCompletionLogprobBytes = 256;
+inline constexpr int64_t kChatLogprobBytes = 1024;
 
 struct GenerationJob {
   const ServedModel* model = nullptr;
@@ -40,7 +52,9 @@ struct GenerationJob {
   // Not 0: there is so much to work through, and nothing else is set; see PrepareContext.
   size_t excess_bytes = 0;
   std::unique_ptr<GenerationAnswer> answer;
-  ResponsesAnswer* background = nullptr;  // the answer, if nobody waits for it
+  LogprobNeed logprobs;
+  std::unique_ptr<ByteBudget::Hold> logprob_hold;  // see HoldLogprobs
+  ResponsesAnswer* background = nullptr;           // the answer, if nobody waits for it
   RequestTrace trace;
 };
 
@@ -88,8 +102,11 @@ ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& r
 ApiResult<void> CheckChoiceCount(const ServedModel& model, int32_t choice_count,
                                  const std::string& path = "n");
 
-// Log probabilities are what can make an answer large out of all proportion.
-ApiResult<void> CheckLogprobCount(int64_t position_count, int32_t top_count,
-                                  const std::string& path = "logprobs");
+// Adds those of so many positions.
+void AddLogprobs(int64_t position_count, int32_t top_count, int64_t bytes_each, std::string path,
+                 LogprobNeed& need);
+// nullopt: all answers together have room for those of this one, and it holds its part until the
+// job goes. Otherwise why not: 400 for what never fits, 503 "overloaded".
+std::optional<ApiError> HoldLogprobs(ByteBudget& budget, GenerationJob& job);
 
 }  // namespace weft

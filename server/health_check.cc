@@ -134,7 +134,7 @@ Result<std::string> Ask(const ServerAddress& address, std::chrono::milliseconds 
   return Exchange(request, socket.handle(), ssl.get());
 }
 
-// The arguments of process `pid`; empty if it has gone, or is the kernel's.
+// The arguments of the process with this folder; empty if it has gone, or is the kernel's.
 std::vector<std::string> CommandLineOf(const std::filesystem::path& process) {
   std::ifstream file(process / "cmdline", std::ios::binary);
   std::vector<std::string> arguments;

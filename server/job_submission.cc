@@ -34,7 +34,7 @@ ApiError RefusalOf(const Error& refusal) {
 std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<EventQueue>& queue,
                                   ServerContext& context, std::vector<RequestId>& engine_ids) {
   Engine& engine = *job.model->engine;
-  if (!job.has_seed) job.sampling.seed = context.NextSeed();
+  if (!job.has_seed && engine_ids.empty()) job.sampling.seed = context.NextSeed();
   for (size_t i = engine_ids.size(); i < job.prompts.size(); ++i) {
     if (job.in_flight >= job.max_in_flight) break;
     Request request;

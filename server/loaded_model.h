@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,7 +47,6 @@ class LoadedModel {
   Engine& engine() { return *engine_; }
   // Its tensors and files are gone.
   const Checkpoint& checkpoint() const { return checkpoint_; }
-  const KernelTable& kernels() const { return kernels_; }
   const MemoryPlan& memory() const { return memory_; }
   // But for the model's name in requests.
   EngineFacts facts() const;

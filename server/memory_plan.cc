@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "base/checked_math.h"
 #include "engine/block_pool.h"
 #include "engine/transformer_runner.h"
 #include "model/kv_cache.h"
@@ -13,10 +14,6 @@ namespace weft {
 namespace {
 
 constexpr uint64_t kMaxReserveBytes = 512ULL << 20;
-
-int64_t BlocksFor(int64_t positions, int64_t block_size) {
-  return (positions + block_size - 1) / block_size;
-}
 
 }  // namespace
 
@@ -34,6 +31,7 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
   runner.thread_count = request.thread_count;
   MemoryPlan plan;
   plan.limit_bytes = request.limit_bytes;
+  plan.stored_bytes = request.stored_bytes;
   plan.reserve_bytes = std::min(kMaxReserveBytes, request.limit_bytes / 8) + request.stored_bytes;
   plan.weight_bytes = static_cast<uint64_t>(Weights::PackedBytes(checkpoint.tensors, kernels));
   plan.workspace_bytes =
@@ -50,7 +48,7 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
   const int64_t context = request.context > 0
                               ? wanted_context
                               : std::min(wanted_context, affordable_blocks * request.block_size);
-  const int64_t blocks_for_one = BlocksFor(context, request.block_size);
+  const int64_t blocks_for_one = CeilDivide(context, request.block_size);
   if (context == 0 || blocks_for_one > affordable_blocks) {
     return Fail(ErrorCode::kResourceExhausted,
                 "{} of memory do not hold weights ({}), workspace ({}), {} in reserve and the KV "
@@ -58,11 +56,17 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
                 FormatBytes(request.limit_bytes), FormatBytes(plan.weight_bytes),
                 FormatBytes(plan.workspace_bytes), FormatBytes(plan.reserve_bytes), wanted_context,
                 FormatBytes(plan.block_bytes *
-                            static_cast<uint64_t>(BlocksFor(wanted_context, request.block_size))));
+                            static_cast<uint64_t>(CeilDivide(wanted_context, request.block_size))));
   }
   plan.context = static_cast<int32_t>(context);
   plan.block_count = std::min(affordable_blocks, blocks_for_one * request.max_sequences);
   return plan;
+}
+
+RequestMemory MemoryPlan::request_memory() const {
+  const uint64_t quarter_bytes = (reserve_bytes - stored_bytes) / 4;
+  return {
+      .body_bytes = quarter_bytes, .render_bytes = quarter_bytes, .logprob_bytes = quarter_bytes};
 }
 
 std::string Describe(const MemoryPlan& plan) {

@@ -21,8 +21,16 @@ struct MemoryRequest {
   uint64_t stored_bytes = 0;  // of responses that the server keeps
 };
 
+// What is set aside for requests, in quarters; the fourth is the program's and its sockets'.
+struct RequestMemory {
+  uint64_t body_bytes = 0;     // of all bodies, as long as their requests are answered
+  uint64_t render_bytes = 0;   // of all conversations that templates render at a time
+  uint64_t logprob_bytes = 0;  // of all answers with log probabilities
+};
+
 struct MemoryPlan {
   uint64_t limit_bytes = 0;
+  uint64_t stored_bytes = 0;   // part of the reserve
   uint64_t reserve_bytes = 0;  // for the program, its sockets, the requests in them, what it keeps
   uint64_t weight_bytes = 0;
   uint64_t workspace_bytes = 0;
@@ -30,6 +38,7 @@ struct MemoryPlan {
   int64_t block_count = 0;
   int32_t context = 0;
 
+  RequestMemory request_memory() const;
   uint64_t kv_bytes() const { return block_bytes * static_cast<uint64_t>(block_count); }
 };
 

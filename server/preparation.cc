@@ -48,4 +48,13 @@ asio::awaitable<ApiResult<void>> RunPreparation(ServerContext& context, size_t b
   co_return ApiResult<void>();
 }
 
+asio::awaitable<void> RunAnswering(ServerContext& context, size_t answer_bytes,
+                                   const std::function<void()>& work) {
+  if (answer_bytes <= context.options.inline_body_bytes) {
+    work();
+    co_return;
+  }
+  co_await asio::co_spawn(context.preparation.executor(), RunOnPool(work), asio::use_awaitable);
+}
+
 }  // namespace weft

@@ -18,4 +18,9 @@ struct ServerContext;
 boost::asio::awaitable<ApiResult<void>> RunPreparation(ServerContext& context, size_t body_bytes,
                                                        const std::function<void()>& work);
 
+// As RunPreparation, for an answer of which so many bytes are put together: never refused, because
+// what the engine has done is not done again, and not more at a time than requests.
+boost::asio::awaitable<void> RunAnswering(ServerContext& context, size_t answer_bytes,
+                                          const std::function<void()>& work);
+
 }  // namespace weft

@@ -110,8 +110,9 @@ ApiResult<void> SetSampling(const ChatRequest& request, GenerationJob& job) {
   job.sampling.max_tokens = *max_tokens;
   if (!request.logprobs) return {};
   job.sampling.logprobs = request.top_logprobs;
-  return CheckLogprobCount(int64_t{*max_tokens} * request.n, request.top_logprobs,
-                           request.top_logprobs > 0 ? "top_logprobs" : "logprobs");
+  AddLogprobs(int64_t{*max_tokens} * request.n, request.top_logprobs, kChatLogprobBytes,
+              request.top_logprobs > 0 ? "top_logprobs" : "logprobs", job.logprobs);
+  return {};
 }
 
 }  // namespace

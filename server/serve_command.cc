@@ -21,6 +21,8 @@
 #include "base/resources.h"
 #include "server/bundled_model.h"
 #include "server/chat_format.h"
+#include "server/command_line.h"
+#include "server/health_check.h"
 #include "server/loaded_model.h"
 #include "server/metrics.h"
 #include "server/metrics/engine_meter.h"
@@ -33,8 +35,6 @@
 
 namespace weft {
 namespace {
-
-constexpr int kUsageError = 2;
 
 // "weft-demo" for "models/weft-demo.gguf", "tiny-llama" for "models/tiny-llama/".
 std::string NameOfPath(const std::string& path) {
@@ -54,6 +54,20 @@ void FitResponseStore(ServeOptions& options) {
   options.model.stored_bytes = options.server.response_store_bytes;
 }
 
+// What requests may take, of the reserve.
+void FitRequests(const MemoryPlan& memory, ServerOptions& options) {
+  const RequestMemory requests = memory.request_memory();
+  options.max_buffered_body_bytes = requests.body_bytes;
+  options.max_logprob_bytes = requests.logprob_bytes;
+  options.max_render_bytes =
+      requests.render_bytes /
+      static_cast<uint64_t>(options.io_threads + options.preparation_threads);
+  if (options.max_body_bytes <= requests.body_bytes) return;
+  Log(LogLevel::kWarning, "bodies of at most {}: there is no memory for more in the reserve",
+      FormatBytes(requests.body_bytes));
+  options.max_body_bytes = requests.body_bytes;
+}
+
 // Every connection is a file: asks for as many as the system gives, and counts with no more.
 void FitConnections(ServerOptions& options) {
   constexpr rlim_t kOwnFiles = 64;  // log, model, timers, ...
@@ -71,14 +85,10 @@ void FitConnections(ServerOptions& options) {
 // People get it on stdout, machines as an event of the log.
 void PrintGreeting(const ServerOptions& options, LogFormat format, uint16_t port,
                    const std::string& model) {
-  const std::string& host = options.host;
-  const std::string shown = host == "0.0.0.0" || host == "::"     ? "127.0.0.1"
-                            : host.find(':') != std::string::npos ? "[" + host + "]"
-                                                                  : host;
-  const char* const scheme = options.tls_certificate_path.empty() ? "http" : "https";
-  const std::string url =
-      options.listens_on_tcp ? fmt::format("{}://{}:{}", scheme, shown, port) : "http://localhost";
-  const std::string where = options.listens_on_tcp ? url : options.unix_socket_path;
+  ServerAddress address = LocalAddressOf(options);
+  address.port = port;
+  const std::string where = ToString(address);
+  const std::string url = options.listens_on_tcp ? where : "http://localhost";
   if (format == LogFormat::kJson) {
     const std::array fields = {LogField{"model", model}, LogField{"address", where}};
     LogLine(LogLevel::kInfo, "serving", fields);
@@ -103,11 +113,13 @@ std::string_view TextOf(const MappedFile& file) {
 Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(const ServeOptions& options,
                                                          const Checkpoint& checkpoint) {
   const Tokenizer& tokenizer = *checkpoint.tokenizer;
+  jinja::RenderLimits limits;
+  limits.memory_bytes = options.server.max_render_bytes;
   ChatTemplateSources sources;
   if (!options.chat_template_path.empty()) {
     WEFT_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(options.chat_template_path));
     sources.standard = TextOf(file);
-    auto format = ChatFormat::Create(sources, tokenizer);
+    auto format = ChatFormat::Create(sources, tokenizer, limits);
     if (format) return *std::move(format);
     return Fail(format.error().code, "--chat-template {}: {}", options.chat_template_path,
                 format.error().message);
@@ -122,7 +134,7 @@ Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(const ServeOptions& opt
     Log(LogLevel::kInfo, "the model brings no chat template: no /v1/chat/completions");
     return none;
   }
-  auto format = ChatFormat::Create(sources, tokenizer);
+  auto format = ChatFormat::Create(sources, tokenizer, limits);
   if (format) return *std::move(format);
   Log(LogLevel::kWarning, "no /v1/chat/completions: the model's chat template: {}",
       format.error().message);
@@ -165,6 +177,7 @@ Result<void> Serve(ServeOptions options) {
   EngineFacts facts = model->facts();
   facts.model = served.id;
   metrics->AddEngine(std::move(facts), options.model.meter, model->engine());
+  FitRequests(model->memory(), options.server);
   served.embedding_size = model->checkpoint().config.hidden_size;
   served.pooling = options.pooling.value_or(model->checkpoint().config.pooling);
   WEFT_ASSIGN_OR_RETURN(served.chat, LoadChatFormat(options, model->checkpoint()));

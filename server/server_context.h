@@ -39,6 +39,7 @@ struct ServerContext {
   const std::shared_ptr<Tracer> tracer;
   const CorsPolicy cors;
   ByteBudget body_budget;
+  ByteBudget logprob_budget;
   ResponseStore responses;
   boost::asio::thread_pool preparation;
   std::atomic<int32_t> preparations{0};     // on or waiting for its threads

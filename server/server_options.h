@@ -28,6 +28,9 @@ struct ServerOptions {
   uint32_t max_header_bytes = 16384;              // more: 431
   uint64_t max_body_bytes = 8 << 20;              // more: 413
   uint64_t max_buffered_body_bytes = 256u << 20;  // of all requests being read; more: 503
+  // Of log probabilities in all answers that are put together; what never fits: 400, more: 503.
+  uint64_t max_logprob_bytes = 128u << 20;
+  uint64_t max_render_bytes = 128u << 20;  // of one conversation by its template; more: 400
   // More of a stream that its client has not read yet: the stream is cut.
   size_t max_stream_backlog_bytes = 1 << 20;
   uint64_t response_store_bytes = 64u << 20;  // of /v1/responses; 0: none are stored

@@ -1,6 +1,5 @@
 #include "server/session.h"
 
-#include <cctype>
 #include <exception>
 #include <functional>
 #include <optional>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <random>
 
 #include "base/result.h"
@@ -37,7 +36,7 @@ class StepBench {
   Result<double> Step(int32_t sequence_count, SequenceShape shape, bool wants_logits,
                       StepWork& work);
   Result<double> PrefillOnce(int32_t token_count, StepWork& work);
-  // `profiled_steps` and `work` belong to all steps of the test.
+  // `step_count` and `work` belong to all steps of the test.
   void AddFloorAndProfile(const StepWork& work, int64_t step_count, BenchRow& row) const;
 
   TransformerRunner& runner_;

@@ -65,10 +65,11 @@ class EngineMeter {
  public:
   EngineMeter() : published_(totals_) {}
 
-  // The next four are called on the engine thread alone, and never wait.
-
-  // How fast the machine is; before the first step.
+  // How fast the machine is; before the engine starts.
   void SetLimits(const MachineLimits& limits) { limits_ = limits; }
+
+  // The next three are called on the engine thread alone, and never wait.
+
   // What the step that runs has to read and to compute.
   void AddWork(const StepWork& work);
   // See ExpertLoad::Update.

@@ -40,6 +40,25 @@ TEST(ChatFormatTest, RefusesWhatIsNoTemplate) {
   EXPECT_FALSE(ChatFormat::Create(sources, ByteTokenizer()));
 }
 
+TEST(ChatFormatTest, KeepsWithinItsMemory) {
+  ChatTemplateSources sources;
+  sources.standard = "{% for m in messages %}{{ m.content }}{% endfor %}";
+  jinja::RenderLimits limits;
+  limits.memory_bytes = 100'000;
+  const auto format = ChatFormat::Create(sources, ByteTokenizer(), limits);
+  ASSERT_TRUE(format) << format.error().message;
+  for (const size_t length : {1'000, 200'000}) {
+    const auto request = ParseChatRequest(R"({"messages":[{"role":"user","content":")" +
+                                          std::string(length, 'x') + R"("}]})");
+    ASSERT_TRUE(request) << request.error().message;
+    const ApiResult<std::string> prompt = (*format)->RenderPrompt(*request, false);
+    ASSERT_EQ(prompt.has_value(), length == 1'000);
+    if (prompt) continue;
+    EXPECT_EQ(prompt.error().code, "template_error");
+    EXPECT_THAT(prompt.error().message, HasSubstr("needs too much memory"));
+  }
+}
+
 TEST(ChatFormatTest, FindsOutWhatATemplateTakes) {
   const ChatTemplateTraits plain =
       FormatOf("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}")->traits();

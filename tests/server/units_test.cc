@@ -217,12 +217,17 @@ TEST(MemoryPlanTest, FitsTheLimitOrSaysWhatToChange) {
   MemoryRequest request;
   request.limit_bytes = 1ULL << 30;
   request.max_sequences = 4;
+  request.stored_bytes = 8 << 20;
   const auto roomy = PlanMemory(*checkpoint, kernels, request);
   ASSERT_TRUE(roomy) << roomy.error().message;
   EXPECT_EQ(roomy->context, checkpoint->config.context_length);
   EXPECT_EQ(roomy->block_count, 4 * ((roomy->context + 31) / 32));
   EXPECT_LE(roomy->reserve_bytes + roomy->weight_bytes + roomy->workspace_bytes + roomy->kv_bytes(),
             roomy->limit_bytes);
+  // An eighth is for requests, in quarters.
+  EXPECT_EQ(roomy->request_memory().body_bytes, 32U << 20);
+  EXPECT_EQ(roomy->request_memory().render_bytes, 32U << 20);
+  EXPECT_EQ(roomy->request_memory().logprob_bytes, 32U << 20);
 
   const auto half =
       PlanMemory(*checkpoint, KernelsFor(Arithmetic::kBF16, Isa::kScalar, KvType::kQ8), request);

@@ -1,0 +1,106 @@
+// Where long work is done, and what log probabilities may take.
+#include "server/preparation.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/server_context.h"
+#include "tests/server/scripted_chat.h"
+#include "tests/server/test_server.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(PreparationTest, LargeAnswersArePutTogetherOffTheIoThreads) {
+  const TestModel model;
+  ServerOptions options;
+  options.inline_body_bytes = 100;
+  options.max_preparations = 0;  // bodies would be refused
+  ServerContext context(options, {model.Served()}, model.metrics(), *Access::Load(options),
+                        std::make_shared<Tracer>());
+  for (const size_t answer_bytes : {100, 101}) {
+    std::thread::id worker;
+    const std::function<void()> work = [&] { worker = std::this_thread::get_id(); };
+    boost::asio::io_context io;
+    boost::asio::co_spawn(io, RunAnswering(context, answer_bytes, work), boost::asio::detached);
+    io.run();
+    EXPECT_NE(worker, std::thread::id());
+    EXPECT_EQ(worker == std::this_thread::get_id(), answer_bytes == 100);
+  }
+}
+
+TEST(PreparationTest, AnswersAreTheSameWhereverTheyArePutTogether) {
+  for (const char* const stream : {"false", "true"}) {
+    const std::string body =
+        std::string(R"({"prompt":"abc","temperature":0,"echo":true,"logprobs":5,"stream":)") +
+        stream + "}";
+    ServerOptions options;
+    const TestServer plain({}, options);
+    options.inline_body_bytes = body.size();
+    const TestServer off_thread({}, options);
+    const auto choices_of = [&](const TestServer& server) {
+      const std::string text = server.Post(body).body;
+      return text.substr(text.find("\"choices\""));
+    };
+    if (stream == std::string("false")) {
+      EXPECT_EQ(choices_of(plain), choices_of(off_thread));
+    } else {
+      EXPECT_EQ(SseData(plain.Post(body).body).size(), SseData(off_thread.Post(body).body).size());
+    }
+  }
+}
+
+ServerOptions WithLogprobBytes(uint64_t size_bytes) {
+  ServerOptions options;
+  options.max_logprob_bytes = size_bytes;
+  return options;
+}
+
+TEST(LogprobMemoryTest, WhatNeverFitsIsRefused) {
+  const TestServer server(Saying("Hello"), WithLogprobBytes(10'000));
+  EXPECT_EQ(server.Post(R"({"prompt":"a","logprobs":0})").status, 200);
+  const RawResponse many = server.Post(R"({"prompt":"a","logprobs":5})");
+  EXPECT_EQ(many.status, 400);
+  EXPECT_EQ(ErrorOf(many)["param"], "logprobs");
+  EXPECT_THAT(ErrorOf(many)["message"],
+              HasSubstr("could have 96 log probabilities, but this server has memory for 39 at"));
+  EXPECT_EQ(server.Post(R"({"prompt":"a","prompt_logprobs":20})").status, 400);
+  const auto chat = [&](const std::string& fields) {
+    return server.PostTo(
+        "/v1/chat/completions",
+        R"({"messages":[{"role":"user","content":"Hi"}],"logprobs":true,)" + fields + "}");
+  };
+  EXPECT_EQ(chat(R"("max_tokens":10)").status, 400);
+  EXPECT_EQ(chat(R"("max_tokens":9)").status, 200);
+  // A stream's go with its chunks.
+  EXPECT_EQ(chat(R"("max_tokens":10,"stream":true)").status, 200);
+  EXPECT_EQ(server.Post(R"({"prompt":"a","logprobs":5,"stream":true})").status, 200);
+}
+
+TEST(LogprobMemoryTest, AllAnswersTogether) {
+  TestServer server({}, WithLogprobBytes(10'000));
+  server.model.HoldSteps();
+  const std::string body = R"({"prompt":"a","logprobs":0,"max_tokens":30})";
+  RawClient first(server.port());
+  first.Send(CompletionPost(body));
+  ASSERT_TRUE(Eventually([&] { return server.model.steps() > 0; }));
+  const RawResponse second = server.Post(body);
+  EXPECT_EQ(second.status, 503);
+  EXPECT_EQ(ErrorOf(second)["code"], "overloaded");
+  server.model.ReleaseSteps();
+  EXPECT_EQ(first.Read().status, 200);
+  EXPECT_TRUE(Eventually([&] { return server.Post(body).status == 200; }));
+}
+
+}  // namespace
+}  // namespace weft
