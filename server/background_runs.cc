@@ -96,9 +96,13 @@ class BackgroundRuns::Run : public std::enable_shared_from_this<Run> {
   // True: it has ended.
   bool ConsumeRunning(bool overflowed) {
     ResponsesAnswer& answer = *job_.background;
-    for (EngineEvent& event : queue_->Drain()) {
-      answer.Consume(std::move(event));
+    std::vector<EngineEvent> events = queue_->Drain();
+    if (const auto refusal = HoldLogprobs(context_.logprob_budget, events, job_)) {
+      answer.Fail(*refusal);
+      AbortJob(job_, engine_ids_);
+      return true;
     }
+    for (EngineEvent& event : events) answer.Consume(std::move(event));
     if (answer.failure()) {
       answer.Fail(*answer.failure());
       return true;

@@ -27,7 +27,7 @@ ApiResult<GenerationJob> PrepareChat(std::string_view body, const PrepareContext
   answer.model = job->model;
   answer.prompt_tokens = std::ssize(job->prompts.front());
   job->stream = request->stream;
-  if (job->stream) job->logprobs = {};  // they go with their chunks
+  job->logprobs.is_streamed = job->stream;
   job->answer = std::make_unique<ChatAnswer>(std::move(answer));
   return job;
 }

@@ -75,20 +75,28 @@ ApiResult<void> TokenizePrompts(CompletionRequest& request, const Tokenizer& tok
   return {};
 }
 
-// What the answer would hold: of a stream, the prompts' only.
+// What the answer will hold of its prompts, and may hold of what is generated.
 void CountLogprobs(const CompletionRequest& request, GenerationJob& job) {
-  int64_t prompt_positions = 0;
+  int64_t positions = 0;
   for (const std::vector<TokenId>& prompt : job.prompts)
-    prompt_positions += static_cast<int64_t>(prompt.size());
-  if (request.prompt_logprobs) {
-    AddLogprobs(prompt_positions * request.best_of, *request.prompt_logprobs,
-                kCompletionLogprobBytes, "prompt_logprobs", job.logprobs);
+    positions += static_cast<int64_t>(prompt.size()) * request.best_of;
+  LogprobUse& use = job.logprobs;
+  use.bytes_each = kCompletionLogprobBytes;
+  use.is_streamed = request.stream;
+  if (request.logprobs) {
+    use.path = "logprobs";
+    const int64_t entries = 1 + *request.logprobs;
+    if (request.echo) use.count += positions * entries;
+    if (!request.stream && request.max_tokens) {
+      use.asked_count =
+          std::ssize(job.prompts) * request.best_of * job.sampling.max_tokens * entries;
+    }
   }
-  if (!request.logprobs) return;
-  const int64_t generated = request.stream ? 0 : std::ssize(job.prompts) * job.sampling.max_tokens;
-  const int64_t positions = generated + (request.echo ? prompt_positions : 0);
-  AddLogprobs(positions * request.best_of, *request.logprobs, kCompletionLogprobBytes, "logprobs",
-              job.logprobs);
+  if (request.prompt_logprobs) {
+    use.path = "prompt_logprobs";
+    use.count += positions * (1 + *request.prompt_logprobs);
+  }
+  use.asked_count += use.count;
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   job_.received = received_;
   job_.trace = request_.trace;
   context_.metrics->CountUnknownFields(job_.unknown_field_count);
-  if (std::optional<ApiError> refusal = HoldLogprobs(context_.logprob_budget, job_)) {
+  if (std::optional<ApiError> refusal = HoldLogprobs(context_.logprob_budget, {}, job_)) {
     co_return co_await AnswerError(*std::move(refusal));
   }
   job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));
@@ -137,6 +137,8 @@ asio::awaitable<void> GenerationHandler::ConsumeEvents() {
     co_await wakeup_->Wait();
     events = queue_->Drain();
   }
+  late_refusal_ = HoldLogprobs(context_.logprob_budget, events, job_);
+  if (late_refusal_) co_return;
   event_bytes_ = LogprobBytesOf(events);
   const std::function<void()> consume = [&] {
     for (EngineEvent& event : events) {
@@ -172,7 +174,7 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerStream() {
   while (true) {
     co_await ConsumeEvents();
     if (client_gone()) co_return Outcome(kClientGone, false);
-    if (const std::optional<ApiError>& failure = answer.failure()) {
+    if (const std::optional<ApiError>& failure = late_refusal_ ? late_refusal_ : answer.failure()) {
       AbortJob(job_, engine_ids_);
       if (!stream_begun_) co_return co_await AnswerError(*failure);
       co_await WriteStream(answer.StreamError(*failure), true);
@@ -202,7 +204,8 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerWhole() {
   }
   HttpResponse response;
   const std::function<void()> make = [&] { response.body = answer.WholeBody(); };
-  co_await RunAnswering(context_, job_.logprobs.size_bytes, make);
+  const LogprobUse& logprobs = job_.logprobs;
+  co_await RunAnswering(context_, static_cast<size_t>(logprobs.count) * logprobs.bytes_each, make);
   const ExchangeOutcome sent = co_await SendResponse(connection_, request_, response,
                                                      request_.keep_alive && !context_.draining);
   co_return Outcome(sent.status, sent.keep_alive);

@@ -68,7 +68,7 @@ class GenerationHandler {
   const PrepareFunction prepare_;
   GenerationJob job_;                     // has an answer once it is prepared
   std::vector<RequestId> engine_ids_;     // accepted by the engine, of the first prompts
-  std::optional<ApiError> late_refusal_;  // of a prompt that came later
+  std::optional<ApiError> late_refusal_;  // of a prompt that came later, or of what was generated
 };
 
 }  // namespace weft

@@ -24,15 +24,17 @@ namespace weft {
 class ResponsesAnswer;
 
 // Log probabilities are what can make an answer large out of all proportion.
-struct LogprobNeed {
-  int64_t count = 0;        // that the answer could hold at a time
-  uint64_t size_bytes = 0;  // what they take while it is put together
-  std::string path;         // of the field that asks for them
+struct LogprobUse {
+  uint64_t bytes_each = 0;   // of an entry, until the answer is sent
+  int64_t count = 0;         // entries so far; those of prompts from the beginning
+  int64_t asked_count = 0;   // those of the tokens that the client wants at most, if it says so
+  bool is_streamed = false;  // those of generated tokens go with their chunks, and do not count
+  std::string path;          // of the field that asks for them
 };
 
-// The bytes of one, as measured: in the shapes of completions and of chats.
-inline constexpr int64_t kCompletionLogprobBytes = 256;
-inline constexpr int64_t kChatLogprobBytes = 1024;
+// The bytes of an entry, as measured: in the shapes of completions and of chats.
+inline constexpr uint64_t kCompletionLogprobBytes = 256;
+inline constexpr uint64_t kChatLogprobBytes = 1024;
 
 struct GenerationJob {
   const ServedModel* model = nullptr;
@@ -52,7 +54,7 @@ struct GenerationJob {
   // Not 0: there is so much to work through, and nothing else is set; see PrepareContext.
   size_t excess_bytes = 0;
   std::unique_ptr<GenerationAnswer> answer;
-  LogprobNeed logprobs;
+  LogprobUse logprobs;
   std::unique_ptr<ByteBudget::Hold> logprob_hold;  // see HoldLogprobs
   ResponsesAnswer* background = nullptr;           // the answer, if nobody waits for it
   RequestTrace trace;
@@ -102,11 +104,10 @@ ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& r
 ApiResult<void> CheckChoiceCount(const ServedModel& model, int32_t choice_count,
                                  const std::string& path = "n");
 
-// Adds those of so many positions.
-void AddLogprobs(int64_t position_count, int32_t top_count, int64_t bytes_each, std::string path,
-                 LogprobNeed& need);
-// nullopt: all answers together have room for those of this one, and it holds its part until the
-// job goes. Otherwise why not: 400 for what never fits, 503 "overloaded".
-std::optional<ApiError> HoldLogprobs(ByteBudget& budget, GenerationJob& job);
+// Adds the entries that the events bring for the job's answer to those that it holds already.
+// nullopt: all answers together have room for them, and the job holds its part as long as it lives.
+// Otherwise why not: 400 for what never fits, 503 "overloaded".
+std::optional<ApiError> HoldLogprobs(ByteBudget& budget, const std::vector<EngineEvent>& events,
+                                     GenerationJob& job);
 
 }  // namespace weft

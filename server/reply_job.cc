@@ -110,8 +110,10 @@ ApiResult<void> SetSampling(const ChatRequest& request, GenerationJob& job) {
   job.sampling.max_tokens = *max_tokens;
   if (!request.logprobs) return {};
   job.sampling.logprobs = request.top_logprobs;
-  AddLogprobs(int64_t{*max_tokens} * request.n, request.top_logprobs, kChatLogprobBytes,
-              request.top_logprobs > 0 ? "top_logprobs" : "logprobs", job.logprobs);
+  job.logprobs.bytes_each = kChatLogprobBytes;
+  job.logprobs.path = request.top_logprobs > 0 ? "top_logprobs" : "logprobs";
+  if (request.max_tokens && !request.stream)
+    job.logprobs.asked_count = int64_t{*max_tokens} * request.n * (1 + request.top_logprobs);
   return {};
 }
 

@@ -67,30 +67,41 @@ ServerOptions WithLogprobBytes(uint64_t size_bytes) {
 }
 
 TEST(LogprobMemoryTest, WhatNeverFitsIsRefused) {
-  const TestServer server(Saying("Hello"), WithLogprobBytes(10'000));
-  EXPECT_EQ(server.Post(R"({"prompt":"a","logprobs":0})").status, 200);
-  const RawResponse many = server.Post(R"({"prompt":"a","logprobs":5})");
-  EXPECT_EQ(many.status, 400);
-  EXPECT_EQ(ErrorOf(many)["param"], "logprobs");
-  EXPECT_THAT(ErrorOf(many)["message"],
-              HasSubstr("could have 96 log probabilities, but this server has memory for 39 at"));
-  EXPECT_EQ(server.Post(R"({"prompt":"a","prompt_logprobs":20})").status, 400);
+  const TestServer server({}, WithLogprobBytes(10'000));
+  EXPECT_EQ(server.Post(R"({"prompt":[1,2,3],"prompt_logprobs":12})").status, 200);
+  const RawResponse prompts = server.Post(R"({"prompt":[1,2,3],"prompt_logprobs":13})");
+  EXPECT_EQ(prompts.status, 400);
+  EXPECT_EQ(ErrorOf(prompts)["param"], "prompt_logprobs");
+  const std::string many = R"({"prompt":"a","max_tokens":16,"logprobs":2)";
+  const RawResponse asked = server.Post(many + "}");
+  EXPECT_EQ(asked.status, 400);
+  EXPECT_EQ(ErrorOf(asked)["param"], "logprobs");
+  EXPECT_THAT(ErrorOf(asked)["message"],
+              HasSubstr("48 log probabilities are more than the 39 that this server has memory"));
+  // A stream's go with its chunks.
+  const RawResponse stream = server.Post(many + R"(,"stream":true})");
+  EXPECT_EQ(stream.status, 200);
+  EXPECT_THAT(stream.body, HasSubstr("data: [DONE]"));
+}
+
+TEST(LogprobMemoryTest, WhatIsNotGeneratedNeedsNone) {
+  const TestServer server(Saying("Hello"), WithLogprobBytes(20'000));
   const auto chat = [&](const std::string& fields) {
     return server.PostTo(
         "/v1/chat/completions",
-        R"({"messages":[{"role":"user","content":"Hi"}],"logprobs":true,)" + fields + "}");
+        R"({"messages":[{"role":"user","content":"Hi"}],"logprobs":true)" + fields + "}");
   };
-  EXPECT_EQ(chat(R"("max_tokens":10)").status, 400);
-  EXPECT_EQ(chat(R"("max_tokens":9)").status, 200);
-  // A stream's go with its chunks.
-  EXPECT_EQ(chat(R"("max_tokens":10,"stream":true)").status, 200);
-  EXPECT_EQ(server.Post(R"({"prompt":"a","logprobs":5,"stream":true})").status, 200);
+  EXPECT_EQ(chat("").status, 200);  // as long as the context allows, but it is five letters
+  const RawResponse outgrown = chat(R"(,"top_logprobs":20)");
+  EXPECT_EQ(outgrown.status, 400);
+  EXPECT_EQ(ErrorOf(outgrown)["param"], "top_logprobs");
+  EXPECT_EQ(chat(R"(,"top_logprobs":20,"stream":true)").status, 200);
 }
 
 TEST(LogprobMemoryTest, AllAnswersTogether) {
   TestServer server({}, WithLogprobBytes(10'000));
   server.model.HoldSteps();
-  const std::string body = R"({"prompt":"a","logprobs":0,"max_tokens":30})";
+  const std::string body = R"({"prompt":[1,2,3,4,5,6,7],"echo":true,"logprobs":3,"max_tokens":1})";
   RawClient first(server.port());
   first.Send(CompletionPost(body));
   ASSERT_TRUE(Eventually([&] { return server.model.steps() > 0; }));
