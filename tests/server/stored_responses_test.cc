@@ -133,6 +133,28 @@ TEST(StoredResponsesTest, GoesOnInTheBackground) {
   EXPECT_EQ(Create(server, R"("previous_response_id":")" + id + '"').status, 200);
 }
 
+TEST(StoredResponsesTest, FailsInTheBackgroundIfItOutgrowsTheMemoryForLogprobs) {
+  ServerOptions options;
+  options.max_logprob_bytes = 20'000;
+  const TestServer server(Saying("Hello"), options);
+  const std::string wanted =
+      R"("background":true,"include":["message.output_text.logprobs"],"top_logprobs":)";
+  const auto ended = [&](const std::string& count) {
+    const std::string id = Created(server, wanted + count)["id"];
+    json response;
+    EXPECT_TRUE(Eventually([&] {
+      response = Asked(server, "GET", id);
+      return response["status"] != "queued" && response["status"] != "in_progress";
+    }));
+    return response;
+  };
+  EXPECT_EQ(ended("1")["status"], "completed");
+  const json outgrown = ended("20");
+  EXPECT_EQ(outgrown["status"], "failed");
+  EXPECT_THAT(outgrown["error"]["message"].get<std::string>(), HasSubstr("log probabilities"));
+  EXPECT_EQ(ended("1")["status"], "completed");  // what it held has been given back
+}
+
 // So that what nobody ends does not end while a test looks: some 700 tokens.
 constexpr std::chrono::milliseconds kLongStep{50};
 
