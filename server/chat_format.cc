@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/ascii.h"
+#include "base/format_bytes.h"
 #include "proto/chat_request.h"
 #include "server/chat_messages.h"
 
@@ -18,9 +19,30 @@ bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// What a failed rendering means to the client.
-ApiError RefusalOf(const Error& error, const std::string& path) {
+size_t TextBytes(const ordered_json& value) {
+  if (value.is_string()) return value.get_ref<const std::string&>().size();
+  size_t size_bytes = 0;
+  for (const ordered_json& member : value) {
+    if (member.is_string() || member.is_structured()) size_bytes += TextBytes(member);
+  }
+  return size_bytes;
+}
+
+// What a failed rendering of `messages` means to the client.
+ApiError RefusalOf(const Error& error, const std::string& path, const ordered_json& messages,
+                   const jinja::RenderLimits& limits) {
   if (error.code == ErrorCode::kInvalidArgument) return InvalidField(path, error.message);
+  // Templates make some copies of what they are given: from here on it is not the template's fault.
+  constexpr size_t kCopies = 8;
+  if (error.code == ErrorCode::kResourceExhausted &&
+      TextBytes(messages) > limits.memory_bytes / kCopies) {
+    ApiError refusal = InvalidField(
+        path, fmt::format("the conversation is longer than what this server has memory for, {} "
+                          "while it is rendered; shorten the messages",
+                          FormatBytes(limits.memory_bytes)));
+    refusal.code = "context_length_exceeded";
+    return refusal;
+  }
   ApiError refusal = InvalidField(
       path,
       fmt::format("the model's chat template cannot take this conversation: {}", error.message));
@@ -150,7 +172,10 @@ ApiResult<std::string> ChatFormat::RenderPrompt(const ChatRequest& request,
   variables["bos_token"] = bos_text_;
   variables["eos_token"] = eos_text_;
   Result<std::string> prompt = TemplateFor(lists_tools).Render(variables, render_options_);
-  if (!prompt) return tl::unexpected(RefusalOf(prompt.error(), request.messages_path));
+  if (!prompt) {
+    return tl::unexpected(RefusalOf(prompt.error(), request.messages_path, variables["messages"],
+                                    render_options_.limits));
+  }
   if (!request.continue_final_message) return *std::move(prompt);
   return CutAfterFinalMessage(*std::move(prompt), variables["messages"].back());
 }

@@ -42,20 +42,22 @@ TEST(ChatFormatTest, RefusesWhatIsNoTemplate) {
 
 TEST(ChatFormatTest, KeepsWithinItsMemory) {
   ChatTemplateSources sources;
-  sources.standard = "{% for m in messages %}{{ m.content }}{% endfor %}";
+  sources.standard = "{% for m in messages %}{{ m.content * 30 }}{% endfor %}";
   jinja::RenderLimits limits;
   limits.memory_bytes = 100'000;
   const auto format = ChatFormat::Create(sources, ByteTokenizer(), limits);
   ASSERT_TRUE(format) << format.error().message;
-  for (const size_t length : {1'000, 200'000}) {
+  for (const size_t length : {1'000, 10'000, 200'000}) {
     const auto request = ParseChatRequest(R"({"messages":[{"role":"user","content":")" +
                                           std::string(length, 'x') + R"("}]})");
     ASSERT_TRUE(request) << request.error().message;
     const ApiResult<std::string> prompt = (*format)->RenderPrompt(*request, false);
     ASSERT_EQ(prompt.has_value(), length == 1'000);
     if (prompt) continue;
-    EXPECT_EQ(prompt.error().code, "template_error");
-    EXPECT_THAT(prompt.error().message, HasSubstr("needs too much memory"));
+    const bool is_long = length > 10'000;  // otherwise the template makes too much of it
+    EXPECT_EQ(prompt.error().code, is_long ? "context_length_exceeded" : "template_error");
+    EXPECT_THAT(prompt.error().message,
+                HasSubstr(is_long ? "the conversation is longer" : "needs too much memory"));
   }
 }
 
