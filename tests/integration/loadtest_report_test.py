@@ -41,17 +41,12 @@ LOOK = """(() => {
 })()"""
 
 
-def finished(*arguments, statuses):
-    """A load test that has ended, with one of these exit statuses."""
-    done = subprocess.run([options.weft, "loadtest", *arguments], capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode not in statuses:
-        raise AssertionError(f"weft loadtest ended with {done.returncode}, not {statuses}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    return done
-
-
 def loadtest(*arguments, status=0):
     """stdout of a load test, whose exit status must be `status`."""
-    return finished(*arguments, statuses=[status]).stdout
+    done = subprocess.run([options.weft, "loadtest", *arguments], capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode != status:
+        raise AssertionError(f"weft loadtest ended with {done.returncode}, not {status}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    return done.stdout
 
 
 class Balance(html.parser.HTMLParser):
@@ -100,12 +95,11 @@ class Reports(ServedCase):
         cls.sweep_json = json.loads(loadtest(
             "sweep", "--url", cls.url, "--concurrencies", "1,2,4", "--repeats", "2", "--requests", "12", "--max-tokens", "12", *PATIENT,
             "--slo", "ttft_p99=600s", "--json", "--html", cls.sweep_path))
-        # A few short requests can make a server seem worse than itself.
-        comparison = finished(
-            "compare", "--url", cls.url, "--against", cls.url, "--rounds", "3", "--requests", "8", "--max-tokens", "8", *PATIENT,
-            "--tolerance", "95%", "--json", "--html", cls.compare_path, "--csv", cls.compare_csv_path, statuses=[0, 1])
-        cls.compare_status = comparison.returncode
-        cls.compare_json = json.loads(comparison.stdout)
+        # Medians of enough requests: by the 99th percentile of a few a server can seem worse than itself.
+        cls.compare_json = json.loads(loadtest(
+            "compare", "--url", cls.url, "--against", cls.url, "--rounds", "3", "--requests", "60", "--max-tokens", "8", *PATIENT,
+            "--figures", "output_tokens_per_s,requests_per_s,ttft_p50,itl_p50,e2e_p50", "--tolerance", "95%", "--json", "--html",
+            cls.compare_path, "--csv", cls.compare_csv_path))
 
     def test_the_json_adds_up(self):
         run = self.run_json
@@ -139,10 +133,9 @@ class Reports(ServedCase):
             "10", "--max-tokens", "4", *PATIENT, "--json"))
         self.assertEqual((sweep["load_unit"], [step["load"] for step in sweep["steps"]]), ("requests/s", [20, 40]))
 
-    def test_the_verdict_of_a_comparison_is_its_exit_status(self):
+    def test_a_server_is_not_worse_than_itself(self):
         comparison = self.compare_json
-        worse = any(figure["verdict"] == "worse" for figure in comparison["figures"].values())
-        self.assertEqual(("invalid" in comparison, comparison["worse"], self.compare_status), (False, worse, int(worse)))
+        self.assertEqual(("invalid" in comparison, comparison["worse"]), (False, False))
         with open(self.compare_csv_path, newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual([(row["round"], row["side"]) for row in rows],
