@@ -7,7 +7,8 @@
 namespace weft {
 namespace {
 
-constexpr double kMostSteps = 5;  // labels need room
+constexpr double kMostSteps = 5;          // labels need room, in a window of 400 pixels too
+constexpr int kMostLogarithmicTicks = 6;  // likewise: 50 and 100 of seven would touch
 
 // The smallest step of 1, 2 or 5 times a power of ten that cuts `range` in at most kMostSteps.
 double Step(double range) {
@@ -38,7 +39,7 @@ AxisScale::AxisScale(double min, double max, bool logarithmic, double first, dou
   const auto end = std::lower_bound(begin + 1, candidates.end(), max * 0.9999) + 1;
   min_ = *begin;
   max_ = *(end - 1);
-  const bool only_powers = end - begin > 7;
+  const bool only_powers = end - begin > kMostLogarithmicTicks;
   for (auto tick = begin; tick != end; ++tick) {
     const double exponent = std::log10(*tick);
     if (!only_powers || std::abs(exponent - std::round(exponent)) < 1e-9) ticks_.push_back(*tick);

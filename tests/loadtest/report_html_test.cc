@@ -59,6 +59,7 @@ TEST(AxisScale, LogarithmicTicksEncloseTheValues) {
   EXPECT_NEAR(scale.Place(10), 300 * std::log(10 / 2.0) / std::log(1000 / 2.0), 1e-9);
   EXPECT_NEAR(scale.Value(scale.Place(37)), 37, 1e-9);
   EXPECT_THAT(AxisScale(20, 700, true, 0, 1).ticks(), ElementsAre(20, 50, 100, 200, 500, 1000));
+  EXPECT_THAT(AxisScale(1.5, 90, true, 0, 1).ticks(), ElementsAre(1, 10, 100));  // seven touch
 }
 
 TEST(CumulativeShares, AreExactUntilThereAreTooMany) {
