@@ -43,8 +43,7 @@ void AddGoalOptions(CLI::App& app, ReportGoals& goals) {
            goals.max_error_rate = parsed(ParseShare(text), "--max-error-rate");
          },
          "Failures that are no failure of the run: 1%; by default what --slo error_rate=... "
-         "allows, "
-         "else none")
+         "allows, else none")
       ->type_name("SHARE")
       ->group(group);
 }

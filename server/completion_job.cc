@@ -77,6 +77,7 @@ ApiResult<void> TokenizePrompts(CompletionRequest& request, const Tokenizer& tok
 
 // What the answer will hold of its prompts, and may hold of what is generated.
 void CountLogprobs(const CompletionRequest& request, GenerationJob& job) {
+  if (!request.logprobs && !request.prompt_logprobs) return;
   int64_t positions = 0;
   for (const std::vector<TokenId>& prompt : job.prompts)
     positions += static_cast<int64_t>(prompt.size()) * request.best_of;

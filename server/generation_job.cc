@@ -103,12 +103,12 @@ ApiResult<void> CheckChoiceCount(const ServedModel& model, int32_t choice_count,
 std::optional<ApiError> HoldLogprobs(ByteBudget& budget, const std::vector<EngineEvent>& events,
                                      GenerationJob& job) {
   LogprobUse& use = job.logprobs;
+  if (use.bytes_each == 0) return std::nullopt;
   for (const EngineEvent& event : events) {
     const auto* tokens = std::get_if<TokensEvent>(&event.event);
     if (tokens == nullptr || use.is_streamed) continue;
     for (const TokenLogprob& entry : tokens->logprobs) use.count += 1 + std::ssize(entry.top);
   }
-  if (use.bytes_each == 0) return std::nullopt;
   const uint64_t room = budget.limit_bytes() / use.bytes_each;
   const auto most = static_cast<uint64_t>(std::max(use.count, use.asked_count));
   if (most > room) {

@@ -25,7 +25,7 @@ class ResponsesAnswer;
 
 // Log probabilities are what can make an answer large out of all proportion.
 struct LogprobUse {
-  uint64_t bytes_each = 0;   // of an entry, until the answer is sent
+  uint64_t bytes_each = 0;   // of an entry, until the answer is sent; 0: none are wanted
   int64_t count = 0;         // entries so far; those of prompts from the beginning
   int64_t asked_count = 0;   // those of the tokens that the client wants at most, if it says so
   bool is_streamed = false;  // those of generated tokens go with their chunks, and do not count
