@@ -1,6 +1,7 @@
 #include "loadtest/run/answer_reader.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,120 +26,135 @@ void AddToHash(uint64_t& hash, std::string_view bytes) {
 }  // namespace
 
 AnswerReader::AnswerReader(RequestRecord& record, Answer* answer, int64_t most_tokens)
-    : record_(record),
-      answer_(answer),
-      most_tokens_(most_tokens),
+    : most_tokens_(most_tokens),
       text_hash_(kHashBegin),
-      reasoning_hash_(kHashBegin) {}
+      reasoning_hash_(kHashBegin),
+      answer_(answer),
+      record_(record),
+      has_id_(!record.id.empty()) {}
 
-void AnswerReader::ReadEvents(std::string_view bytes, RequestRecord::Clock::time_point now) {
+void AnswerReader::Fail(std::string kind, std::string detail) {
+  record_.Fail(std::move(kind), std::move(detail));
+  failed_ = true;
+}
+
+void AnswerReader::ReadEvents(std::string_view bytes) {
   events_.Feed(bytes);
+  CompletionChunk chunk;
   std::string_view data;
   while (events_.Next(data)) {
-    if (!record_.failure.empty()) continue;
+    if (failed_) continue;
     if (data == "[DONE]") {
       done_ = true;
     } else {
-      ReadOne(data, now);
+      ReadOne(data, chunk);
     }
   }
-  if (events_.pending_bytes() > kEventLimitBytes && record_.failure.empty()) {
-    record_.Fail("bad response", "an event of more than 4 MiB");
+  if (events_.pending_bytes() > kEventLimitBytes && !failed_) {
+    Fail("bad response", "an event of more than 4 MiB");
   }
 }
 
-void AnswerReader::ReadOne(std::string_view json, RequestRecord::Clock::time_point now) {
-  if (const Result<void> read = ReadChunk(json, chunk_); !read) {
-    record_.Fail("error in stream", read.error().message);
+void AnswerReader::ReadOne(std::string_view json, CompletionChunk& chunk) {
+  if (const Result<void> read = ReadChunk(json, chunk); !read) {
+    Fail("error in stream", read.error().message);
     return;
   }
-  ReadMeta();
-  CountTokens(now);
-  ReadText();
+  ReadMeta(chunk);
+  CountTokens(chunk);
+  ReadText(chunk);
 }
 
-void AnswerReader::CountTokens(RequestRecord::Clock::time_point now) {
-  const bool has_text = !chunk_.text.empty() || !chunk_.reasoning.empty();
-  const bool has_count = chunk_.completion_tokens || chunk_.predicted_tokens;
+void AnswerReader::CountTokens(const CompletionChunk& chunk) {
+  const bool has_text = !chunk.text.empty() || !chunk.reasoning.empty();
+  const bool has_count = chunk.completion_tokens || chunk.predicted_tokens;
   if (has_text && !has_text_) {
     has_text_ = true;
     counts_are_exact_ = has_count;
   }
-  int64_t new_tokens = has_text ? 1 : 0;
-  if (counts_are_exact_) {
-    new_tokens = has_count ? std::max<int64_t>(final_count_ - token_count_, 0) : 0;
+  if (!counts_are_exact_) {
+    token_count_ += has_text ? 1 : 0;
+  } else if (has_count) {
+    token_count_ = std::max(token_count_, final_count_);
   }
-  if (new_tokens == 0) return;
-  token_count_ += new_tokens;
-  auto& arrivals = record_.arrivals;
-  if (arrivals.empty() || arrivals.back().time != now) arrivals.push_back({.time = now});
-  arrivals.back().token_count += static_cast<int32_t>(new_tokens);
 }
 
-void AnswerReader::ReadMeta() {
-  if (record_.id.empty()) record_.id = chunk_.id.substr(0, RequestRecord::kMostNameBytes);
-  if (!chunk_.finish_reason.empty()) {
-    record_.finish_reason = chunk_.finish_reason.substr(0, RequestRecord::kMostNameBytes);
+void AnswerReader::MarkArrival(RequestRecord::Clock::time_point now) {
+  if (token_count_ == arrived_count_) return;
+  arrivals_.push_back(
+      {.time = now, .token_count = static_cast<int32_t>(token_count_ - arrived_count_)});
+  arrived_count_ = token_count_;
+}
+
+void AnswerReader::ReadMeta(const CompletionChunk& chunk) {
+  if (!has_id_ && !chunk.id.empty()) {
+    record_.id = chunk.id.substr(0, RequestRecord::kMostNameBytes);
+    has_id_ = true;
+  }
+  if (!chunk.finish_reason.empty()) {
+    record_.finish_reason = chunk.finish_reason.substr(0, RequestRecord::kMostNameBytes);
   }
   const auto prompt_count = [](int64_t count) { return std::min(count, kMostPromptTokens); };
-  if (chunk_.prompt_tokens) record_.prompt_tokens = prompt_count(*chunk_.prompt_tokens);
-  if (chunk_.cached_tokens) record_.cached_tokens = prompt_count(*chunk_.cached_tokens);
-  if (chunk_.predicted_tokens) final_count_ = *chunk_.predicted_tokens;
-  if (chunk_.completion_tokens) final_count_ = *chunk_.completion_tokens;
+  if (chunk.prompt_tokens) record_.prompt_tokens = prompt_count(*chunk.prompt_tokens);
+  if (chunk.cached_tokens) record_.cached_tokens = prompt_count(*chunk.cached_tokens);
+  if (chunk.predicted_tokens) final_count_ = *chunk.predicted_tokens;
+  if (chunk.completion_tokens) final_count_ = *chunk.completion_tokens;
   if (final_count_ > most_tokens_) {
-    record_.Fail("bad response", fmt::format("says that it has generated {} tokens", final_count_));
+    Fail("bad response", fmt::format("says that it has generated {} tokens", final_count_));
     final_count_ = token_count_;
   }
-  ReadTimings();
+  ReadTimings(chunk.timings);
 }
 
-void AnswerReader::ReadTimings() {
+void AnswerReader::ReadTimings(const ServerTimings& timings) {
   const auto read = [](const std::optional<double>& said, std::optional<double>& kept) {
     if (said && *said >= 0 && *said <= kMostMilliseconds) kept = said;
   };
-  read(chunk_.timings.queue_ms, record_.server.queue_ms);
-  read(chunk_.timings.prefill_ms, record_.server.prefill_ms);
-  read(chunk_.timings.decode_ms, record_.server.decode_ms);
+  read(timings.queue_ms, record_.server.queue_ms);
+  read(timings.prefill_ms, record_.server.prefill_ms);
+  read(timings.decode_ms, record_.server.decode_ms);
 }
 
-void AnswerReader::ReadText() {
-  AddToHash(text_hash_, chunk_.text);
-  AddToHash(reasoning_hash_, chunk_.reasoning);
+void AnswerReader::ReadText(const CompletionChunk& chunk) {
+  AddToHash(text_hash_, chunk.text);
+  AddToHash(reasoning_hash_, chunk.reasoning);
   if (answer_ == nullptr) return;
-  answer_->text += chunk_.text;
-  answer_->reasoning += chunk_.reasoning;
+  answer_->text += chunk.text;
+  answer_->reasoning += chunk.reasoning;
 }
 
 void AnswerReader::FinishEvents(bool must_be_whole) {
   if (must_be_whole && !done_ && record_.failure.empty()) {
-    record_.Fail("cut stream", "the stream ended without [DONE]");
+    Fail("cut stream", "the stream ended without [DONE]");
   }
   if (done_ && !counts_are_exact_ && final_count_ > 0 && final_count_ != token_count_) {
     SpreadTokens();
   }
+  record_.arrivals = std::move(arrivals_);
   record_.output_tokens = token_count_;
   record_.output_hash = reasoning_hash_ * kHashPrime ^ text_hash_;
 }
 
 void AnswerReader::SpreadTokens() {
-  const auto arrival_count = static_cast<int64_t>(record_.arrivals.size());
+  const auto arrival_count = std::ssize(arrivals_);
   token_count_ = final_count_;
   int64_t given = 0;
   for (int64_t i = 0; i < arrival_count; ++i) {
     // Rounded up: the first arrival is at least a token.
     const int64_t by_now = (final_count_ * (i + 1) + arrival_count - 1) / arrival_count;
-    record_.arrivals[static_cast<size_t>(i)].token_count = static_cast<int32_t>(by_now - given);
+    arrivals_[static_cast<size_t>(i)].token_count = static_cast<int32_t>(by_now - given);
     given = by_now;
   }
 }
 
 void AnswerReader::ReadWhole(std::string_view body) {
-  if (const Result<void> read = ReadChunk(body, chunk_); !read) {
-    record_.Fail("bad response", read.error().message);
+  CompletionChunk chunk;
+  if (const Result<void> read = ReadChunk(body, chunk); !read) {
+    Fail("bad response", read.error().message);
     return;
   }
-  ReadMeta();
-  ReadText();
+  ReadMeta(chunk);
+  ReadText(chunk);
   token_count_ = final_count_;
   record_.output_tokens = final_count_;
   record_.output_hash = reasoning_hash_ * kHashPrime ^ text_hash_;

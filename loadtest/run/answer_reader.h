@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "loadtest/run/completion_chunk.h"
 #include "loadtest/run/event_stream.h"
@@ -32,35 +33,43 @@ class AnswerReader {
   AnswerReader(RequestRecord& record, Answer* answer, int64_t most_tokens);
 
   // Bytes of an event stream. What is wrong with it fails the record.
-  void ReadEvents(std::string_view bytes, RequestRecord::Clock::time_point now);
+  void ReadEvents(std::string_view bytes);
+  // The tokens read since the last time have arrived now, together.
+  void MarkArrival(RequestRecord::Clock::time_point now);
   // The stream has ended. Without [DONE], it fails the record if it must be whole.
   void FinishEvents(bool must_be_whole);
 
   // An answer that is no stream.
   void ReadWhole(std::string_view body);
 
-  int64_t token_count() const { return token_count_; }  // that have arrived
+  void Fail(std::string kind, std::string detail);  // the record
+  bool failed() const { return failed_; }
+  int64_t token_count() const { return token_count_; }  // that have been read
 
  private:
-  void ReadOne(std::string_view json, RequestRecord::Clock::time_point now);
-  void CountTokens(RequestRecord::Clock::time_point now);
-  void ReadMeta();
-  void ReadTimings();
-  void ReadText();
+  void ReadOne(std::string_view json, CompletionChunk& chunk);
+  void CountTokens(const CompletionChunk& chunk);
+  void ReadMeta(const CompletionChunk& chunk);
+  void ReadTimings(const ServerTimings& timings);
+  void ReadText(const CompletionChunk& chunk);
   void SpreadTokens();
 
-  RequestRecord& record_;
-  Answer* answer_;
-  int64_t most_tokens_;
+  // Of the record, only what is seldom written is there before FinishEvents: it is in no cache.
   EventStream events_;
-  CompletionChunk chunk_;
+  std::vector<RequestRecord::Arrival> arrivals_;
+  int64_t token_count_ = 0;
+  int64_t arrived_count_ = 0;
+  int64_t final_count_ = 0;  // as the server says
+  int64_t most_tokens_;
+  uint64_t text_hash_;
+  uint64_t reasoning_hash_;
+  Answer* answer_;
+  RequestRecord& record_;
+  bool failed_ = false;
+  bool has_id_;
   bool done_ = false;  // [DONE] has come
   bool has_text_ = false;
   bool counts_are_exact_ = false;
-  int64_t token_count_ = 0;
-  int64_t final_count_ = 0;  // as the server says
-  uint64_t text_hash_;
-  uint64_t reasoning_hash_;
 };
 
 }  // namespace weft

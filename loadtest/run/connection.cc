@@ -1,8 +1,6 @@
 #include "loadtest/run/connection.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <span>
 #include <unistd.h>
 #include <utility>
 
@@ -79,81 +77,59 @@ asio::awaitable<ClientConnection::ErrorCode> ClientConnection::Write(std::string
 }
 
 template <typename Token>
-auto ClientConnection::ReadSome(Token&& token) {
-  const auto space = buffer.prepare(read_size_bytes_);
+auto ClientConnection::ReadSome(asio::mutable_buffer space, Token&& token) {
   return tls_ ? tls_->async_read_some(space, std::forward<Token>(token))
               : socket_.async_read_some(space, std::forward<Token>(token));
 }
 
-ClientConnection::ErrorCode ClientConnection::TakeRead(ErrorCode error, size_t count) {
+asio::awaitable<ClientConnection::ErrorCode> ClientConnection::Read() {
+  const auto [error, count] = co_await ReadSome(buffer.prepare(read_size_bytes_), kAsTuple);
   buffer.commit(count);
+  co_return HasRead(error, count);
+}
+
+ClientConnection::ErrorCode ClientConnection::HasRead(ErrorCode error, size_t count) {
   if (count == read_size_bytes_) {
     read_size_bytes_ = std::min(2 * read_size_bytes_, kMostReadBytes);
   }
   return error == asio::ssl::error::stream_truncated ? asio::error::eof : error;
 }
 
-asio::awaitable<ClientConnection::ErrorCode> ClientConnection::Read() {
-  const auto [error, count] = co_await ReadSome(kAsTuple);
-  co_return TakeRead(error, count);
-}
-
 struct ClientConnection::AsioLoop {
   ClientConnection& connection;
-  const OnRead& on_read;
-  asio::steady_timer& over;
+  ReadSink& sink;
+  asio::steady_timer& end;
 
   void Next() {
-    connection.ReadSome([this](ErrorCode error, size_t count) {
-      if (on_read(connection.TakeRead(error, count), {})) {
+    const auto space = connection.buffer.prepare(connection.read_size_bytes_);
+    connection.ReadSome(space, [this, space](ErrorCode error, size_t count) {
+      const std::string_view bytes(static_cast<const char*>(space.data()), count);
+      if (sink.OnRead(connection.HasRead(error, count), bytes)) {
         Next();
       } else {
-        over.cancel();
+        end.cancel();
       }
     });
   }
 };
 
-struct ClientConnection::PolledLoop final : ReadPoller::Watcher {
-  PolledLoop(ClientConnection& its_connection, const OnRead& its_on_read,
-             asio::steady_timer& its_over)
-      : connection(its_connection), on_read(its_on_read), over(its_over) {}
-
-  void OnReadable(std::span<char> scratch) override {
-    const ssize_t count = recv(connection.polled_, scratch.data(), scratch.size(), MSG_DONTWAIT);
-    ErrorCode error;
-    if (count == 0) error = asio::error::eof;
-    if (count < 0) {
-      if (errno == EAGAIN || errno == EINTR) return;
-      error.assign(errno, asio::error::get_system_category());
-    }
-    if (on_read(error, {scratch.data(), static_cast<size_t>(std::max<ssize_t>(count, 0))})) return;
-    connection.poller_->Remove(connection.polled_, *this);
-    over.cancel();
+asio::awaitable<void> ClientConnection::ReadWhile(ReadSink& sink) {
+  if (GiveToPoller()) {
+    const bool was_read = co_await poller_->ReadWhile(polled_, sink);
+    TakeFromPoller();
+    if (was_read) co_return;
   }
-
-  ClientConnection& connection;
-  const OnRead& on_read;
-  asio::steady_timer& over;
-};
-
-asio::awaitable<void> ClientConnection::ReadWhile(OnRead on_read) {
-  asio::steady_timer over(socket_.get_executor(), Clock::time_point::max());
-  PolledLoop polled(*this, on_read, over);
-  AsioLoop loop{.connection = *this, .on_read = on_read, .over = over};
-  const bool is_polled = GiveToPoller(polled);
-  if (!is_polled) loop.Next();
-  co_await over.async_wait(kAsTuple);
-  if (is_polled) TakeFromPoller();
+  asio::steady_timer end(socket_.get_executor(), Clock::time_point::max());
+  AsioLoop loop{.connection = *this, .sink = sink, .end = end};
+  loop.Next();
+  co_await end.async_wait(kAsTuple);
 }
 
-bool ClientConnection::GiveToPoller(PolledLoop& loop) {
+bool ClientConnection::GiveToPoller() {
   if (tls_ || poller_ == nullptr || !socket_.is_open()) return false;
   ErrorCode error;
   polled_ = socket_.release(error);
-  if (!error && poller_->Add(polled_, loop)) return true;
-  TakeFromPoller();
-  return false;
+  return !error;
 }
 
 void ClientConnection::TakeFromPoller() {

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -39,11 +38,9 @@ class ClientConnection {
   boost::asio::awaitable<ErrorCode> Write(std::string_view bytes);
   // Appends what has come, at least a byte, to `buffer`.
   boost::asio::awaitable<ErrorCode> Read();
-  // Reads on and on, until on_read returns false. For the tokens of a stream: resuming a coroutine
-  // for each would cost more than all that is done with it.
-  // The bytes that have come are on_read's argument, or behind what was in `buffer` before.
-  using OnRead = std::function<bool(ErrorCode error, std::string_view bytes)>;
-  boost::asio::awaitable<void> ReadWhile(OnRead on_read);
+  // Reads on and on, until the sink wants no more; `buffer` is empty. For the tokens of a stream:
+  // resuming a coroutine for each would cost more than all that is done with it.
+  boost::asio::awaitable<void> ReadWhile(ReadSink& sink);
   void Close();  // nothing waits
   bool is_open() const { return open_; }
 
@@ -62,14 +59,13 @@ class ClientConnection {
   using Socket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol,
                                                   boost::asio::io_context::executor_type>;
   struct AsioLoop;
-  struct PolledLoop;
 
   boost::asio::awaitable<ErrorCode> Handshake();
   template <typename Token>
-  auto ReadSome(Token&& token);
-  ErrorCode TakeRead(ErrorCode error, size_t count);
+  auto ReadSome(boost::asio::mutable_buffer space, Token&& token);
+  ErrorCode HasRead(ErrorCode error, size_t count);
 
-  bool GiveToPoller(PolledLoop& loop);
+  bool GiveToPoller();
   void TakeFromPoller();
 
   const Target& target_;

@@ -12,7 +12,9 @@
 #include <boost/beast/http/error.hpp>
 #include <fmt/format.h>
 
+#include "loadtest/run/body_framing.h"
 #include "loadtest/run/completion_json.h"
+#include "loadtest/run/stream_reader.h"
 
 namespace weft {
 namespace {
@@ -23,7 +25,6 @@ namespace http = boost::beast::http;
 constexpr uint32_t kHeaderLimitBytes = 64 << 10;
 // A length that the server states is believed, and that much memory set aside, up to this.
 constexpr uint64_t kBodyLimitBytes = 16 << 20;
-constexpr uint64_t kStreamLimitBytes = 256 << 20;
 
 // The peer closed a connection that had been kept alive: the request was not begun.
 bool ClosedWhileIdle(const boost::system::error_code& error) {
@@ -37,6 +38,13 @@ int64_t MostTokens(int64_t max_tokens) {
   constexpr int64_t kMostChoices = 128;
   constexpr int64_t kSlack = 64;
   return kMostChoices * (max_tokens + kSlack);
+}
+
+template <typename Parser>
+BodyFraming FramingOf(const Parser& parser) {
+  if (parser.chunked()) return BodyFraming::Chunked();
+  const auto length = parser.content_length();
+  return length ? BodyFraming::OfLength(*length) : BodyFraming::UntilClosed();
 }
 
 bool IsHttpError(const boost::system::error_code& error) {
@@ -84,8 +92,8 @@ asio::awaitable<void> Exchange::Fetch(std::string& body, std::string& server_hea
 
 void Exchange::Finish(const Parser& parser) {
   record_.end = RequestRecord::Clock::now();
-  const bool reusable = parser.is_done() && parser.keep_alive() && connection_.buffer.size() == 0;
-  if (!reusable || connection_.expired()) connection_.Close();
+  const bool reusable = body_is_whole_ && parser.keep_alive() && !connection_.expired();
+  if (!reusable) connection_.Close();
 }
 
 asio::awaitable<void> Exchange::SendAndReadHeader(Parser& parser, bool read_header) {
@@ -120,19 +128,20 @@ asio::awaitable<void> Exchange::SendAndReadHeader(Parser& parser, bool read_head
 
 asio::awaitable<Exchange::ErrorCode> Exchange::ReadHeader(Parser& parser) {
   ErrorCode error;
-  while (!error) {
+  while (!error && !parser.is_header_done()) {
     error = co_await connection_.Read();
     last_read_ = RequestRecord::Clock::now();
     if (!error) error = ParseReceived(parser);
-    if (parser.is_header_done()) co_return ErrorCode();  // what is wrong behind it comes up again
   }
   co_return error;
 }
 
-// The parser is not eager: an eager one keeps a chunk that it has until it sees the next one begin.
+// As far as what has come goes; the header alone, if that was not done.
 Exchange::ErrorCode Exchange::ParseReceived(Parser& parser) {
   ErrorCode error;
-  while (connection_.buffer.size() > 0 && !parser.is_done()) {
+  const bool had_header = parser.is_header_done();
+  while (connection_.buffer.size() > 0 && !parser.is_done() &&
+         parser.is_header_done() == had_header) {
     const size_t used = parser.put(connection_.buffer.data(), error);
     connection_.buffer.consume(used);
     if (error == http::error::need_more) {
@@ -145,37 +154,19 @@ Exchange::ErrorCode Exchange::ParseReceived(Parser& parser) {
   return error;
 }
 
-// As ParseReceived, of bytes that are not in the connection's buffer: what is left of them comes
-// there.
-Exchange::ErrorCode Exchange::ParseBytes(Parser& parser, std::string_view bytes) {
-  ErrorCode error;
-  auto& buffer = connection_.buffer;
-  while (buffer.size() == 0 && !bytes.empty() && !parser.is_done()) {
-    bytes.remove_prefix(parser.put(asio::buffer(bytes), error));
-    if (error == http::error::need_more) break;
-    if (error) return error;
-  }
-  if (bytes.empty() && buffer.size() == 0) return {};
-  buffer.commit(asio::buffer_copy(buffer.prepare(bytes.size()), asio::buffer(bytes)));
-  return ParseReceived(parser);
-}
-
-// Parses what a read has brought. An answer without a length ends with its connection.
-Exchange::ErrorCode Exchange::TakeRead(Parser& parser, ErrorCode error, std::string_view bytes) {
-  last_read_ = RequestRecord::Clock::now();
-  if (error == asio::error::eof && parser.need_eof()) {
-    error = {};
-    parser.put_eof(error);
-    return error;
-  }
-  return error ? error : ParseBytes(parser, bytes);
-}
-
 asio::awaitable<void> Exchange::ReadBody(Parser& parser) {
   ErrorCode error = ParseReceived(parser);
   while (!error && !parser.is_done()) {
-    error = TakeRead(parser, co_await connection_.Read());
+    error = co_await connection_.Read();
+    // An answer without a length ends with its connection.
+    if (error == asio::error::eof && parser.need_eof()) {
+      error = {};
+      parser.put_eof(error);
+    } else if (!error) {
+      error = ParseReceived(parser);
+    }
   }
+  body_is_whole_ = !error && connection_.buffer.size() == 0;
   if (error) {
     FailWith("connection lost", error);
   } else if (record_.http_status != 200) {
@@ -183,41 +174,30 @@ asio::awaitable<void> Exchange::ReadBody(Parser& parser) {
   }
 }
 
-asio::awaitable<void> Exchange::ReadStream(Parser& parser, Call call) {
-  AnswerReader reader(record_, answer_, MostTokens(call.max_tokens));
-  parser.body_limit(kStreamLimitBytes);
-  const bool misbehaves =
-      call.behaviour == Behaviour::kCancel || call.behaviour == Behaviour::kStall;
+asio::awaitable<void> Exchange::ReadStream(const Parser& parser, Call call) {
+  StreamReader reader(FramingOf(parser),
+                      AnswerReader(record_, answer_, MostTokens(call.max_tokens)),
+                      live_token_count_);
+  if (call.behaviour == Behaviour::kCancel || call.behaviour == Behaviour::kStall) {
+    reader.PauseAt(call.behaviour_tokens);
+  }
+  auto& buffer = connection_.buffer;  // what has come with the header
+  reader.Take({static_cast<const char*>(buffer.data().data()), buffer.size()}, last_read_);
+  buffer.clear();
   bool has_misbehaved = false;
-  ErrorCode error = ParseReceived(parser);
-  const auto misbehaves_now = [&] {
-    return misbehaves && !has_misbehaved && reader.token_count() >= call.behaviour_tokens;
-  };
-  // Whether there is more to read.
-  const auto take_tokens = [&] {
-    std::string& body = parser.get().body();
-    const int64_t tokens_before = reader.token_count();
-    if (!body.empty()) reader.ReadEvents(body, last_read_);
-    body.clear();
-    live_token_count_ += reader.token_count() - tokens_before;
-    return !error && !parser.is_done() && record_.failure.empty();
-  };
-  bool goes_on = take_tokens();
-  while (goes_on) {
-    if (misbehaves_now()) {
+  while (reader.goes_on()) {
+    if (reader.is_paused()) {
       has_misbehaved = true;
       if (call.behaviour == Behaviour::kCancel) break;
       co_await Stall(call.stall);
+      reader.GoOn();
     }
-    co_await connection_.ReadWhile([&](const ErrorCode& read, std::string_view bytes) {
-      error = TakeRead(parser, read, bytes);
-      goes_on = take_tokens();
-      return goes_on && !misbehaves_now();
-    });
+    co_await connection_.ReadWhile(reader);
   }
+  body_is_whole_ = reader.is_whole();
   // A server need not wait for one who does not read.
-  if (error && !has_misbehaved) FailWith("connection lost", error);
-  reader.FinishEvents(/*must_be_whole=*/!has_misbehaved);
+  if (reader.error() && !has_misbehaved) FailWith("connection lost", reader.error());
+  reader.answer().FinishEvents(/*must_be_whole=*/!has_misbehaved);
 }
 
 asio::awaitable<void> Exchange::ReadRefusal(Parser& parser) {

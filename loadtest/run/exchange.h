@@ -43,14 +43,11 @@ class Exchange {
   boost::asio::awaitable<void> SendAndReadHeader(Parser& parser, bool read_header);
   boost::asio::awaitable<ErrorCode> ReadHeader(Parser& parser);
   boost::asio::awaitable<void> ReadBody(Parser& parser);
-  boost::asio::awaitable<void> ReadStream(Parser& parser, Call call);
+  boost::asio::awaitable<void> ReadStream(const Parser& parser, Call call);
   boost::asio::awaitable<void> ReadRefusal(Parser& parser);
   boost::asio::awaitable<void> Stall(std::chrono::nanoseconds time);
 
   ErrorCode ParseReceived(Parser& parser);
-  ErrorCode ParseBytes(Parser& parser, std::string_view bytes);
-  // `bytes` as ClientConnection::ReadWhile has them.
-  ErrorCode TakeRead(Parser& parser, ErrorCode error, std::string_view bytes = {});
   void FailWith(const char* kind, const ErrorCode& error);
   void Finish(const Parser& parser);
 
@@ -59,6 +56,7 @@ class Exchange {
   Answer* answer_;
   int64_t& live_token_count_;
   RequestRecord::Clock::time_point last_read_;
+  bool body_is_whole_ = false;  // and nothing came behind it
 };
 
 }  // namespace weft

@@ -1,54 +1,96 @@
 #include "loadtest/run/read_poller.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <span>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <sys/socket.h>
+#include <sys/types.h>
 
 namespace weft {
+namespace {
 
-ReadPoller::ReadPoller(boost::asio::io_context& context) : epoll_(context) {
+namespace asio = boost::asio;
+
+void Fetch(const ReadSink& sink) {
+  constexpr size_t kLineBytes = 64;
+  const auto* begin = reinterpret_cast<const char*>(&sink);
+  for (size_t i = 0; i < ReadPoller::kFetchedBytes; i += kLineBytes) __builtin_prefetch(begin + i);
+}
+
+}  // namespace
+
+ReadPoller::ReadPoller(asio::io_context& context) : epoll_(context) {
   const int epoll = epoll_create1(EPOLL_CLOEXEC);
   if (epoll >= 0) epoll_.assign(epoll);
 }
 
-bool ReadPoller::Add(int socket, Watcher& watcher) {
-  if (!epoll_.is_open()) return false;
+asio::awaitable<bool> ReadPoller::ReadWhile(int socket, ReadSink& sink) {
+  if (!epoll_.is_open()) co_return false;
+  asio::steady_timer end(epoll_.get_executor(), asio::steady_timer::time_point::max());
+  sink.socket_ = socket;
+  sink.end_ = &end;
   epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.ptr = &watcher;
-  if (epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, socket, &event) != 0) return false;
-  ++watcher_count_;
+  // By edges: otherwise the kernel would ask every socket again whether there is still something.
+  event.events = EPOLLIN | EPOLLET;
+  event.data.ptr = &sink;
+  if (epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, socket, &event) != 0) co_return false;
+  ++sink_count_;
   if (!waits_) Wait();
-  return true;
-}
-
-void ReadPoller::Remove(int socket, const Watcher& watcher) {
-  epoll_event ignored{};
-  epoll_ctl(epoll_.native_handle(), EPOLL_CTL_DEL, socket, &ignored);
-  for (size_t i = next_event_; i < event_count_; ++i) {
-    if (events_[i].data.ptr == &watcher) events_[i].data.ptr = nullptr;
-  }
-  // Nothing to wait for: nor may the context wait.
-  if (--watcher_count_ == 0 && waits_) epoll_.cancel();
+  co_await end.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_return true;
 }
 
 void ReadPoller::Wait() {
   waits_ = true;
-  epoll_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+  epoll_.async_wait(asio::posix::stream_descriptor::wait_read,
                     [this](const boost::system::error_code&) {
                       waits_ = false;
                       Dispatch();
-                      if (watcher_count_ > 0 && !waits_) Wait();
+                      if (sink_count_ > 0 && !waits_) Wait();
                     });
 }
 
+// Asks again as long as there was something, since the way back through Asio takes three system
+// calls. A sink that ends is not among the events that are left: each socket is there once.
 void ReadPoller::Dispatch() {
-  const int count = epoll_wait(epoll_.native_handle(), events_.data(),
-                               static_cast<int>(events_.size()), /*timeout=*/0);
-  event_count_ = static_cast<size_t>(std::max(count, 0));
-  for (next_event_ = 0; next_event_ < event_count_;) {
-    auto* watcher = static_cast<Watcher*>(events_[next_event_++].data.ptr);
-    if (watcher != nullptr) watcher->OnReadable(scratch_);
+  size_t dispatched = 0;
+  while (dispatched < kMostEvents) {
+    const int count = epoll_wait(epoll_.native_handle(), events_.data(),
+                                 static_cast<int>(events_.size()), /*timeout=*/0);
+    if (count <= 0) return;
+    const std::span events(events_.data(), static_cast<size_t>(count));
+    for (const epoll_event& event : events) Fetch(*static_cast<const ReadSink*>(event.data.ptr));
+    for (const epoll_event& event : events) Read(*static_cast<ReadSink*>(event.data.ptr));
+    dispatched += events.size();
   }
-  next_event_ = event_count_ = 0;
+}
+
+void ReadPoller::Read(ReadSink& sink) {
+  ssize_t count = 0;
+  do {
+    count = recv(sink.socket_, scratch_.data(), scratch_.size(), MSG_DONTWAIT);
+    boost::system::error_code error;
+    if (count == 0) error = asio::error::eof;
+    if (count < 0) {
+      if (errno == EAGAIN) return;
+      error.assign(errno, asio::error::get_system_category());
+    }
+    const std::string_view bytes(scratch_.data(), static_cast<size_t>(std::max<ssize_t>(count, 0)));
+    if (!sink.OnRead(error, bytes)) return End(sink);
+  } while (count == std::ssize(scratch_));  // fewer: there was no more
+}
+
+void ReadPoller::End(ReadSink& sink) {
+  epoll_event ignored{};
+  epoll_ctl(epoll_.native_handle(), EPOLL_CTL_DEL, sink.socket_, &ignored);
+  sink.end_->cancel();
+  // Nothing to wait for: nor may the context wait.
+  if (--sink_count_ == 0 && waits_) epoll_.cancel();
 }
 
 }  // namespace weft

@@ -1,39 +1,51 @@
-// Waits for many streams at once, more cheaply than Asio can.
+// Reads many streams at once, more cheaply than Asio can.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <string_view>
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/system/error_code.hpp>
 #include <sys/epoll.h>
 
 namespace weft {
 
+// What is read of a stream goes here, whoever reads it.
+class ReadSink {
+ public:
+  virtual ~ReadSink() = default;
+  // Bytes, which stay until it returns; or an error, the end of the stream among them. False: no
+  // more is wanted.
+  virtual bool OnRead(const boost::system::error_code& error, std::string_view bytes) = 0;
+
+ private:
+  friend class ReadPoller;
+  int socket_ = -1;
+  boost::asio::steady_timer* end_ = nullptr;
+};
+
 // A token of a stream is a read of some hundred bytes. Asio's sockets take two system calls for it,
 // the second to learn that there is no more, and memory of each socket's own that is in no cache
-// any more when its turn comes. Here it is one call, into a buffer that all share. On the context's
-// thread; asks the context for its turns like a socket, and only while it has something to wait
-// for.
+// any more when its turn comes. Here it is one call, into a buffer that all share, and the sinks of
+// all that have come are fetched into the cache at once.
+//
+// On the context's thread; asks the context for its turns like a socket, and only while it has
+// something to wait for.
 class ReadPoller {
  public:
-  class Watcher {
-   public:
-    // There are bytes to read, or the end. `scratch` is free to be read into until it returns.
-    virtual void OnReadable(std::span<char> scratch) = 0;
-
-   protected:
-    ~Watcher() = default;
-  };
+  // Of a sink, from its beginning: what it touches at a read should lie there.
+  static constexpr size_t kFetchedBytes = 320;
 
   explicit ReadPoller(boost::asio::io_context& context);
 
-  // A socket that the context does not know. False: there is no memory or descriptor for it.
-  bool Add(int socket, Watcher& watcher);
-  // `watcher` is not called any more; it may call this itself.
-  void Remove(int socket, const Watcher& watcher);
+  // Reads from a socket that the context does not know, until the sink wants no more. False: there
+  // was no memory or descriptor to do so.
+  boost::asio::awaitable<bool> ReadWhile(int socket, ReadSink& sink);
 
  private:
   static constexpr size_t kMostEvents = 64;  // what else the context does waits so long
@@ -41,13 +53,13 @@ class ReadPoller {
 
   void Wait();
   void Dispatch();
+  void Read(ReadSink& sink);
+  void End(ReadSink& sink);
 
   boost::asio::posix::stream_descriptor epoll_;
-  int64_t watcher_count_ = 0;
+  int64_t sink_count_ = 0;
   bool waits_ = false;
   std::array<epoll_event, kMostEvents> events_{};
-  size_t next_event_ = 0;  // of events_: not dispatched yet
-  size_t event_count_ = 0;
   std::array<char, kScratchBytes> scratch_{};
 };
 

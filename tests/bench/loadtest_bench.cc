@@ -2,10 +2,11 @@
 #include <string>
 
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
-#include "loadtest/run/answer_reader.h"
 #include "loadtest/run/body_writer.h"
 #include "loadtest/run/completion_chunk.h"
+#include "loadtest/run/stream_reader.h"
 
 namespace weft {
 namespace {
@@ -28,19 +29,23 @@ void BM_ParseChunk(benchmark::State& state) {
 }
 BENCHMARK(BM_ParseChunk);
 
-// A token's event on its way from the bytes to the record.
-void BM_ReadEvent(benchmark::State& state) {
+// A token's chunk on its way from the bytes to the record.
+void BM_ReadToken(benchmark::State& state) {
   const std::string event = "data: " + std::string(kChunk) + "\n\n";
+  const std::string bytes = fmt::format("{:x}\r\n{}\r\n", event.size(), event);
+  constexpr int64_t kTokens = 256;  // of a stream
   RequestRecord record;
-  AnswerReader reader(record, /*answer=*/nullptr, /*most_tokens=*/1 << 20);
+  int64_t token_count = 0;
   RequestRecord::Clock::time_point now{};
-  for (auto _ : state) {
-    now += std::chrono::milliseconds(1);
-    reader.ReadEvents(event, now);
-    if (record.arrivals.size() == 4096) record.arrivals.clear();
+  while (state.KeepRunningBatch(kTokens)) {
+    StreamReader reader(BodyFraming::Chunked(),
+                        AnswerReader(record, /*answer=*/nullptr, /*most_tokens=*/kTokens),
+                        token_count);
+    for (int64_t i = 0; i < kTokens; ++i) reader.Take(bytes, now += std::chrono::milliseconds(1));
+    reader.answer().FinishEvents(/*must_be_whole=*/false);
   }
 }
-BENCHMARK(BM_ReadEvent);
+BENCHMARK(BM_ReadToken);
 
 // A request's body, its prompt of so many tokens included.
 void BM_WriteBody(benchmark::State& state) {

@@ -99,7 +99,7 @@ int main(int argc, char** argv) try {
       return 1;
     }
     epoll_event event = {};
-    event.events = EPOLLIN;
+    event.events = EPOLLIN | EPOLLET;  // by edges: the kernel asks no socket twice
     event.data.fd = fd;
     epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
     rounds_left.resize(static_cast<size_t>(fd) + 1);

@@ -9,6 +9,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -140,6 +141,24 @@ TEST_P(ExchangeTest, DoesNotMindHowTheBytesArrive) {
   EXPECT_EQ(answer_.text, "Hello world");
 }
 
+// More than a read takes, all there before the first: nobody tells the client of it again.
+TEST_P(ExchangeTest, ReadsToItsEndWhatCameAtOnce) {
+  constexpr int kEvents = 20;
+  std::string stream(kStreamHead);
+  const std::string text(10'000, 'x');
+  for (int i = 0; i < kEvents; ++i) {
+    stream += StreamEvent(R"({"choices":[{"text":")" + text + R"("}]})");
+  }
+  stream += StreamEvent("[DONE]");
+  stream += kStreamEnd;
+  Answer(stream);
+  const RequestRecord record = Run({.behaviour = Behaviour::kStall,
+                                    .behaviour_tokens = 0,
+                                    .stall = std::chrono::milliseconds(50)});
+  EXPECT_EQ(record.failure, "") << record.failure_detail;
+  EXPECT_EQ(record.output_tokens, kEvents);
+}
+
 TEST_P(ExchangeTest, TheHashIsThatOfTheTextHoweverItWasCut) {
   Answer(WholeStream());
   const uint64_t hash = Run().output_hash;
@@ -182,6 +201,32 @@ TEST_P(ExchangeTest, AnAnswerWithoutLengthEndsWithItsConnection) {
   const RequestRecord record = Run({.stream = false});
   EXPECT_EQ(record.failure, "") << record.failure_detail;
   EXPECT_EQ(record.id, "r1");
+  EXPECT_FALSE(connection_->is_open());
+}
+
+TEST_P(ExchangeTest, AStreamMayHaveALengthOrEndWithItsConnection) {
+  std::string events;
+  for (const std::string_view data : {kHello, kWorld, std::string_view("[DONE]")}) {
+    events += "data: " + std::string(data) + "\n\n";
+  }
+  const std::string length = "Content-Length: " + std::to_string(events.size()) + "\r\n";
+  for (const std::string& header : {length, std::string()}) {
+    const std::string answer = fmt::format("HTTP/1.1 200 OK\r\n{}\r\n{}", header, events);
+    Serve([&](ScriptedConnection& connection) {
+      connection.ReadRequest();
+      connection.Write(answer);
+    });
+    const RequestRecord record = Run();
+    EXPECT_EQ(record.failure, "") << record.failure_detail;
+    EXPECT_EQ(record.output_tokens, 2);
+    EXPECT_EQ(connection_->is_open(), !header.empty());
+  }
+}
+
+TEST_P(ExchangeTest, ClosesAConnectionThatTheServerWantsToClose) {
+  Answer("HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n" +
+         StreamEvent("[DONE]") + std::string(kStreamEnd));
+  EXPECT_EQ(Run().failure, "");
   EXPECT_FALSE(connection_->is_open());
 }
 

@@ -240,7 +240,8 @@ RequestRecord ReadEvents(const std::vector<std::string>& chunks) {
   AnswerReader reader(record, /*answer=*/nullptr, /*most_tokens=*/1 << 20);
   RequestRecord::Clock::time_point now{};
   for (const std::string& chunk : chunks) {
-    reader.ReadEvents("data: " + chunk + "\n\n", now += std::chrono::milliseconds(1));
+    reader.ReadEvents("data: " + chunk + "\n\n");
+    reader.MarkArrival(now += std::chrono::milliseconds(1));
   }
   reader.FinishEvents(/*must_be_whole=*/true);
   return record;
