@@ -211,8 +211,8 @@ TEST_P(ExchangeTest, AStreamMayHaveALengthOrEndWithItsConnection) {
   }
   const std::string length = "Content-Length: " + std::to_string(events.size()) + "\r\n";
   for (const std::string& header : {length, std::string()}) {
-    const std::string answer = fmt::format("HTTP/1.1 200 OK\r\n{}\r\n{}", header, events);
-    Serve([&](ScriptedConnection& connection) {
+    Serve([answer = fmt::format("HTTP/1.1 200 OK\r\n{}\r\n{}", header, events)](
+              ScriptedConnection& connection) {
       connection.ReadRequest();
       connection.Write(answer);
     });
