@@ -19,7 +19,8 @@ Verdict Judge(const Interval& change, bool more_is_better, double tolerance) {
   return within ? Verdict::kSame : Verdict::kUnclear;
 }
 
-Interval ChangeOf(const std::vector<double>& candidate, const std::vector<double>& baseline) {
+Interval ChangeOf(const std::vector<double>& candidate, const std::vector<double>& baseline,
+                  double confidence) {
   std::vector<double> ratios, differences;
   double candidate_sum = 0, baseline_sum = 0;
   for (size_t i = 0; i < candidate.size(); ++i) {
@@ -29,7 +30,7 @@ Interval ChangeOf(const std::vector<double>& candidate, const std::vector<double
     if (candidate[i] > 0 && baseline[i] > 0) ratios.push_back(std::log(candidate[i] / baseline[i]));
   }
   const bool has_zero = ratios.size() < differences.size();
-  Interval change = MeanInterval(has_zero ? differences : ratios);
+  Interval change = MeanInterval(has_zero ? differences : ratios, confidence);
   const double larger_mean = std::max(candidate_sum, baseline_sum) /
                              static_cast<double>(std::max<size_t>(candidate.size(), 1));
   for (double* value : {&change.mean, &change.low, &change.high}) {
@@ -64,7 +65,8 @@ bool CompareResult::worse() const {
 }
 
 FigureComparison CompareFigure(const RunFigure& figure, const std::vector<LoadReport>& candidate,
-                               const std::vector<LoadReport>& baseline, double tolerance) {
+                               const std::vector<LoadReport>& baseline, double tolerance,
+                               double confidence) {
   std::vector<double> candidates, baselines;
   for (size_t round = 0; round < std::min(candidate.size(), baseline.size()); ++round) {
     const auto a = figure.value(candidate[round]), b = figure.value(baseline[round]);
@@ -76,7 +78,7 @@ FigureComparison CompareFigure(const RunFigure& figure, const std::vector<LoadRe
   comparison.figure = figure;
   comparison.candidate = MeanInterval(candidates);
   comparison.baseline = MeanInterval(baselines);
-  comparison.change = ChangeOf(candidates, baselines);
+  comparison.change = ChangeOf(candidates, baselines, confidence);
   comparison.verdict = Judge(comparison.change, figure.more_is_better, tolerance);
   return comparison;
 }
@@ -98,9 +100,11 @@ Result<CompareResult> RunComparison(const CompareOptions& options,
     }
   }
   result.invalid = WhyInvalid(result);
+  const auto figure_count = static_cast<double>(std::max<size_t>(options.figures.size(), 1));
+  result.confidence = 1 - (1 - kUsualConfidence) / figure_count;
   for (const RunFigure& figure : options.figures) {
-    result.figures.push_back(
-        CompareFigure(figure, result.candidate, result.baseline, options.tolerance));
+    result.figures.push_back(CompareFigure(figure, result.candidate, result.baseline,
+                                           options.tolerance, result.confidence));
   }
   return result;
 }

@@ -30,7 +30,7 @@ enum class Verdict {
 
 struct FigureComparison {
   RunFigure figure;
-  Interval candidate;  // over the rounds that have both
+  Interval candidate;  // over the rounds that have both; kUsualConfidence
   Interval baseline;
   // The candidate's value over the baseline's, less 1: the geometric mean of the rounds' ratios and
   // its interval (Student's t on their logarithms; the runs of a round are paired). Where a value
@@ -41,6 +41,9 @@ struct FigureComparison {
 };
 
 struct CompareResult {
+  // Of each figure's change: so high that of two servers which are alike, one figure or more of all
+  // that are compared would be thought different at most once in twenty times (Bonferroni).
+  double confidence = kUsualConfidence;
   std::vector<FigureComparison> figures;
   std::vector<LoadReport> candidate;  // runs by round
   std::vector<LoadReport> baseline;
@@ -56,7 +59,8 @@ Result<CompareResult> RunComparison(const CompareOptions& options,
 
 // Of one figure. Rounds in which either value is missing do not count.
 FigureComparison CompareFigure(const RunFigure& figure, const std::vector<LoadReport>& candidate,
-                               const std::vector<LoadReport>& baseline, double tolerance);
+                               const std::vector<LoadReport>& baseline, double tolerance,
+                               double confidence = kUsualConfidence);
 
 std::string_view VerdictName(Verdict verdict);  // "better", "worse", "same", "unclear"
 

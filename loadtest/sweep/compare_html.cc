@@ -34,11 +34,12 @@ class ComparePage {
     body += fmt::format(
         "<footer>Rounds of two runs each, in the order A B, B A, ..., the same prompts for both "
         "in a round. A change is the geometric mean of the rounds' ratios of candidate to "
-        "baseline, with its 95% interval (Student's t, paired by round), or where values are 0 the "
-        "mean difference over the larger side's mean; less than {} does not matter. Latency is "
+        "baseline, with its {} interval (Student's t, paired by round; for all figures together, "
+        "95%), or where values are 0 the mean difference over the larger side's mean; less than {} "
+        "does not matter. Latency is "
         "counted from when a request should have been sent. Made by weft "
         "loadtest compare.</footer>\n",
-        FormatPercent(options_.tolerance));
+        FormatPercent(result_.confidence), FormatPercent(options_.tolerance));
     return HtmlPage("Comparison of two servers", body);
   }
 
@@ -81,7 +82,8 @@ class ComparePage {
   std::string Table() const {
     std::string html =
         "<div class=\"table\"><table><thead><tr><th>figure</th><th>candidate</th><th>baseline</th>"
-        "<th>change</th><th>95% interval</th><th>verdict</th></tr></thead><tbody>\n";
+        "<th>change</th><th>" +
+        FormatPercent(result_.confidence) + " interval</th><th>verdict</th></tr></thead><tbody>\n";
     for (const FigureComparison& figure : result_.figures) {
       const char* style = figure.verdict == Verdict::kWorse    ? "missed"
                           : figure.verdict == Verdict::kBetter ? "met"

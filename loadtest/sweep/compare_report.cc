@@ -55,7 +55,7 @@ std::string CompareTable(const CompareResult& result, const CompareOptions& opti
     text += styled("1;31", "INVALID: " + result.invalid) + "\n\n";
   }
   fmt::format_to(out, "{:<21}{:>12}{:>12}{:>10}  {:<20}  {}\n", "", "candidate", "baseline",
-                 "change", "95% interval", "verdict");
+                 "change", FormatPercent(result.confidence) + " interval", "verdict");
   for (const FigureComparison& figure : result.figures) {
     const std::string verdict = DescribeVerdict(figure, options.tolerance);
     const std::string styled_verdict = figure.verdict == Verdict::kWorse ? styled("1;31", verdict)
@@ -97,7 +97,8 @@ std::string CompareJson(const CompareResult& result, const CompareOptions& optio
   }
   Json json = {{"schema_version", kReportSchemaVersion},
                {"kind", "comparison"},
-               {"tolerance", options.tolerance}};
+               {"tolerance", options.tolerance},
+               {"confidence", result.confidence}};
   if (!result.invalid.empty()) json["invalid"] = result.invalid;
   json["worse"] = result.worse();
   json["figures"] = std::move(figures);

@@ -1,25 +1,23 @@
 #include "loadtest/sweep/confidence.h"
 
-#include <array>
 #include <cmath>
 #include <numeric>
 
+#include <boost/math/distributions/students_t.hpp>
+
 namespace weft {
 
-double StudentT95(int64_t degrees) {
-  constexpr auto kTable =
-      std::to_array({12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228});
-  if (degrees <= static_cast<int64_t>(kTable.size())) {
-    return kTable.at(static_cast<size_t>(degrees - 1));
-  }
-  // The expansion about the normal quantile z (Abramowitz and Stegun 26.7.5).
-  const double z = 1.959964;
-  const auto n = static_cast<double>(degrees);
-  const double z3 = z * z * z, z5 = z3 * z * z;
-  return z + (z3 + z) / (4 * n) + (5 * z5 + 16 * z3 + 3 * z) / (96 * n * n);
+namespace {
+
+// Two-sided.
+double StudentT(int64_t degrees, double confidence) {
+  const boost::math::students_t distribution(static_cast<double>(degrees));
+  return boost::math::quantile(boost::math::complement(distribution, (1 - confidence) / 2));
 }
 
-Interval MeanInterval(std::span<const double> samples) {
+}  // namespace
+
+Interval MeanInterval(std::span<const double> samples, double confidence) {
   Interval interval;
   interval.sample_count = static_cast<int64_t>(samples.size());
   if (samples.empty()) return interval;
@@ -31,7 +29,8 @@ Interval MeanInterval(std::span<const double> samples) {
     for (const double sample : samples) {
       squares += (sample - interval.mean) * (sample - interval.mean);
     }
-    half_width = StudentT95(interval.sample_count - 1) * std::sqrt(squares / (count - 1) / count);
+    half_width =
+        StudentT(interval.sample_count - 1, confidence) * std::sqrt(squares / (count - 1) / count);
   }
   interval.low = interval.mean - half_width;
   interval.high = interval.mean + half_width;

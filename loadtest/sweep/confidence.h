@@ -6,9 +6,9 @@
 
 namespace weft {
 
-// A mean and the interval in which, at 95%, the true mean lies: Student's t, which supposes that
-// repeats are independent and about normally distributed. Of one sample or none there is no
-// interval: low and high are the mean.
+// A mean and the interval in which, by a confidence, the true mean lies: Student's t, which
+// supposes that repeats are independent and about normally distributed. Of one sample or none there
+// is no interval: low and high are the mean.
 struct Interval {
   int64_t sample_count = 0;
   double mean = 0;
@@ -16,9 +16,9 @@ struct Interval {
   double high = 0;
 };
 
-Interval MeanInterval(std::span<const double> samples);
+inline constexpr double kUsualConfidence = 0.95;
 
-// Student's t for 95%, two-sided. degrees >= 1; accurate to 0.003.
-double StudentT95(int64_t degrees);
+// confidence: in (0, 1).
+Interval MeanInterval(std::span<const double> samples, double confidence = kUsualConfidence);
 
 }  // namespace weft

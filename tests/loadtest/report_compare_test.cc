@@ -1,7 +1,9 @@
 // The verdicts on servers that are formulas with seeded noise.
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -99,6 +101,36 @@ TEST(Compare, ARoundOfZerosIsCountedAmongOthers) {
   EXPECT_EQ(change.verdict, Verdict::kUnclear) << "one good round of four";
 }
 
+TEST(Compare, ManyFiguresOfServersThatAreAlikeDifferNoOftenerThanOne) {
+  constexpr std::string_view kFigures[] = {"ttft_p50",
+                                           "ttft_p50,tpot_p50,itl_p50,e2e_p50,ttft_p99"};
+  for (const std::string_view figures : kFigures) {
+    std::mt19937 random(5);
+    std::normal_distribution<> normal;
+    CompareOptions options;
+    options.figures = ParseFigures(figures).value();
+    const auto measure = [&](Side, int32_t) -> Result<LoadReport> {
+      LoadReport report = RunOf(1, 1);
+      for (Distribution& figure : report.summary.all.latencies) {
+        figure = Summarize({100 * std::exp(0.2 * normal(random))});
+        figure.p99 = 100 * std::exp(0.2 * normal(random));
+      }
+      return report;
+    };
+    int different = 0;
+    constexpr int kComparisons = 2000;
+    for (int i = 0; i < kComparisons; ++i) {
+      const CompareResult result = RunComparison(options, measure).value();
+      different += std::any_of(result.figures.begin(), result.figures.end(), [](const auto& each) {
+        return each.verdict == Verdict::kBetter || each.verdict == Verdict::kWorse;
+      });
+    }
+    // 5% of them; the standard deviation of the count is 10.
+    EXPECT_GT(different, 60) << figures;
+    EXPECT_LT(different, 130) << figures;
+  }
+}
+
 TEST(Compare, SidesTakeTurnsInGoingFirst) {
   std::string order;
   CompareOptions options;
@@ -115,6 +147,7 @@ TEST(Compare, SidesTakeTurnsInGoingFirst) {
   EXPECT_THAT(CompareTable(result, options, false), HasSubstr("WORSE"));
   const auto json = nlohmann::json::parse(CompareJson(result, options));
   EXPECT_EQ(json["worse"], true);
+  EXPECT_EQ(json["confidence"], 0.95);
   EXPECT_FALSE(json.contains("invalid"));
   const auto& figure = json["figures"]["ttft_p50_ms"];
   EXPECT_EQ(figure["verdict"], "worse");
@@ -141,6 +174,7 @@ TEST(Compare, EveryReportHasBothSides) {
   const std::string html = CompareHtml(result, options, samples);
   EXPECT_THAT(html, HasSubstr("<b>Worse</b>: TTFT p50."));
   EXPECT_THAT(html, HasSubstr("+29.85%"));
+  EXPECT_THAT(html, HasSubstr("97.5% interval")) << "of two figures each";
   EXPECT_THAT(html, HasSubstr("http://&lt;a&gt;"));
   EXPECT_THAT(html, HasSubstr("http://&lt;b&gt;"));
   EXPECT_THAT(html, Not(HasSubstr("<plan>")));

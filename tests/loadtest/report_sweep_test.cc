@@ -51,21 +51,32 @@ TEST(Confidence, MeansHaveStudentsInterval) {
   const std::vector<double> samples = {8, 10, 12};
   const Interval interval = MeanInterval(samples);
   EXPECT_DOUBLE_EQ(interval.mean, 10);
-  EXPECT_NEAR(interval.high, 10 + 4.303 * 2 / std::sqrt(3.0), 1e-9);
-  EXPECT_NEAR(interval.low, 10 - 4.303 * 2 / std::sqrt(3.0), 1e-9);
+  EXPECT_NEAR(interval.high, 10 + 4.302653 * 2 / std::sqrt(3.0), 1e-5);
+  EXPECT_NEAR(interval.low, 10 - 4.302653 * 2 / std::sqrt(3.0), 1e-5);
   const Interval one = MeanInterval(std::vector<double>{5});
   EXPECT_EQ(one.low, 5);
   EXPECT_EQ(one.high, 5);
   EXPECT_EQ(MeanInterval({}).sample_count, 0);
 }
 
+// Of n samples -1, 0, ..., 0, 1 the mean's error is sqrt(2 / (n (n - 1))).
 TEST(Confidence, StudentsTIsThatOfTheTables) {
-  EXPECT_DOUBLE_EQ(StudentT95(1), 12.706);
-  EXPECT_DOUBLE_EQ(StudentT95(10), 2.228);
-  EXPECT_NEAR(StudentT95(11), 2.201, 3e-3);
-  EXPECT_NEAR(StudentT95(20), 2.086, 1e-3);
-  EXPECT_NEAR(StudentT95(40), 2.021, 1e-3);
-  EXPECT_NEAR(StudentT95(1'000'000), 1.960, 1e-3);
+  const struct {
+    int64_t degrees;
+    double confidence;
+    double t;
+  } cases[] = {{1, 0.95, 12.706}, {5, 0.99, 4.032},     {10, 0.95, 2.228},
+               {20, 0.95, 2.086}, {1'000, 0.95, 1.962}, {1'000, 0.99, 2.581}};
+  for (const auto& expected : cases) {
+    const auto count = static_cast<size_t>(expected.degrees + 1);
+    std::vector<double> samples(count, 0.0);
+    samples.front() = -1;
+    samples.back() = 1;
+    const auto n = static_cast<double>(count);
+    EXPECT_NEAR(MeanInterval(samples, expected.confidence).high / std::sqrt(2 / (n * (n - 1))),
+                expected.t, 1e-3)
+        << expected.degrees << " degrees of freedom at " << expected.confidence;
+  }
 }
 
 TEST(Sweep, MeasuresEveryLoadRepeatByRepeat) {
