@@ -7,8 +7,8 @@
 
 namespace weft {
 
-// For streams, in place of Beast's parser: that copies what it reads, and its state lies in ten
-// cache lines, which a token that comes by itself would have to wait for. This is less than one.
+// For streams, in place of Beast's parser: a token that comes by itself would have to wait for that
+// one's five cache lines and for the memory into which it copies. This is half a line.
 class BodyFraming {
  public:
   // A body is broken that says more about its framing at a time, or has more content, than these.
