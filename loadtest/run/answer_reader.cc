@@ -95,8 +95,8 @@ void AnswerReader::ReadMeta(const CompletionChunk& chunk) {
     record_.finish_reason = chunk.finish_reason.substr(0, RequestRecord::kMostNameBytes);
   }
   const auto prompt_count = [](int64_t count) { return std::min(count, kMostPromptTokens); };
-  if (chunk.prompt_tokens) record_.prompt_tokens = prompt_count(*chunk.prompt_tokens);
-  if (chunk.cached_tokens) record_.cached_tokens = prompt_count(*chunk.cached_tokens);
+  if (chunk.prompt_tokens) prompt_tokens_ = prompt_count(*chunk.prompt_tokens);
+  if (chunk.cached_tokens) cached_tokens_ = prompt_count(*chunk.cached_tokens);
   if (chunk.predicted_tokens) final_count_ = *chunk.predicted_tokens;
   if (chunk.completion_tokens) final_count_ = *chunk.completion_tokens;
   if (final_count_ > most_tokens_) {
@@ -131,6 +131,12 @@ void AnswerReader::FinishEvents(bool must_be_whole) {
     SpreadTokens();
   }
   record_.arrivals = std::move(arrivals_);
+  Finish();
+}
+
+void AnswerReader::Finish() {
+  record_.prompt_tokens = prompt_tokens_;
+  record_.cached_tokens = cached_tokens_;
   record_.output_tokens = token_count_;
   record_.output_hash = reasoning_hash_ * kHashPrime ^ text_hash_;
 }
@@ -156,8 +162,7 @@ void AnswerReader::ReadWhole(std::string_view body) {
   ReadMeta(chunk);
   ReadText(chunk);
   token_count_ = final_count_;
-  record_.output_tokens = final_count_;
-  record_.output_hash = reasoning_hash_ * kHashPrime ^ text_hash_;
+  Finish();
 }
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,7 @@ class AnswerReader {
 
   void Fail(std::string kind, std::string detail);  // the record
   bool failed() const { return failed_; }
+  bool is_done() const { return done_; }                // [DONE] has come
   int64_t token_count() const { return token_count_; }  // that have been read
 
  private:
@@ -53,13 +55,16 @@ class AnswerReader {
   void ReadTimings(const ServerTimings& timings);
   void ReadText(const CompletionChunk& chunk);
   void SpreadTokens();
+  void Finish();
 
-  // Of the record, only what is seldom written is there before FinishEvents: it is in no cache.
+  // Of the record, only what is seldom said is written before FinishEvents: it is in no cache.
   EventStream events_;
   std::vector<RequestRecord::Arrival> arrivals_;
   int64_t token_count_ = 0;
   int64_t arrived_count_ = 0;
-  int64_t final_count_ = 0;  // as the server says
+  int64_t final_count_ = 0;  // as the server says, and so are these:
+  std::optional<int64_t> prompt_tokens_;
+  std::optional<int64_t> cached_tokens_;
   int64_t most_tokens_;
   uint64_t text_hash_;
   uint64_t reasoning_hash_;
@@ -67,7 +72,7 @@ class AnswerReader {
   RequestRecord& record_;
   bool failed_ = false;
   bool has_id_;
-  bool done_ = false;  // [DONE] has come
+  bool done_ = false;
   bool has_text_ = false;
   bool counts_are_exact_ = false;
 };

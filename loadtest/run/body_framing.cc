@@ -1,7 +1,5 @@
 #include "loadtest/run/body_framing.h"
 
-#include <algorithm>
-
 #include "base/ascii.h"
 
 namespace weft {

@@ -1,7 +1,6 @@
 // Content out of the framing of an HTTP/1.1 body (RFC 9112, sections 6 and 7.1), as it arrives.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 

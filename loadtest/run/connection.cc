@@ -85,10 +85,10 @@ auto ClientConnection::ReadSome(asio::mutable_buffer space, Token&& token) {
 asio::awaitable<ClientConnection::ErrorCode> ClientConnection::Read() {
   const auto [error, count] = co_await ReadSome(buffer.prepare(read_size_bytes_), kAsTuple);
   buffer.commit(count);
-  co_return HasRead(error, count);
+  co_return TakeRead(error, count);
 }
 
-ClientConnection::ErrorCode ClientConnection::HasRead(ErrorCode error, size_t count) {
+ClientConnection::ErrorCode ClientConnection::TakeRead(ErrorCode error, size_t count) {
   if (count == read_size_bytes_) {
     read_size_bytes_ = std::min(2 * read_size_bytes_, kMostReadBytes);
   }
@@ -104,7 +104,7 @@ struct ClientConnection::AsioLoop {
     const auto space = connection.buffer.prepare(connection.read_size_bytes_);
     connection.ReadSome(space, [this, space](ErrorCode error, size_t count) {
       const std::string_view bytes(static_cast<const char*>(space.data()), count);
-      if (sink.OnRead(connection.HasRead(error, count), bytes)) {
+      if (sink.OnRead(connection.TakeRead(error, count), bytes)) {
         Next();
       } else {
         end.cancel();

@@ -63,7 +63,7 @@ class ClientConnection {
   boost::asio::awaitable<ErrorCode> Handshake();
   template <typename Token>
   auto ReadSome(boost::asio::mutable_buffer space, Token&& token);
-  ErrorCode HasRead(ErrorCode error, size_t count);
+  ErrorCode TakeRead(ErrorCode error, size_t count);
 
   bool GiveToPoller();
   void TakeFromPoller();

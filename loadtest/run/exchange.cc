@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -133,7 +132,8 @@ asio::awaitable<Exchange::ErrorCode> Exchange::ReadHeader(Parser& parser) {
     last_read_ = RequestRecord::Clock::now();
     if (!error) error = ParseReceived(parser);
   }
-  co_return error;
+  // Too long a body is an error of the header's end: there is more to say of it.
+  co_return parser.is_header_done() ? ErrorCode() : error;
 }
 
 // As far as what has come goes; the header alone, if that was not done.
@@ -195,9 +195,12 @@ asio::awaitable<void> Exchange::ReadStream(const Parser& parser, Call call) {
     co_await connection_.ReadWhile(reader);
   }
   body_is_whole_ = reader.is_whole();
+  // Where the connection's end is the body's, our own closing looks like it.
+  const bool is_late =
+      connection_.expired() && !reader.reader().is_done() && !reader.reader().failed();
   // A server need not wait for one who does not read.
-  if (reader.error() && !has_misbehaved) FailWith("connection lost", reader.error());
-  reader.answer().FinishEvents(/*must_be_whole=*/!has_misbehaved);
+  if ((reader.error() || is_late) && !has_misbehaved) FailWith("connection lost", reader.error());
+  reader.reader().FinishEvents(/*must_be_whole=*/!has_misbehaved);
 }
 
 asio::awaitable<void> Exchange::ReadRefusal(Parser& parser) {

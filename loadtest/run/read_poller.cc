@@ -20,6 +20,7 @@ void Fetch(const ReadSink& sink) {
   constexpr size_t kLineBytes = 64;
   const auto* begin = reinterpret_cast<const char*>(&sink);
   for (size_t i = 0; i < ReadPoller::kFetchedBytes; i += kLineBytes) __builtin_prefetch(begin + i);
+  __builtin_prefetch(begin + ReadPoller::kFetchedBytes - 1);  // a sink need not begin with a line
 }
 
 }  // namespace
@@ -34,15 +35,20 @@ asio::awaitable<bool> ReadPoller::ReadWhile(int socket, ReadSink& sink) {
   asio::steady_timer end(epoll_.get_executor(), asio::steady_timer::time_point::max());
   sink.socket_ = socket;
   sink.end_ = &end;
-  epoll_event event{};
-  // By edges: otherwise the kernel would ask every socket again whether there is still something.
-  event.events = EPOLLIN | EPOLLET;
-  event.data.ptr = &sink;
-  if (epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, socket, &event) != 0) co_return false;
+  if (!Watch(EPOLL_CTL_ADD, sink)) co_return false;
   ++sink_count_;
   if (!waits_) Wait();
   co_await end.async_wait(asio::as_tuple(asio::use_awaitable));
   co_return true;
+}
+
+// By edges: otherwise the kernel would ask every socket again whether there is still something.
+// An edge that is there when this is called is told of.
+bool ReadPoller::Watch(int operation, ReadSink& sink) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
+  event.data.ptr = &sink;
+  return epoll_ctl(epoll_.native_handle(), operation, sink.socket_, &event) == 0;
 }
 
 void ReadPoller::Wait() {
@@ -51,7 +57,7 @@ void ReadPoller::Wait() {
                     [this](const boost::system::error_code&) {
                       waits_ = false;
                       Dispatch();
-                      if (sink_count_ > 0 && !waits_) Wait();
+                      if (sink_count_ > 0) Wait();
                     });
 }
 
@@ -61,19 +67,21 @@ void ReadPoller::Dispatch() {
   size_t dispatched = 0;
   while (dispatched < kMostEvents) {
     const int count = epoll_wait(epoll_.native_handle(), events_.data(),
-                                 static_cast<int>(events_.size()), /*timeout=*/0);
+                                 static_cast<int>(kMostEvents - dispatched), /*timeout=*/0);
     if (count <= 0) return;
     const std::span events(events_.data(), static_cast<size_t>(count));
     for (const epoll_event& event : events) Fetch(*static_cast<const ReadSink*>(event.data.ptr));
-    for (const epoll_event& event : events) Read(*static_cast<ReadSink*>(event.data.ptr));
+    for (const epoll_event& event : events) Read(event);
     dispatched += events.size();
   }
 }
 
-void ReadPoller::Read(ReadSink& sink) {
-  ssize_t count = 0;
-  do {
-    count = recv(sink.socket_, scratch_.data(), scratch_.size(), MSG_DONTWAIT);
+void ReadPoller::Read(const epoll_event& event) {
+  ReadSink& sink = *static_cast<ReadSink*>(event.data.ptr);
+  // That came with bytes, and will not be told of again.
+  const bool has_ended = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+  for (int reads = 0; reads < kMostReads; ++reads) {
+    const ssize_t count = recv(sink.socket_, scratch_.data(), scratch_.size(), MSG_DONTWAIT);
     boost::system::error_code error;
     if (count == 0) error = asio::error::eof;
     if (count < 0) {
@@ -82,15 +90,16 @@ void ReadPoller::Read(ReadSink& sink) {
     }
     const std::string_view bytes(scratch_.data(), static_cast<size_t>(std::max<ssize_t>(count, 0)));
     if (!sink.OnRead(error, bytes)) return End(sink);
-  } while (count == std::ssize(scratch_));  // fewer: there was no more
+    if (count < std::ssize(scratch_) && !has_ended) return;  // there was no more
+  }
+  Watch(EPOLL_CTL_MOD, sink);
 }
 
 void ReadPoller::End(ReadSink& sink) {
   epoll_event ignored{};
   epoll_ctl(epoll_.native_handle(), EPOLL_CTL_DEL, sink.socket_, &ignored);
   sink.end_->cancel();
-  // Nothing to wait for: nor may the context wait.
-  if (--sink_count_ == 0 && waits_) epoll_.cancel();
+  --sink_count_;
 }
 
 }  // namespace weft

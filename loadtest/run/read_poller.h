@@ -39,7 +39,7 @@ class ReadSink {
 class ReadPoller {
  public:
   // Of a sink, from its beginning: what it touches at a read should lie there.
-  static constexpr size_t kFetchedBytes = 320;
+  static constexpr size_t kFetchedBytes = 384;
 
   explicit ReadPoller(boost::asio::io_context& context);
 
@@ -48,12 +48,14 @@ class ReadPoller {
   boost::asio::awaitable<bool> ReadWhile(int socket, ReadSink& sink);
 
  private:
-  static constexpr size_t kMostEvents = 64;  // what else the context does waits so long
+  static constexpr size_t kMostEvents = 64;  // what else the context does waits so long,
+  static constexpr int kMostReads = 4;       // and other streams for one, of which there is more
   static constexpr size_t kScratchBytes = 64 << 10;
 
   void Wait();
   void Dispatch();
-  void Read(ReadSink& sink);
+  void Read(const epoll_event& event);
+  bool Watch(int operation, ReadSink& sink);
   void End(ReadSink& sink);
 
   boost::asio::posix::stream_descriptor epoll_;

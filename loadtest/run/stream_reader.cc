@@ -15,17 +15,17 @@ bool StreamReader::OnRead(const boost::system::error_code& error, std::string_vi
 }
 
 void StreamReader::Take(std::string_view bytes, Clock::time_point now) {
-  const int64_t tokens_before = answer_.token_count();
+  const int64_t tokens_before = reader_.token_count();
   for (;;) {
     const std::string_view content = framing_.Next(bytes);
     if (content.empty()) break;
-    answer_.ReadEvents(content);
+    reader_.ReadEvents(content);
   }
-  answer_.MarkArrival(now);
-  live_token_count_ += answer_.token_count() - tokens_before;
+  reader_.MarkArrival(now);
+  live_token_count_ += reader_.token_count() - tokens_before;
   has_rest_ = !bytes.empty();
-  if (framing_.error() != nullptr && !answer_.failed()) {
-    answer_.Fail("bad response", framing_.error());
+  if (framing_.error() != nullptr && !reader_.failed()) {
+    reader_.Fail("bad response", framing_.error());
   }
 }
 

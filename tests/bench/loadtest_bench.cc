@@ -42,7 +42,7 @@ void BM_ReadToken(benchmark::State& state) {
                         AnswerReader(record, /*answer=*/nullptr, /*most_tokens=*/kTokens),
                         token_count);
     for (int64_t i = 0; i < kTokens; ++i) reader.Take(bytes, now += std::chrono::milliseconds(1));
-    reader.answer().FinishEvents(/*must_be_whole=*/false);
+    reader.reader().FinishEvents(/*must_be_whole=*/false);
   }
 }
 BENCHMARK(BM_ReadToken);

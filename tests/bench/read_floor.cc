@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -61,17 +62,25 @@ struct Totals {
 Totals ReadAll(int epoll, std::vector<int>& rounds_left, int open_count) {
   Totals totals;
   std::vector<epoll_event> events(128);
-  char buffer[2048];
+  std::vector<char> buffer(64 << 10);
   while (open_count > 0) {
     const int count = epoll_wait(epoll, events.data(), static_cast<int>(events.size()), -1);
     ++totals.wakeups;
     for (int i = 0; i < count; ++i) {
-      const int fd = events[static_cast<size_t>(i)].data.fd;
-      const ssize_t size = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
-      if (size <= 0) return totals;
-      ++totals.reads;
-      totals.bytes += size;
-      if (!std::string_view(buffer, static_cast<size_t>(size)).ends_with(kStreamEnd)) continue;
+      const epoll_event& event = events[static_cast<size_t>(i)];
+      if ((event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) return totals;
+      const int fd = event.data.fd;
+      ssize_t size = 0;
+      bool has_ended = false;
+      do {
+        size = recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+        if (size <= 0) break;
+        ++totals.reads;
+        totals.bytes += size;
+        has_ended =
+            std::string_view(buffer.data(), static_cast<size_t>(size)).ends_with(kStreamEnd);
+      } while (size == std::ssize(buffer));  // fewer: there was no more
+      if (!has_ended) continue;
       if (--rounds_left[static_cast<size_t>(fd)] > 0) {
         send(fd, kRequest.data(), kRequest.size(), MSG_NOSIGNAL);
       } else {
@@ -99,7 +108,7 @@ int main(int argc, char** argv) try {
       return 1;
     }
     epoll_event event = {};
-    event.events = EPOLLIN | EPOLLET;  // by edges: the kernel asks no socket twice
+    event.events = EPOLLIN | EPOLLRDHUP | EPOLLET;  // by edges: the kernel asks no socket twice
     event.data.fd = fd;
     epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
     rounds_left.resize(static_cast<size_t>(fd) + 1);

@@ -3,6 +3,7 @@
 #include <future>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -230,6 +231,35 @@ TEST_P(ExchangeTest, ClosesAConnectionThatTheServerWantsToClose) {
   EXPECT_FALSE(connection_->is_open());
 }
 
+// While the client stalls: then the end comes with bytes, and with no event of its own.
+TEST_P(ExchangeTest, SeesAnEndThatComesWithBytes) {
+  const std::string event = "data: " + std::string(kHello) + "\n\n";
+  const std::string unframed = "HTTP/1.1 200 OK\r\n\r\n";
+  for (const bool is_framed : {true, false}) {
+    Serve([=](ScriptedConnection& connection) {
+      connection.ReadRequest();
+      const std::string token = is_framed ? StreamEvent(kHello) : event;
+      connection.Write((is_framed ? std::string(kStreamHead) : unframed) + token);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      connection.Write(token);
+    });
+    const RequestRecord record = Run({.behaviour = Behaviour::kStall,
+                                      .behaviour_tokens = 1,
+                                      .stall = std::chrono::milliseconds(100)});
+    EXPECT_EQ(record.output_tokens, 2);
+    EXPECT_LT(record.end - record.sent, timeout_ / 2) << "it was waited for in vain";
+  }
+}
+
+TEST_P(ExchangeTest, SaysWhoseAnswerIsTooLong) {
+  Answer("HTTP/1.1 200 OK\r\nX-Request-Id: r1\r\nContent-Length: 99999999\r\n\r\n");
+  const RequestRecord record = Run();
+  EXPECT_EQ(record.failure, "bad response");
+  EXPECT_EQ(record.failure_detail, "an answer of 99999999 bytes");
+  EXPECT_EQ(record.http_status, 200);
+  EXPECT_EQ(record.id, "r1");
+}
+
 TEST_P(ExchangeTest, KeepsItsConnection) {
   std::atomic<int> connections = 0;
   Serve([&](ScriptedConnection& connection) {
@@ -375,13 +405,13 @@ TEST_P(ExchangeTest, BytesOfAnyKindAreNoMatter) {
 }
 
 TEST_P(ExchangeTest, ASilentServerTimesOut) {
-  Serve([](ScriptedConnection& connection) {
-    connection.ReadRequest();
-    connection.ReadRequest();  // until the client gives up
-  });
-  timeout_ = std::chrono::milliseconds(50);
-  EXPECT_EQ(Run().failure, "timeout");
-  EXPECT_FALSE(connection_->is_open());
+  const std::string until_closed = "HTTP/1.1 200 OK\r\n\r\ndata: " + std::string(kHello) + "\n\n";
+  for (const std::string& begin : {std::string(), std::string(kStreamHead), until_closed}) {
+    Answer(begin);
+    timeout_ = std::chrono::milliseconds(50);
+    EXPECT_EQ(Run().failure, "timeout") << "after " << begin;
+    EXPECT_FALSE(connection_->is_open());
+  }
 }
 
 TEST_P(ExchangeTest, NobodyListeningIsAFailureToConnect) {

@@ -99,12 +99,30 @@ TEST(EventStream, HoldsBackWhatHasNotEnded) {
   stream.Feed("data: one\n");
   std::string_view data;
   EXPECT_FALSE(stream.Next(data));
-  EXPECT_EQ(stream.pending_bytes(), 10u);
+  EXPECT_EQ(stream.pending_bytes(), 3u);
   stream.Feed("\n");
   ASSERT_TRUE(stream.Next(data));
   EXPECT_EQ(data, "one");
   EXPECT_FALSE(stream.Next(data));
   EXPECT_EQ(stream.pending_bytes(), 0u);
+}
+
+// It would take minutes to look at all of it again for every byte.
+TEST(EventStream, ReadsALongEventInTinyPieces) {
+  EventStream stream;
+  std::string_view data;
+  const std::string line = "data: " + std::string(1000, 'x') + "\n";
+  constexpr size_t kLines = 4000;
+  for (size_t i = 0; i < kLines; ++i) {
+    for (const char& byte : line) {
+      stream.Feed({&byte, 1});
+      ASSERT_FALSE(stream.Next(data));
+    }
+  }
+  EXPECT_EQ(stream.pending_bytes(), kLines * 1001 - 1);
+  stream.Feed("\n");
+  ASSERT_TRUE(stream.Next(data));
+  EXPECT_EQ(data.size(), kLines * 1001 - 1);
 }
 
 // What servers send: Weft, vLLM, llama.cpp's server; completions and chats.

@@ -171,7 +171,7 @@ class StreamReaderTest : public testing::Test {
     return fmt::format("{:x}\r\n{}\r\n", event.size(), event);
   }
   std::vector<int32_t> ArrivalCounts() {
-    reader_.answer().FinishEvents(/*must_be_whole=*/false);
+    reader_.reader().FinishEvents(/*must_be_whole=*/false);
     std::vector<int32_t> counts;
     for (const auto& arrival : record_.arrivals) counts.push_back(arrival.token_count);
     return counts;
