@@ -1,12 +1,23 @@
 #include "loadtest/run/json_cursor.h"
 
+#include <array>
 #include <charconv>
+#include <cstddef>
 
 #include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace weft {
 namespace {
+
+bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20; }
+
+// Bytes of a string that stand for themselves, of ASCII.
+constexpr auto kIsPlain = [] {
+  std::array<bool, 256> is_plain{};
+  for (size_t byte = 0x20; byte < 0x80; ++byte) is_plain.at(byte) = byte != '"' && byte != '\\';
+  return is_plain;
+}();
 
 // What a one-letter escape stands for; '\0': there is no such one.
 char Unescaped(char letter) {
@@ -31,11 +42,6 @@ char Unescaped(char letter) {
 }
 
 }  // namespace
-
-char JsonCursor::Peek() {
-  while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
-  return at_ == end_ ? '\0' : *at_;
-}
 
 bool JsonCursor::Open(char bracket) {
   if (Peek() != bracket || ++depth_ > kMaxDepth) return false;
@@ -83,17 +89,14 @@ bool JsonCursor::String(std::string& value) {
 }
 
 bool JsonCursor::PlainRun() {
-  while (at_ != end_) {
-    const auto byte = static_cast<unsigned char>(*at_);
-    if (byte == '"' || byte == '\\') return true;
-    if (byte < 0x20) return false;
-    if (byte < 0x80) {
-      ++at_;
-    } else if (!Multibyte()) {
-      return false;
-    }
+  for (;;) {
+    const char* at = at_;  // a local: the compiler cannot know that no byte is part of at_
+    while (at != end_ && kIsPlain[static_cast<unsigned char>(*at)]) ++at;
+    at_ = at;
+    if (at == end_) return false;
+    if (*at == '"' || *at == '\\') return true;
+    if (IsControl(*at) || !Multibyte()) return false;
   }
-  return false;
 }
 
 bool JsonCursor::Multibyte() {

@@ -21,7 +21,10 @@ class JsonCursor {
   explicit JsonCursor(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
 
   // The first byte of the next value, or '\0' at the end.
-  char Peek();
+  char Peek() {
+    while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t')) ++at_;
+    return at_ == end_ ? '\0' : *at_;
+  }
   bool AtEnd() { return Peek() == '\0' && at_ == end_; }
 
   bool String(std::string& value);
