@@ -185,21 +185,24 @@ asio::awaitable<void> Exchange::ReadStream(const Parser& parser, Call call) {
   reader.Take({static_cast<const char*>(buffer.data().data()), buffer.size()}, last_read_);
   buffer.clear();
   bool has_misbehaved = false;
+  bool has_given_up = false;
   while (reader.goes_on()) {
     if (reader.is_paused()) {
       has_misbehaved = true;
-      if (call.behaviour == Behaviour::kCancel) break;
-      co_await Stall(call.stall);
+      has_given_up = call.behaviour == Behaviour::kCancel;
+      if (has_given_up) break;
+      has_given_up = co_await Stall(call.stall);
       reader.GoOn();
     }
     co_await connection_.ReadWhile(reader);
   }
   body_is_whole_ = reader.is_whole();
   // Where the connection's end is the body's, our own closing looks like it.
-  const bool is_late =
-      connection_.expired() && !reader.reader().is_done() && !reader.reader().failed();
-  // A server need not wait for one who does not read.
-  if ((reader.error() || is_late) && !has_misbehaved) FailWith("connection lost", reader.error());
+  const bool is_late = connection_.expired() && !reader.reader().is_done() &&
+                       !reader.reader().failed() && !has_given_up;
+  // A server need not wait for one who does not read, but must go on with one who reads again.
+  const bool is_lost = reader.error() && !has_misbehaved;
+  if (is_late || is_lost) FailWith("connection lost", reader.error());
   reader.reader().FinishEvents(/*must_be_whole=*/!has_misbehaved);
 }
 
@@ -215,10 +218,12 @@ asio::awaitable<void> Exchange::ReadRefusal(Parser& parser) {
   if (!HasError(body)) record_.Fail("malformed: no error object", ErrorMessage(body));
 }
 
-asio::awaitable<void> Exchange::Stall(std::chrono::nanoseconds time) {
-  const auto until = std::min(RequestRecord::Clock::now() + time, connection_.deadline());
+asio::awaitable<bool> Exchange::Stall(std::chrono::nanoseconds time) {
+  const auto wanted = RequestRecord::Clock::now() + time;
+  const auto until = std::min(wanted, connection_.deadline());
   asio::steady_timer timer(co_await asio::this_coro::executor, until);
   co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_return until < wanted;
 }
 
 void Exchange::FailWith(const char* kind, const ErrorCode& error) {

@@ -45,7 +45,8 @@ class Exchange {
   boost::asio::awaitable<void> ReadBody(Parser& parser);
   boost::asio::awaitable<void> ReadStream(const Parser& parser, Call call);
   boost::asio::awaitable<void> ReadRefusal(Parser& parser);
-  boost::asio::awaitable<void> Stall(std::chrono::nanoseconds time);
+  // Whether its end would come after the request's time.
+  boost::asio::awaitable<bool> Stall(std::chrono::nanoseconds time);
 
   ErrorCode ParseReceived(Parser& parser);
   void FailWith(const char* kind, const ErrorCode& error);

@@ -68,9 +68,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   Require(whole.record.id == cut.record.id);
   Require(whole.record.finish_reason == cut.record.finish_reason);
   Require(whole.record.prompt_tokens == cut.record.prompt_tokens);
+  Require(whole.record.cached_tokens == cut.record.cached_tokens);
+  Require(whole.record.server.queue_ms == cut.record.server.queue_ms);
+  Require(whole.record.server.prefill_ms == cut.record.server.prefill_ms);
+  Require(whole.record.server.decode_ms == cut.record.server.decode_ms);
   Require(whole.record.output_tokens == cut.record.output_tokens);
   Require(whole.record.output_hash == cut.record.output_hash);
   Require(whole.answer.text == cut.answer.text);
+  Require(whole.answer.reasoning == cut.answer.reasoning);
   // What comes behind a failure is not read.
   const bool has_stopped = !whole.record.failure.empty() && whole.record.failure != "cut stream";
   Require(has_stopped || (whole.is_whole == cut.is_whole && whole.broken == cut.broken));

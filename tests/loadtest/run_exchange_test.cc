@@ -142,24 +142,6 @@ TEST_P(ExchangeTest, DoesNotMindHowTheBytesArrive) {
   EXPECT_EQ(answer_.text, "Hello world");
 }
 
-// More than a read takes, all there before the first: nobody tells the client of it again.
-TEST_P(ExchangeTest, ReadsToItsEndWhatCameAtOnce) {
-  constexpr int kEvents = 20;
-  std::string stream(kStreamHead);
-  const std::string text(10'000, 'x');
-  for (int i = 0; i < kEvents; ++i) {
-    stream += StreamEvent(R"({"choices":[{"text":")" + text + R"("}]})");
-  }
-  stream += StreamEvent("[DONE]");
-  stream += kStreamEnd;
-  Answer(stream);
-  const RequestRecord record = Run({.behaviour = Behaviour::kStall,
-                                    .behaviour_tokens = 0,
-                                    .stall = std::chrono::milliseconds(50)});
-  EXPECT_EQ(record.failure, "") << record.failure_detail;
-  EXPECT_EQ(record.output_tokens, kEvents);
-}
-
 TEST_P(ExchangeTest, TheHashIsThatOfTheTextHoweverItWasCut) {
   Answer(WholeStream());
   const uint64_t hash = Run().output_hash;
@@ -411,6 +393,14 @@ TEST_P(ExchangeTest, ASilentServerTimesOut) {
     timeout_ = std::chrono::milliseconds(50);
     EXPECT_EQ(Run().failure, "timeout") << "after " << begin;
     EXPECT_FALSE(connection_->is_open());
+  }
+  // Also one who stalls, if he reads again in time.
+  for (const int stall_ms : {5, 5000}) {
+    Answer(until_closed);
+    const Call call = {.behaviour = Behaviour::kStall,
+                       .behaviour_tokens = 1,
+                       .stall = std::chrono::milliseconds(stall_ms)};
+    EXPECT_EQ(Run(call).failure, stall_ms == 5 ? "timeout" : "");
   }
 }
 
