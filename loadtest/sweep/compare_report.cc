@@ -18,6 +18,8 @@ using Json = nlohmann::ordered_json;
 }  // namespace
 
 std::string FormatChange(double share) {
+  constexpr double kMost = 10;  // the interval of few rounds may end anywhere
+  if (share > kMost) return "> " + FormatChange(kMost);
   return fmt::format("{}{}", share > 0 ? "+" : "", FormatPercent(share));
 }
 

@@ -26,7 +26,7 @@ struct CompareSamples {
 std::string CompareHtml(const CompareResult& result, const CompareOptions& options,
                         const CompareSamples& samples);
 
-std::string FormatChange(double share);  // "+12.3%"
+std::string FormatChange(double share);  // "+12.3%"; beyond +1000%, only that
 // "better", "WORSE", "no difference beyond 5%", ...
 std::string DescribeVerdict(const FigureComparison& figure, double tolerance);
 

@@ -131,6 +131,13 @@ TEST(Compare, ManyFiguresOfServersThatAreAlikeDifferNoOftenerThanOne) {
   }
 }
 
+TEST(Compare, ChangesAreShownAsFarAsTheyMeanSomething) {
+  EXPECT_EQ(FormatChange(-0.0325), "-3.25%");
+  EXPECT_EQ(FormatChange(0.5), "+50%");
+  EXPECT_EQ(FormatChange(10), "+1000%");
+  EXPECT_EQ(FormatChange(5201.578), "> +1000%");
+}
+
 TEST(Compare, SidesTakeTurnsInGoingFirst) {
   std::string order;
   CompareOptions options;
