@@ -29,16 +29,16 @@ class BodyFraming {
 
  private:
   enum class State : uint8_t {
-    kSize,  // of a chunk, in hexadecimal digits
-    kExtension,
-    kSizeEnd,  // the line feed of a line whose carriage return has come, here and below
-    kContent,  // of a chunk or a length
-    kContentEnd,
-    kContentLineEnd,
-    kTrailer,  // the beginning of a line
-    kTrailerRest,
-    kTrailerLineEnd,
-    kBodyEnd,
+    kSize,            // of a chunk, in hexadecimal digits
+    kExtension,       // behind the size, to its line's carriage return
+    kSizeEnd,         // that line's line feed
+    kContent,         // of a chunk or a length
+    kContentEnd,      // the carriage return behind a chunk's content
+    kContentLineEnd,  // and its line feed
+    kTrailer,         // the beginning of a line behind the last chunk
+    kTrailerRest,     // the rest of it, to its carriage return
+    kTrailerLineEnd,  // its line feed
+    kBodyEnd,         // the line feed of the empty line
     kUntilClosed,
     kDone,
   };

@@ -175,35 +175,35 @@ asio::awaitable<void> Exchange::ReadBody(Parser& parser) {
 }
 
 asio::awaitable<void> Exchange::ReadStream(const Parser& parser, Call call) {
-  StreamReader reader(FramingOf(parser),
+  StreamReader stream(FramingOf(parser),
                       AnswerReader(record_, answer_, MostTokens(call.max_tokens)),
                       live_token_count_);
   if (call.behaviour == Behaviour::kCancel || call.behaviour == Behaviour::kStall) {
-    reader.PauseAt(call.behaviour_tokens);
+    stream.PauseAt(call.behaviour_tokens);
   }
   auto& buffer = connection_.buffer;  // what has come with the header
-  reader.Take({static_cast<const char*>(buffer.data().data()), buffer.size()}, last_read_);
+  stream.Take({static_cast<const char*>(buffer.data().data()), buffer.size()}, last_read_);
   buffer.clear();
   bool has_misbehaved = false;
   bool has_given_up = false;
-  while (reader.goes_on()) {
-    if (reader.is_paused()) {
+  while (stream.goes_on()) {
+    if (stream.is_paused()) {
       has_misbehaved = true;
       has_given_up = call.behaviour == Behaviour::kCancel;
       if (has_given_up) break;
       has_given_up = co_await Stall(call.stall);
-      reader.GoOn();
+      stream.GoOn();
     }
-    co_await connection_.ReadWhile(reader);
+    co_await connection_.ReadWhile(stream);
   }
-  body_is_whole_ = reader.is_whole();
+  body_is_whole_ = stream.is_whole();
   // Where the connection's end is the body's, our own closing looks like it.
-  const bool is_late = connection_.expired() && !reader.reader().is_done() &&
-                       !reader.reader().failed() && !has_given_up;
+  const bool is_late = connection_.expired() && !stream.reader().is_done() &&
+                       !stream.reader().failed() && !has_given_up;
   // A server need not wait for one who does not read, but must go on with one who reads again.
-  const bool is_lost = reader.error() && !has_misbehaved;
-  if (is_late || is_lost) FailWith("connection lost", reader.error());
-  reader.reader().FinishEvents(/*must_be_whole=*/!has_misbehaved);
+  const bool is_lost = stream.error() && !has_misbehaved;
+  if (is_late || is_lost) FailWith("connection lost", stream.error());
+  stream.reader().FinishEvents(/*must_be_whole=*/!has_misbehaved);
 }
 
 asio::awaitable<void> Exchange::ReadRefusal(Parser& parser) {
