@@ -20,6 +20,7 @@
 #include "proto/reply/reply_parser.h"
 #include "server/chat_format.h"
 #include "server/chat_job.h"
+#include "tests/data_paths.h"
 #include "tests/server/test_model.h"
 
 namespace weft {
@@ -62,7 +63,7 @@ void ConsumeReply(int count, GenerationAnswer& answer) {
 // All that a chat costs outside the engine: parsing, template, tokenising, and the answer's JSON of
 // a reply of 256 tokens. The tokenizer is the bundled model's.
 void BM_Chat(benchmark::State& state, const std::string& chat_template) {
-  auto checkpoint = LoadCheckpoint(std::string(WEFT_SOURCE_DIR) + "/model/demo/weft-demo.gguf");
+  auto checkpoint = LoadCheckpoint(SourcePath("model/demo/weft-demo.gguf"));
   ChatTemplateSources sources;
   sources.standard = chat_template.empty() ? checkpoint->chat_template : chat_template;
   TestModelOptions options;
@@ -91,8 +92,7 @@ void BM_Chat(benchmark::State& state, const std::string& chat_template) {
 // The bundled model's template, and those of other models where they lie beside the project.
 void RegisterChats() {
   benchmark::RegisterBenchmark("BM_Chat/bundled", BM_Chat, "")->Unit(benchmark::kMillisecond);
-  const std::filesystem::path directory =
-      std::filesystem::path(WEFT_SHARED_DATA) / "chat_templates";
+  const std::filesystem::path directory = SharedDataPath("chat_templates");
   std::error_code error;
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
@@ -108,7 +108,7 @@ void RegisterChats() {
 }
 
 void BM_RenderChat(benchmark::State& state) {
-  auto checkpoint = LoadCheckpoint(std::string(WEFT_SOURCE_DIR) + "/model/demo/weft-demo.gguf");
+  auto checkpoint = LoadCheckpoint(SourcePath("model/demo/weft-demo.gguf"));
   const auto parsed = ChatTemplate::Parse(checkpoint->chat_template);
   auto variables = nlohmann::ordered_json::parse(LongChat(0));
   variables["add_generation_prompt"] = true;

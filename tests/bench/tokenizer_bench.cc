@@ -10,6 +10,7 @@
 
 #include "model/formats/gguf.h"
 #include "model/tokenizer/tokenizer.h"
+#include "tests/data_paths.h"
 
 namespace weft {
 namespace {
@@ -38,7 +39,7 @@ std::map<std::string, std::string> MakeTexts() {
     letters.push_back(static_cast<char>('a' + random() % 26));
   }
   return {
-      {"english", ReadFile(WEFT_SHARED_DATA "/text/wikitext-2-test.txt")},
+      {"english", ReadFile(SharedDataPath("text/wikitext-2-test.txt"))},
       {"one_letter", Repeat("a")},
       {"spaces", Repeat(" ")},
       {"spaces_and_a_word", Repeat(" ") + "a"},
@@ -74,15 +75,15 @@ std::map<std::string, Result<std::shared_ptr<const Tokenizer>>> LoadTokenizers()
   std::map<std::string, Result<std::shared_ptr<const Tokenizer>>> tokenizers;
   for (const std::string name : {"gpt-2", "llama-spm", "deepseek-coder", "falcon"}) {
     const Result<GgufFile> file =
-        GgufFile::Open(WEFT_SHARED_DATA "/tokenizers/ggml-vocab-" + name + ".gguf");
+        GgufFile::Open(SharedDataPath("tokenizers/ggml-vocab-") + name + ".gguf");
     if (!file) continue;
     tokenizers.emplace(name, Tokenizer::FromGguf(file->metadata, 100000));
   }
   for (const std::string name :
        {"llama3", "qwen2", "gpt4o", "deepseek_v3", "starcoder", "llama2"}) {
-    tokenizers.emplace("small_" + name,
-                       Tokenizer::FromDirectory(
-                           WEFT_SOURCE_DIR "/tests/model/tokenizer/fixtures/" + name, 100000));
+    tokenizers.emplace(
+        "small_" + name,
+        Tokenizer::FromDirectory(SourcePath("tests/model/tokenizer/fixtures/") + name, 100000));
   }
   return tokenizers;
 }

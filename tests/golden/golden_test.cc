@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "tests/data_paths.h"
 #include "tests/model/model_fixture.h"
 
 namespace weft {
@@ -62,9 +63,7 @@ std::vector<Isa> IsasHere() {
   return isas;
 }
 
-std::string BundledModelPath() {
-  return std::string(WEFT_SOURCE_DIR) + "/model/demo/weft-demo.gguf";
-}
+std::string BundledModelPath() { return SourcePath("model/demo/weft-demo.gguf"); }
 
 void ExpectGolden(const std::string& path, Arithmetic arithmetic, const Golden& expected) {
   for (const Isa isa : IsasHere()) {

@@ -17,6 +17,7 @@
 #include "engine/engine_core.h"
 #include "engine/transformer_runner.h"
 #include "model/load.h"
+#include "tests/data_paths.h"
 #include "tests/engine/recording_sink.h"
 #include "tests/engine/requests.h"
 
@@ -229,16 +230,14 @@ void ExpectLaw2(const std::string& path, Arithmetic arithmetic, KvType kv_type =
 class Law2Test : public testing::TestWithParam<const char*> {};
 
 TEST_P(Law2Test, CompanyChangesNothing) {
-  ExpectLaw2(
-      std::string(WEFT_SOURCE_DIR) + "/tests/model/fixtures/parity/" + GetParam() + "/model.gguf",
-      Arithmetic::kBF16);
+  ExpectLaw2(SourcePath("tests/model/fixtures/parity/") + GetParam() + "/model.gguf",
+             Arithmetic::kBF16);
 }
 
 TEST(Law2, CompanyChangesNothingWithAnEightBitCache) {
   for (const char* fixture : {"llama3", "mistral"}) {
-    ExpectLaw2(
-        std::string(WEFT_SOURCE_DIR) + "/tests/model/fixtures/parity/" + fixture + "/model.gguf",
-        Arithmetic::kBF16, KvType::kQ8);
+    ExpectLaw2(SourcePath("tests/model/fixtures/parity/") + fixture + "/model.gguf",
+               Arithmetic::kBF16, KvType::kQ8);
   }
 }
 
@@ -249,14 +248,14 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Law2Test,
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 TEST(Law2, CompanyChangesNothingForStories260K) {
-  const std::string path = std::string(WEFT_SHARED_DATA) + "/models/stories260K.gguf";
+  const std::string path = SharedDataPath("models/stories260K.gguf");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
   ExpectLaw2(path, Arithmetic::kBF16);
 }
 
 // Its weights are quantised: the other models' are not, and int8 is bf16 for them.
 TEST(Law2, CompanyChangesNothingForTheBundledModel) {
-  const std::string path = std::string(WEFT_SOURCE_DIR) + "/model/demo/weft-demo.gguf";
+  const std::string path = SourcePath("model/demo/weft-demo.gguf");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
   ExpectLaw2(path, Arithmetic::kBF16);
   ExpectLaw2(path, Arithmetic::kInt8);

@@ -12,6 +12,7 @@
 #include "loadtest/plan/render_prompt.h"
 #include "loadtest/plan/trace.h"
 #include "loadtest/report/plan_text.h"
+#include "tests/data_paths.h"
 #include "tests/loadtest/plan_fixture.h"
 
 namespace weft {
@@ -227,9 +228,7 @@ TEST(Trace, OptionsThatMakeNoSenseAreRefused) {
 }
 
 // The published traces, where they are at hand.
-std::string SharedTrace(const char* name) {
-  return std::string(WEFT_SHARED_DATA "/traces/") + name;
-}
+std::string SharedTrace(const char* name) { return SharedDataPath("traces/") + name; }
 
 TEST(Trace, PublishedMooncakeTrace) {
   const std::string path = SharedTrace("mooncake-conversation.jsonl");

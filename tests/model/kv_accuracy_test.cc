@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/data_paths.h"
+
 namespace weft {
 namespace {
 
@@ -12,8 +14,8 @@ namespace {
 // the scores by 1 + 10^-6 makes a mean of 0.0005 (0.002 in the int8 arithmetic), and bf16 instead
 // of float32 throughout 0.003. The median is what 8 bits do where no expert changes.
 TEST(KvAccuracy, EightBitsAreNearlyAsGoodAsBf16OnTheBundledModel) {
-  const std::string model = std::string(WEFT_SOURCE_DIR) + "/model/demo/weft-demo.gguf";
-  const std::string text = std::string(WEFT_SHARED_DATA) + "/text/wikitext-2-test.txt";
+  const std::string model = SourcePath("model/demo/weft-demo.gguf");
+  const std::string text = SharedDataPath("text/wikitext-2-test.txt");
   if (!std::filesystem::exists(text)) GTEST_SKIP() << text << " is absent";
   const KvAccuracy found = MeasureKvAccuracy(model, text, Arithmetic::kBF16, 256, 6);
   EXPECT_LT(found.mean_kl, 0.008);

@@ -6,16 +6,15 @@
 
 #include <fmt/core.h>
 
+#include "tests/data_paths.h"
 #include "tests/model/kv_accuracy.h"
 
 namespace weft {
 namespace {
 
 void Print(int argc, char** argv) {
-  const std::string model =
-      argc > 2 ? argv[1] : std::string(WEFT_SOURCE_DIR) + "/model/demo/weft-demo.gguf";
-  const std::string text =
-      argc > 2 ? argv[2] : std::string(WEFT_SHARED_DATA) + "/text/wikitext-2-test.txt";
+  const std::string model = argc > 2 ? argv[1] : SourcePath("model/demo/weft-demo.gguf");
+  const std::string text = argc > 2 ? argv[2] : SharedDataPath("text/wikitext-2-test.txt");
   const size_t window = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 512;
   const size_t windows = argc > 4 ? std::strtoul(argv[4], nullptr, 10) : 32;
   fmt::print("q8 against bf16 KV (f32: against f32), {} windows of {} tokens\n", windows, window);

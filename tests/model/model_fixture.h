@@ -14,11 +14,12 @@
 #include "model/load.h"
 #include "model/transformer.h"
 #include "model/workspace.h"
+#include "tests/data_paths.h"
 
 namespace weft {
 
 inline std::string ParityPath(const std::string& fixture, const std::string& file) {
-  return std::string(WEFT_SOURCE_DIR) + "/tests/model/fixtures/parity/" + fixture + "/" + file;
+  return SourcePath("tests/model/fixtures/parity/") + fixture + "/" + file;
 }
 
 struct RunOptions {

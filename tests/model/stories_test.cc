@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/data_paths.h"
 #include "tests/model/model_fixture.h"
 #include "tests/model/parity_fixture.h"
 
@@ -20,9 +21,9 @@ double LogProbability(const std::vector<float>& logits, size_t token) {
 }
 
 TEST(StoriesTest, GivesTheExpectedTokensAndLogProbabilities) {
-  const std::string path = WEFT_SHARED_DATA "/models/stories260K.gguf";
+  const std::string path = SharedDataPath("models/stories260K.gguf");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
-  std::ifstream text(WEFT_SHARED_DATA "/models/stories260K.expected.json");
+  std::ifstream text(SharedDataPath("models/stories260K.expected.json"));
   const auto expected = nlohmann::json::parse(text);
   RunnableModel model(path, {.arithmetic = Arithmetic::kF32});
   ASSERT_FALSE(expected.at("cases").empty());

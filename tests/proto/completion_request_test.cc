@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/json_reader.h"
+#include "tests/data_paths.h"
 
 namespace weft {
 namespace {
@@ -286,7 +287,7 @@ TEST(CompletionRequestTest, MessagesStayShortWhateverTheBodyHolds) {
 }
 
 TEST(CompletionRequestTest, ParsesTheJsonTestSuiteAsItSays) {
-  const std::filesystem::path directory = std::filesystem::path(WEFT_SHARED_DATA) / "json";
+  const std::filesystem::path directory = SharedDataPath("json");
   if (!std::filesystem::exists(directory)) GTEST_SKIP() << directory << " is absent";
   int case_count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {

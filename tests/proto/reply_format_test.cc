@@ -10,6 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/data_paths.h"
+
 namespace weft {
 namespace {
 
@@ -38,7 +40,7 @@ TEST(ReplyFormatTest, KnowsTheTemplatesOfMany) {
       {"mistralai-Mistral-Nemo-Instruct-2407", {CallFormat::kMistral, "<think>"}},
       {"openai-gpt-oss-120b", {CallFormat::kHarmony, ""}},
   };
-  const auto directory = std::filesystem::path(WEFT_SHARED_DATA) / "chat_templates";
+  const std::filesystem::path directory = SharedDataPath("chat_templates");
   if (!std::filesystem::exists(directory)) GTEST_SKIP() << directory << " is absent";
   size_t template_count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {

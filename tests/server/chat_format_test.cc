@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/chat_request.h"
+#include "tests/data_paths.h"
 #include "tests/server/test_model.h"
 
 namespace weft {
@@ -116,7 +117,7 @@ TEST(ChatFormatTest, VariablesReachTheTemplate) {
 }
 
 TEST(ChatFormatTest, TheTemplatesOfMany) {
-  const auto directory = std::filesystem::path(WEFT_SHARED_DATA) / "chat_templates";
+  const std::filesystem::path directory = SharedDataPath("chat_templates");
   if (!std::filesystem::exists(directory)) GTEST_SKIP() << directory << " is absent";
   std::map<std::string, ChatTemplateTraits> traits;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/data_paths.h"
 #include "tests/server/test_server.h"
 
 namespace weft {
@@ -283,7 +284,7 @@ TEST(LimitTest, Connections) {
 }
 
 TEST(JsonBodiesTest, TheJsonTestSuite) {
-  const std::filesystem::path directory = std::filesystem::path(WEFT_SHARED_DATA) / "json";
+  const std::filesystem::path directory = SharedDataPath("json");
   if (!std::filesystem::exists(directory)) GTEST_SKIP() << directory << " is absent";
   const TestServer server;
   RawClient client(server.port());  // one connection: no body may break it

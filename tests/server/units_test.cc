@@ -13,6 +13,7 @@
 #include "server/memory_plan.h"
 #include "server/router.h"
 #include "server/serve_options.h"
+#include "tests/data_paths.h"
 #include "tests/temporary_directory.h"
 
 namespace weft {
@@ -210,8 +211,7 @@ TEST(CommandLineTest, WhatACommandThrowsIsOneLine) {
 }
 
 TEST(MemoryPlanTest, FitsTheLimitOrSaysWhatToChange) {
-  auto checkpoint = LoadCheckpoint(std::string(WEFT_SOURCE_DIR) +
-                                   "/tests/model/fixtures/parity/llama2/model.gguf");
+  auto checkpoint = LoadCheckpoint(SourcePath("tests/model/fixtures/parity/llama2/model.gguf"));
   ASSERT_TRUE(checkpoint) << checkpoint.error().message;
   const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
   MemoryRequest request;

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "base/mapped_file.h"
+#include "tests/data_paths.h"
 #include "tests/model/accuracy/accuracy.h"
 #include "tests/model/accuracy/quantize.h"
 #include "tests/model/formats/gguf_builder.h"
@@ -50,9 +51,9 @@ struct Subject {
 
 std::vector<Subject> Subjects() {
   std::vector<Subject> subjects = {
-      {"weft-demo", WEFT_SOURCE_DIR "/model/demo/weft-demo.gguf"},
+      {"weft-demo", SourcePath("model/demo/weft-demo.gguf")},
   };
-  const std::string stories = WEFT_SHARED_DATA "/models/stories260K.gguf";
+  const std::string stories = SharedDataPath("models/stories260K.gguf");
   if (std::filesystem::exists(stories)) subjects.push_back({"stories260K", stories});
   for (const std::string fixture : kParityFixtures) {
     subjects.push_back({fixture, ParityPath(fixture, "model.gguf")});

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/data_paths.h"
 #include "tests/model/accuracy/quantize.h"
 #include "tests/model/formats/gguf_builder.h"
 #include "tests/temporary_directory.h"
@@ -42,10 +43,10 @@ class AccuracyTest : public testing::TestWithParam<DataType> {
     return LogitsOf(path, {.arithmetic = arithmetic, .isa = ChooseIsa().value()}, windows_);
   }
 
-  const std::string demo_ = WEFT_SOURCE_DIR "/model/demo/weft-demo.gguf";
+  const std::string demo_ = SourcePath("model/demo/weft-demo.gguf");
   // Any English text that does not change.
-  const Windows windows_ = CutIntoWindows(*LoadCheckpoint(demo_)->tokenizer,
-                                          Contents(WEFT_SOURCE_DIR "/LICENSE"), 256, 4);
+  const Windows windows_ =
+      CutIntoWindows(*LoadCheckpoint(demo_)->tokenizer, Contents(SourcePath("LICENSE")), 256, 4);
 };
 
 TEST_P(AccuracyTest, DefinitionsAreNearFloat32) {

@@ -13,6 +13,7 @@
 
 #include "base/mapped_file.h"
 #include "model/formats/gguf_types.h"
+#include "tests/data_paths.h"
 
 namespace weft {
 namespace {
@@ -25,7 +26,7 @@ struct FixtureRecord {
 
 std::vector<FixtureRecord> ReadFixture() {
   const Result<MappedFile> file =
-      MappedFile::Open(WEFT_SOURCE_DIR "/tests/model/formats/fixtures/dequantize.bin");
+      MappedFile::Open(SourcePath("tests/model/formats/fixtures/dequantize.bin"));
   if (!file) throw std::runtime_error(file.error().message);
   std::vector<FixtureRecord> records;
   for (std::span<const std::byte> rest = file->bytes(); !rest.empty();) {

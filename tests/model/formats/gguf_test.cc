@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "model/formats/dequantize.h"
+#include "tests/data_paths.h"
 #include "tests/model/formats/gguf_builder.h"
 
 namespace weft {
@@ -179,7 +180,7 @@ TEST(Gguf, TheLastTensorNeedsNoPadding) {
 }
 
 TEST(Gguf, OpensRealModel) {
-  const std::string path = WEFT_SHARED_DATA "/models/stories260K.gguf";
+  const std::string path = SharedDataPath("models/stories260K.gguf");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
   const Result<GgufFile> file = GgufFile::Open(path);
   ASSERT_TRUE(file) << file.error().message;
@@ -203,8 +204,7 @@ TEST(Gguf, OpensRealVocabularies) {
                 {"deepseek-coder", 32256},
                 {"falcon", 65024}};
   for (const auto& [name, token_count] : kCases) {
-    const std::string path =
-        std::string(WEFT_SHARED_DATA "/tokenizers/ggml-vocab-") + name + ".gguf";
+    const std::string path = SharedDataPath("tokenizers/ggml-vocab-") + name + ".gguf";
     if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
     const Result<GgufFile> file = GgufFile::Open(path);
     ASSERT_TRUE(file) << file.error().message;

@@ -12,13 +12,14 @@
 
 #include "base/utf8.h"
 #include "model/tokenizer/tokenizer.h"
+#include "tests/data_paths.h"
 
 namespace weft {
 namespace {
 
 constexpr uint64_t kStringCount = 10000;
 constexpr uint64_t kBlock = 100;
-const std::string kFixtures = std::string(WEFT_SOURCE_DIR) + "/tests/model/tokenizer/fixtures/";
+const std::string kFixtures = SourcePath("tests/model/tokenizer/fixtures/");
 
 nlohmann::json ReadJson(const std::string& path) {
   std::ifstream file(path);

@@ -15,11 +15,12 @@
 
 #include "model/formats/gguf.h"
 #include "model/tokenizer/tokenizer.h"
+#include "tests/data_paths.h"
 
 namespace weft {
 namespace {
 
-const std::string kVocabularies = std::string(WEFT_SHARED_DATA) + "/tokenizers/";
+const std::string kVocabularies = SharedDataPath("tokenizers/");
 
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -107,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(Gguf, RealVocabularyTest,
                          });
 
 TEST(StoriesTest, PromptsHaveTheExpectedIds) {
-  const std::string path = std::string(WEFT_SHARED_DATA) + "/models/stories260K";
+  const std::string path = SharedDataPath("models/stories260K");
   if (!std::filesystem::exists(path + ".gguf")) GTEST_SKIP() << path << ".gguf is absent";
   const Result<GgufFile> file = GgufFile::Open(path + ".gguf");
   ASSERT_TRUE(file) << file.error().message;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/tokenizer/chat_template.h"
+#include "tests/data_paths.h"
 
 namespace weft {
 namespace {
@@ -35,8 +36,7 @@ Result<std::string> ParseAndRender(const std::string& source,
 class JinjaFixture : public testing::TestWithParam<std::string> {};
 
 TEST_P(JinjaFixture, EqualsJinja2) {
-  std::ifstream file(std::string(WEFT_SOURCE_DIR) + "/tests/model/tokenizer/fixtures/jinja/" +
-                     GetParam());
+  std::ifstream file(SourcePath("tests/model/tokenizer/fixtures/jinja/") + GetParam());
   ASSERT_TRUE(file);
   const auto fixture = nlohmann::ordered_json::parse(file);
   ASSERT_GT(fixture.at("cases").size(), kFewestCases);

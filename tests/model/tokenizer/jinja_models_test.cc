@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/tokenizer/chat_template.h"
+#include "tests/data_paths.h"
 
 namespace weft {
 namespace {
@@ -32,7 +33,7 @@ std::tm FixtureTime() {
 }
 
 TEST(JinjaModels, RenderAsJinja2Does) {
-  const std::string directory = std::string(WEFT_SHARED_DATA) + "/chat_templates/";
+  const std::string directory = SharedDataPath("chat_templates/");
   const std::string text = ReadFile(directory + "cases.json");
   if (text.empty()) GTEST_SKIP() << directory << "cases.json is not there";
   const auto cases = nlohmann::ordered_json::parse(text);

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/tokenizer/tokenizer_model.h"
+#include "tests/data_paths.h"
 #include "tests/temporary_directory.h"
 
 namespace weft {
@@ -20,7 +21,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kFixtures = std::string(WEFT_SOURCE_DIR) + "/tests/model/tokenizer/fixtures/";
+const std::string kFixtures = SourcePath("tests/model/tokenizer/fixtures/");
 
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
