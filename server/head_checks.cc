@@ -1,0 +1,151 @@
+#include "server/head_checks.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/field.hpp>
+#include <fmt/core.h>
+
+namespace weft {
+namespace {
+
+namespace http = boost::beast::http;
+
+std::string Field(const http::fields& fields, http::field name) {
+  const auto value = fields[name];
+  return {value.data(), value.size()};
+}
+
+std::vector<std::string_view> Fields(const http::fields& fields, std::string_view name) {
+  std::vector<std::string_view> values;
+  const auto [begin, end] = fields.equal_range({name.data(), name.size()});
+  for (auto field = begin; field != end; ++field) {
+    values.emplace_back(field->value().data(), field->value().size());
+  }
+  return values;
+}
+
+bool IsJson(std::string_view content_type) {
+  const std::string_view type = content_type.substr(0, content_type.find_first_of("; \t"));
+  return boost::beast::iequals({type.data(), type.size()}, "application/json");
+}
+
+// The key of `Authorization: Bearer KEY`; empty: none.
+std::string_view BearerKey(std::string_view authorization) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const std::string_view scheme = authorization.substr(0, kScheme.size());
+  if (!boost::beast::iequals({scheme.data(), scheme.size()}, {kScheme.data(), kScheme.size()})) {
+    return {};
+  }
+  const size_t start = authorization.find_first_not_of(' ', kScheme.size());
+  return start == std::string_view::npos ? "" : authorization.substr(start);
+}
+
+// Sets the request's key_name, or says why it may not go on. Orchestrators and load balancers ask
+// after health and readiness, and learn nothing else: they need no key.
+std::optional<HttpResponse> Authenticate(const http::fields& fields, const RouteMatch& match,
+                                         const Access& access, HttpRequest& request) {
+  const std::shared_ptr<const ApiKeys> keys = access.keys();
+  if (keys == nullptr || match.label == "/health" || match.label == "/ready") return std::nullopt;
+  const std::string authorization = Field(fields, http::field::authorization);
+  const auto x_api_key = fields["x-api-key"];
+  const std::string_view bearer = BearerKey(authorization);
+  const std::string* name = keys->NameOf(bearer);
+  if (name == nullptr) name = keys->NameOf({x_api_key.data(), x_api_key.size()});
+  if (name != nullptr) {
+    request.key_name = *name;
+    return std::nullopt;
+  }
+  const bool sent_one = !bearer.empty() || !x_api_key.empty();
+  HttpResponse response = ErrorResponse(
+      HttpError(401, "invalid_api_key",
+                sent_one ? "the API key that was sent is not one of this server's"
+                         : "this server needs an API key: send Authorization: Bearer KEY, or "
+                           "x-api-key: KEY"),
+      request);
+  // RFC 6750, section 3: no error where no key was sent.
+  response.headers.emplace_back(
+      "WWW-Authenticate",
+      sent_one ? R"(Bearer realm="weft", error="invalid_token")" : R"(Bearer realm="weft")");
+  return response;
+}
+
+// What is wrong with a request whose head alone is known.
+std::optional<HttpResponse> RefuseHead(const HttpRequest& request, const RouteMatch& match) {
+  const auto refuse = [&](int status, std::string code, std::string message) {
+    return ErrorResponse(HttpError(status, std::move(code), std::move(message)), request);
+  };
+  if (match.route == nullptr && match.allow.empty()) {
+    return refuse(404, "unknown_route",
+                  fmt::format("there is no {} here; docs/API.md lists the routes",
+                              request.path.substr(0, 200)));
+  }
+  if (match.route == nullptr) {
+    HttpResponse response =
+        refuse(405, "method_not_allowed",
+               fmt::format("{} answers {} only, not {}", match.label, match.allow, request.method));
+    response.headers.emplace_back("Allow", match.allow);
+    return response;
+  }
+  if (!request.expect.empty() && !boost::beast::iequals(request.expect, "100-continue")) {
+    return refuse(417, "unknown_expectation",
+                  "the only expectation this server knows is 100-continue");
+  }
+  if (match.route->method != "POST") return std::nullopt;
+  if (!request.content_type.empty() && !IsJson(request.content_type)) {
+    return refuse(415, "unsupported_media_type",
+                  "send the body with Content-Type: application/json");
+  }
+  if (!request.content_encoding.empty() &&
+      !boost::beast::iequals(request.content_encoding, "identity")) {
+    return refuse(415, "unsupported_content_encoding",
+                  "send the body as it is, without Content-Encoding");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+HttpRequest ToHttpRequest(const RequestParser& parser, ServerContext& context) {
+  const auto& message = parser.get();
+  HttpRequest request;
+  request.method.assign(message.method_string().data(), message.method_string().size());
+  request.target.assign(message.target().data(), message.target().size());
+  request.path =
+      PercentDecode(std::string_view(request.target).substr(0, request.target.find('?')));
+  request.is_http_1_1 = message.version() >= 11;
+  request.keep_alive = parser.is_header_done() && parser.keep_alive();
+  request.content_type = Field(message, http::field::content_type);
+  request.content_encoding = Field(message, http::field::content_encoding);
+  request.expect = Field(message, http::field::expect);
+  const auto id = message["X-Request-Id"];
+  request.id.assign(id.data(), id.size());
+  if (!IsSaneRequestId(request.id)) request.id = context.NextRequestId();
+  request.trace =
+      context.tracer->Begin(Fields(message, "traceparent"), Fields(message, "tracestate"));
+  if (request.trace.sampled) request.user_agent = Field(message, http::field::user_agent);
+  request.style = ApiStyleOf(request.path);
+  request.answer_headers = context.cors.AnswerHeaders(Field(message, http::field::origin));
+  if (request.style == ApiStyle::kAnthropic) {
+    request.answer_headers.emplace_back("request-id", request.id);
+  }
+  return request;
+}
+
+std::optional<HttpResponse> AnswerHead(const http::fields& fields, const RouteMatch& match,
+                                       const ServerContext& context, HttpRequest& request) {
+  const std::string origin = Field(fields, http::field::origin);
+  if (context.cors.enabled() && request.method == "OPTIONS" && !origin.empty() &&
+      fields.count(http::field::access_control_request_method) > 0) {
+    return context.cors.AnswerPreflight(origin,
+                                        Field(fields, http::field::access_control_request_headers));
+  }
+  if (auto refusal = Authenticate(fields, match, *context.access, request)) return refusal;
+  return RefuseHead(request, match);
+}
+
+}  // namespace weft
