@@ -1,12 +1,17 @@
 #include "base/check.h"
 
-#include <cstdio>
+#include <chrono>
 #include <cstdlib>
+
+#include <fmt/core.h>
+
+#include "base/log.h"
 
 namespace weft {
 
 void CheckFailed(const char* file, int line, const char* condition) {
-  std::fprintf(stderr, "%s:%d: broken invariant: %s\n", file, line, condition);
+  PrintError(fmt::format("{}:{}: broken invariant: {}", file, line, condition));
+  FlushLog(std::chrono::seconds(1));
   std::abort();
 }
 

@@ -4,53 +4,93 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <memory>
-
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
+#include <cstdlib>
+#include <ctime>
+#include <unistd.h>
 
 #include "base/json_text.h"
+#include "base/line_writer.h"
 
 namespace weft {
 namespace {
 
-constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v";
-// Around what FormatLogJson writes.
-constexpr const char* kJsonPattern = R"({"timestamp":"%Y-%m-%dT%H:%M:%S.%fZ","level":"%l",%v})";
+using std::chrono::system_clock;
 
 // In the order of LogLevel.
 constexpr std::array<std::string_view, 5> kLevelNames = {"debug", "info", "warning", "error",
                                                          "off"};
+// On a terminal: cyan, green, bold yellow, bold red.
+constexpr std::array<std::string_view, 4> kLevelColors = {"\x1b[36m", "\x1b[32m", "\x1b[33m\x1b[1m",
+                                                          "\x1b[31m\x1b[1m"};
+constexpr std::string_view kNoColor = "\x1b[m";
+
+std::string NoticeOf(uint64_t lost_count);
+
+bool HasColors() {
+  const char* const terminal = std::getenv("TERM");
+  return isatty(STDERR_FILENO) == 1 && terminal != nullptr && std::string_view(terminal) != "dumb";
+}
 
 struct Logger {
-  spdlog::logger logger{"weft", std::make_shared<spdlog::sinks::stderr_color_sink_mt>()};
-  std::atomic<LogFormat> format{LogFormat::kText};
+  static constexpr size_t kMaxWaitingBytes = 1 << 20;
 
-  Logger() {
-    logger.set_pattern(kTextPattern);
-    logger.flush_on(spdlog::level::info);
-  }
+  std::atomic<LogLevel> level{LogLevel::kInfo};
+  std::atomic<LogFormat> format{LogFormat::kText};
+  const bool has_colors = HasColors();
+  LineWriter writer{STDERR_FILENO, kMaxWaitingBytes, NoticeOf};
 };
 
+// Never destroyed: a thread that stderr holds up goes on until the process has ended.
 Logger& TheLogger() {
-  static Logger logger;
+  static Logger& logger = *new Logger;
   return logger;
 }
 
-spdlog::level::level_enum ToSpdlog(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return spdlog::level::debug;
-    case LogLevel::kInfo:
-      return spdlog::level::info;
-    case LogLevel::kWarning:
-      return spdlog::level::warn;
-    case LogLevel::kError:
-      return spdlog::level::err;
-    case LogLevel::kOff:
-      return spdlog::level::off;
+// Down to so many digits of the second. RFC 3339, but for the offset.
+template <typename Unit>
+std::string TimeText(const std::tm& time, system_clock::time_point now, int digits) {
+  const auto fraction = std::chrono::floor<Unit>(now.time_since_epoch()) % std::chrono::seconds(1);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:0{}}", time.tm_year + 1900,
+                     time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec,
+                     fraction.count(), digits);
+}
+
+std::string LocalTimeText(system_clock::time_point now) {
+  const std::time_t seconds = system_clock::to_time_t(now);
+  std::tm time{};
+  localtime_r(&seconds, &time);
+  const long offset_minutes = std::labs(time.tm_gmtoff) / 60;
+  return fmt::format("{}{}{:02}:{:02}", TimeText<std::chrono::milliseconds>(time, now, 3),
+                     time.tm_gmtoff < 0 ? '-' : '+', offset_minutes / 60, offset_minutes % 60);
+}
+
+std::string UtcText(system_clock::time_point now) {
+  const std::time_t seconds = system_clock::to_time_t(now);
+  std::tm time{};
+  gmtime_r(&seconds, &time);
+  return TimeText<std::chrono::microseconds>(time, now, 6) + 'Z';
+}
+
+// The whole line, its line feed included.
+std::string FormatLine(const Logger& log, LogLevel level, std::string_view message,
+                       std::span<const LogField> fields) {
+  const system_clock::time_point now = system_clock::now();
+  if (log.format == LogFormat::kJson) {
+    return fmt::format(R"({{"timestamp":"{}","level":"{}",{}}})"
+                       "\n",
+                       UtcText(now), NameOf(level), FormatLogJson(message, fields));
   }
-  return spdlog::level::off;
+  const auto index = static_cast<size_t>(level);
+  const std::string_view color = log.has_colors ? kLevelColors[index] : "";
+  return fmt::format("{} {}{}{} {}\n", LocalTimeText(now), color, NameOf(level),
+                     log.has_colors ? kNoColor : "", FormatLogText(message, fields));
+}
+
+std::string NoticeOf(uint64_t lost_count) {
+  return FormatLine(
+      TheLogger(), LogLevel::kWarning,
+      fmt::format("{} lines of the log are lost: stderr did not take them in time", lost_count),
+      {});
 }
 
 // Text that cannot be mistaken for anything else in a line of names and values.
@@ -77,16 +117,9 @@ void AppendValue(const LogField& field, bool in_json, std::string& line) {
 
 }  // namespace
 
-void SetLogLevel(LogLevel level) { TheLogger().logger.set_level(ToSpdlog(level)); }
+void SetLogLevel(LogLevel level) { TheLogger().level = level; }
 
-void SetLogFormat(LogFormat format) {
-  TheLogger().format = format;
-  if (format == LogFormat::kJson) {
-    TheLogger().logger.set_pattern(kJsonPattern, spdlog::pattern_time_type::utc);
-  } else {
-    TheLogger().logger.set_pattern(kTextPattern);
-  }
-}
+void SetLogFormat(LogFormat format) { TheLogger().format = format; }
 
 std::string_view NameOf(LogLevel level) { return kLevelNames[static_cast<size_t>(level)]; }
 
@@ -100,12 +133,19 @@ Result<LogLevel> ParseLogLevel(std::string_view name) {
 
 void LogLine(LogLevel level, std::string_view message, std::span<const LogField> fields) {
   Logger& log = TheLogger();
-  const spdlog::level::level_enum severity = ToSpdlog(level);
-  if (!log.logger.should_log(severity)) return;
-  const std::string line = log.format == LogFormat::kJson ? FormatLogJson(message, fields)
-                                                          : FormatLogText(message, fields);
-  log.logger.log(severity, spdlog::string_view_t(line.data(), line.size()));
+  if (level < log.level || level == LogLevel::kOff) return;
+  log.writer.Add(FormatLine(log, level, message, fields));
 }
+
+void PrintError(std::string_view line) { TheLogger().writer.Add(fmt::format("{}\n", line)); }
+
+LogThread::LogThread() { TheLogger().writer.Start(); }
+
+LogThread::~LogThread() { TheLogger().writer.Stop(std::chrono::seconds(2)); }
+
+bool FlushLog(std::chrono::milliseconds patience) { return TheLogger().writer.Flush(patience); }
+
+uint64_t LogLinesDropped() { return TheLogger().writer.lost_count(); }
 
 std::string FormatLogText(std::string_view message, std::span<const LogField> fields) {
   std::string line(message);

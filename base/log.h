@@ -1,7 +1,7 @@
-// The log: one line an event, on stderr. Kept apart from spdlog's headers so that they cost no room
-// a compile.
+// The log: one line an event, on stderr.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,8 +17,8 @@ namespace weft {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
-// kText: "2026-01-31T12:00:00.000+0100 info message name=value", in local time. kJson: one object a
-// line, {"timestamp":"2026-01-31T11:00:00.000000Z","level":"info","message":"...","name":value}.
+// kText: "2026-01-31T12:00:00.000+01:00 info message name=value", in local time. kJson: one object
+// a line, {"timestamp":"2026-01-31T11:00:00.000000Z","level":"info","message":"...","name":value}.
 enum class LogFormat { kText, kJson };
 
 // Call once, before threads start; without them the level is kInfo, the format kText. Thread-safe
@@ -36,6 +36,28 @@ struct LogField {
 };
 
 void LogLine(LogLevel level, std::string_view message, std::span<const LogField> fields = {});
+
+// A line on stderr as it is, whatever the level, behind those of the log: why a command fails.
+void PrintError(std::string_view line);
+
+// While it lives, a thread writes the lines, and who logs never waits for stderr: a pipe that
+// nobody reads has room for its own bytes and a mebibyte here, then lines are dropped, and one says
+// how many. Without it every line is on stderr when the call returns. One at a time; throws
+// std::system_error if there can be no thread.
+class LogThread {
+ public:
+  LogThread();
+  // Gives the last lines two seconds. If stderr has not taken them by then, the thread stays: the
+  // process can end, and nobody waits for stderr until it does.
+  ~LogThread();
+  LogThread(const LogThread&) = delete;
+  LogThread& operator=(const LogThread&) = delete;
+};
+
+// Until all that was logged so far is on stderr or lost, at most so long. False: it is not.
+bool FlushLog(std::chrono::milliseconds patience);
+// Lines that stderr did not take.
+uint64_t LogLinesDropped();
 
 template <typename... Args>
 void Log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {

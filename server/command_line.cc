@@ -94,9 +94,9 @@ int RunCommand(std::string_view name, const std::function<int()>& run) {
   try {
     return run();
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "weft {}: the operating system refused it more memory\n", name);
+    PrintError(fmt::format("weft {}: the operating system refused it more memory", name));
   } catch (const std::exception& exception) {
-    fmt::print(stderr, "weft {}: {}\n", name, exception.what());
+    PrintError(fmt::format("weft {}: {}", name, exception.what()));
   }
   return 1;
 }

@@ -14,6 +14,7 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include "base/log.h"
 #include "base/resources.h"
 #include "engine/engine.h"
 #include "server/metrics/engine_metrics.h"
@@ -140,6 +141,9 @@ std::string Metrics::Render() {
     }
     AddVllmAliases(families_->facts, engines);
   }
+  engines.AddCounter("weft_log_lines_dropped_total",
+                     "Lines of the log that stderr did not take in time.", {},
+                     static_cast<double>(LogLinesDropped()));
   families_->resident_bytes.Set(static_cast<double>(ResidentBytes()));
   std::vector<prometheus::MetricFamily> all = families_->registry.Collect();
   std::ranges::move(engines.families(), std::back_inserter(all));

@@ -96,6 +96,7 @@ void PrintGreeting(const ServerOptions& options, LogFormat format, uint16_t port
   }
   const std::string way =
       options.listens_on_tcp ? "" : fmt::format("--unix-socket {} ", options.unix_socket_path);
+  FlushLog(std::chrono::seconds(1));  // before it on a terminal
   fmt::print(
       "weft serves {} on {} - try:\n"
       "  curl {}{}/v1/completions -H 'Content-Type: application/json' \\\n"
@@ -212,6 +213,7 @@ int ServeCommand(int argc, const char* const* argv) {
   }
   SetLogLevel(options->log_level);
   SetLogFormat(options->log_format);
+  const LogThread log_thread;
   const bool logs_json = options->log_format == LogFormat::kJson;
   InstallShutdownSignals();
   const Result<void> served = Serve(*std::move(options));
@@ -219,7 +221,7 @@ int ServeCommand(int argc, const char* const* argv) {
   if (logs_json) {
     LogLine(LogLevel::kError, served.error().message);
   } else {
-    fmt::print(stderr, "weft serve: {}\n", served.error().message);
+    PrintError(fmt::format("weft serve: {}", served.error().message));
   }
   return 1;
 }

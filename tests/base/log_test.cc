@@ -2,8 +2,10 @@
 #include "base/log.h"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -112,7 +114,29 @@ TEST(Log, LinesHaveTimeAndLevel) {
   EXPECT_THAT(
       line.at("timestamp").get<std::string>(),
       testing::MatchesRegex(R"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"));
-  EXPECT_THAT(text, testing::HasSubstr(" warning said count=3\n"));
+  EXPECT_THAT(text, testing::MatchesRegex(
+                        R"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3})"
+                        "[+-][0-9]{2}:[0-9]{2} warning said count=3\n"));
+}
+
+TEST(Log, AThreadKeepsTheOrder) {
+  const auto lines_with = [](bool has_thread) {
+    testing::internal::CaptureStderr();
+    {
+      std::optional<LogThread> thread;
+      if (has_thread) thread.emplace();
+      for (int i = 0; i < 100; ++i) PrintError(std::to_string(i));
+      EXPECT_TRUE(FlushLog(std::chrono::minutes(1)));
+      PrintError("last");
+    }
+    PrintError("after it");
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string lines = lines_with(true);
+  EXPECT_EQ(lines, lines_with(false));
+  EXPECT_EQ(lines.substr(0, 6), "0\n1\n2\n");
+  EXPECT_THAT(lines, testing::EndsWith("99\nlast\nafter it\n"));
+  EXPECT_EQ(LogLinesDropped(), 0U);
 }
 
 }  // namespace

@@ -25,7 +25,6 @@ LIBRARIES = [
     ("metrics", r"prometheus/", ["server/"]),
     ("TLS", r"openssl/ssl", ["server/", "loadtest/"]),
     ("command lines", r"CLI/", ["server/", "loadtest/"]),
-    ("spdlog (use base/log.h)", r"spdlog/", ["base/log.cc"]),
     ("BLAS", r"(openblas/)?cblas\.h", ["model/"]),
 ]
 
@@ -71,7 +70,6 @@ class IncludeDirections(unittest.TestCase):
                 ("loadtest/client.cc", '"server/session.h"'),
                 ("server/session.cc", '"loadtest/client.h"'),
                 ("server/session.cc", '"session.h"'),
-                ("server/session.cc", "<spdlog/spdlog.h>"),
         ]:
             self.assertTrue(self.broken(path, include), f"{path} may include {include}")
 
