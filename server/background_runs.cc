@@ -89,7 +89,8 @@ class BackgroundRuns::Run : public std::enable_shared_from_this<Run> {
       Log(LogLevel::kError, "{}: {}", job_.background->id(), exception.what());
       job_.background->Fail(HttpError(500, "internal_error", exception.what()));
     } catch (const std::exception&) {
-      context_.responses.Erase(job_.background->id());  // at least it does not seem to go on
+      // At least it does not seem to go on.
+      context_.responses.Erase(job_.background->owner(), job_.background->id());
     }
   }
 
@@ -134,6 +135,7 @@ ApiResult<std::string> BackgroundRuns::Start(GenerationJob job,
                                              const asio::any_io_executor& executor,
                                              ServerContext& context) {
   ResponsesAnswer& answer = *job.background;
+  const std::string owner = answer.owner();
   const std::string id = answer.id();
   std::string body = answer.WholeBody();
   if (!answer.StoreUnfinished()) {
@@ -147,7 +149,7 @@ ApiResult<std::string> BackgroundRuns::Start(GenerationJob job,
   }
   if (std::optional<ApiError> refusal = run->Submit(executor)) {
     Remove(id);
-    context.responses.Erase(id);
+    context.responses.Erase(owner, id);
     return tl::unexpected(*std::move(refusal));
   }
   return body;

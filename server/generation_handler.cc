@@ -105,7 +105,8 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
 asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
   const size_t body_bytes = request_.body.size();
   const size_t inline_bytes = context_.options.inline_body_bytes;
-  PrepareContext context{.models = context_.models, .responses = &context_.responses};
+  PrepareContext context{
+      .models = context_.models, .responses = &context_.responses, .owner = request_.key_name};
   if (body_bytes <= inline_bytes) context.max_bytes = inline_bytes;
   ApiResult<GenerationJob> job;
   const std::function<void()> work = [&] { job = prepare_(request_.body, context); };
@@ -115,6 +116,10 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
     run = co_await RunPreparation(context_, job->excess_bytes, work);
   }
   if (!run) co_return tl::unexpected(run.error());
+  // Also where there is one key: after a reload it may be another's, or one of several.
+  if (job && !request_.key_name.empty() && !context_.options.keys_share_prefixes) {
+    KeepPrefixesOf(request_.key_name, *job);
+  }
   co_return job;
 }
 

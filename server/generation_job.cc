@@ -17,6 +17,13 @@ ApiError TooLong(std::string param, std::string message) {
   return error;
 }
 
+CacheSalt DigestOf(std::string_view text) {
+  CacheSalt digest;
+  static_assert(sizeof(digest) == SHA256_DIGEST_LENGTH);
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  return digest;
+}
+
 }  // namespace
 
 GenerationSummary Summarize(const GenerationJob& job) {
@@ -35,10 +42,15 @@ GenerationSummary Summarize(const GenerationJob& job) {
 
 void SetCacheUse(const SamplingFields& fields, GenerationJob& job) {
   job.reads_prefix_cache = fields.cache_prompt;
-  if (!fields.cache_salt) return;
-  const std::string& salt = *fields.cache_salt;
-  static_assert(sizeof(CacheSalt) == SHA256_DIGEST_LENGTH);
-  SHA256(reinterpret_cast<const unsigned char*>(salt.data()), salt.size(), job.cache_salt.data());
+  if (fields.cache_salt) job.cache_salt = DigestOf(*fields.cache_salt);
+}
+
+void KeepPrefixesOf(std::string_view owner, GenerationJob& job) {
+  // Names have no zero byte, and a salt has one length: no two of both give the same text.
+  std::string text(owner);
+  text += '\0';
+  text.append(reinterpret_cast<const char*>(job.cache_salt.data()), job.cache_salt.size());
+  job.cache_salt = DigestOf(text);
 }
 
 ApiError ModelNotFound(std::string_view id, const std::vector<ServedModel>& models) {

@@ -69,6 +69,7 @@ class ResponseStore;
 struct PrepareContext {
   const std::vector<ServedModel>& models;  // not empty
   ResponseStore* responses = nullptr;      // what /v1/responses comes back to
+  std::string_view owner = {};  // the name of the request's key; empty: there are no keys
   // Where a body and what it refers to are longer, the job is an excess: it has to be prepared
   // where that may take long (law 5).
   size_t max_bytes = std::numeric_limits<size_t>::max();
@@ -76,6 +77,8 @@ struct PrepareContext {
 
 // What the request's fields say about the prefix cache.
 void SetCacheUse(const SamplingFields& fields, GenerationJob& job);
+// From now on the job shares blocks with others of this owner alone, and the same salt of theirs.
+void KeepPrefixesOf(std::string_view owner, GenerationJob& job);
 
 // Everything between the body and Engine::Submit; one function an endpoint. May take long for a
 // long body (law 5).

@@ -1,4 +1,4 @@
-// The responses that clients may come back to: bounded, in memory, the oldest go first.
+// The responses that clients may come back to: bounded, in memory, each its owner's alone.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,7 @@ using StoredItems = std::vector<std::shared_ptr<const StoredItem>>;
 
 // Each stands alone: it has the whole conversation, so that those before it may go.
 struct StoredResponse {
+  std::string owner;  // the name of the key that it was made with; empty: there are no keys
   std::string id;
   std::string body;  // the response object, JSON text
   bool background = false;
@@ -33,31 +34,28 @@ struct StoredResponse {
   StoredItems output;
 };
 
-struct ResponseStoreLimits {
-  uint64_t size_bytes = 64u << 20;  // 0: nothing is stored
-  size_t count = 16384;
-};
-
 // Any thread. What is counted is every byte of a response and its items, shared ones once for each
-// response, and an allowance for what holds them.
+// response, and an allowance for what holds them. What belongs to others is not there.
 class ResponseStore {
  public:
-  explicit ResponseStore(const ResponseStoreLimits& limits) : limits_(limits) {}
+  explicit ResponseStore(uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  bool enabled() const { return limits_.size_bytes > 0 && limits_.count > 0; }
+  bool enabled() const { return max_bytes_ > 0; }
 
-  // Adds a response, or takes it for the one that has its id. The oldest finished ones make room.
-  // False, and nothing has changed: there is no room even so.
+  // Adds a response, or takes it for the one of its owner that has its id. Room is made by whoever
+  // would hold most: its oldest finished ones go. An owner who holds no more than this one would,
+  // or no more than an equal share, loses nothing. False, and nothing has changed: there is no room
+  // even so.
   bool Put(std::shared_ptr<const StoredResponse> response);
   // As Put, but only where there is a response of this id: it may have been deleted meanwhile.
   bool Replace(std::shared_ptr<const StoredResponse> response);
   // nullptr if it is not there (any more).
-  std::shared_ptr<const StoredResponse> Find(std::string_view id) const;
+  std::shared_ptr<const StoredResponse> Find(std::string_view owner, std::string_view id) const;
   // An item that a stored response brought or made; of several with this id, the one of the
   // response that was stored first.
-  std::shared_ptr<const StoredItem> FindItem(std::string_view id) const;
+  std::shared_ptr<const StoredItem> FindItem(std::string_view owner, std::string_view id) const;
   // False: it was not there.
-  bool Erase(std::string_view id);
+  bool Erase(std::string_view owner, std::string_view id);
 
   uint64_t used_bytes() const;
   size_t count() const;
@@ -71,18 +69,23 @@ class ResponseStore {
   using Entries = std::list<Entry>;  // oldest first
   // Who holds an item: its id, and the number of the entry. Keys live in the items.
   using ItemHolder = std::pair<std::string_view, uint64_t>;
+  // All that one owner has.
+  struct Shelf {
+    Entries entries;
+    std::unordered_map<std::string_view, Entries::iterator> by_id;  // keys live in the entries
+    std::map<ItemHolder, std::shared_ptr<const StoredItem>> items;
+    uint64_t used_bytes = 0;
+  };
+  using Shelves = std::map<std::string, Shelf, std::less<>>;  // none is empty
+  struct Holding;
 
-  bool PutLocked(std::shared_ptr<const StoredResponse> response, Entries::iterator old);
-  bool MakeRoom(uint64_t size_bytes, size_t count, Entries::iterator keep);
-  void EraseLocked(Entries::iterator entry);
-  void Index(const Entry& entry);
-  void Unindex(const Entry& entry);
+  bool PutLocked(std::shared_ptr<const StoredResponse> response, Shelf& own, Entries::iterator old);
+  bool MakeRoom(uint64_t more_bytes, const Shelf& own, Entries::iterator keep);
+  void EraseLocked(Shelf& shelf, Entries::iterator entry);
 
-  const ResponseStoreLimits limits_;
+  const uint64_t max_bytes_;
   mutable std::mutex mutex_;
-  Entries entries_;
-  std::unordered_map<std::string_view, Entries::iterator> by_id_;  // keys live in the entries
-  std::map<ItemHolder, std::shared_ptr<const StoredItem>> items_;
+  Shelves shelves_;
   uint64_t used_bytes_ = 0;
   uint64_t next_number_ = 0;
 };

@@ -167,6 +167,7 @@ void ResponsesAnswer::EndItem(std::string_view status) {
 // A response in the background has its place in the store from its beginning, until it is deleted.
 bool ResponsesAnswer::Store(bool finished) {
   auto stored = std::make_shared<StoredResponse>();
+  stored->owner = options_.owner;
   stored->id = options_.id;
   stored->background = options_.background;
   stored->finished = finished;

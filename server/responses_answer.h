@@ -17,7 +17,8 @@ namespace weft {
 
 struct ResponsesAnswerOptions {
   const ServedModel* model = nullptr;
-  std::string id;  // kResponseIdPrefix and what makes it, and the ids of its items, unique
+  std::string owner;  // see StoredResponse
+  std::string id;     // kResponseIdPrefix and what makes it, and the ids of its items, unique
   bool logprobs = false;
   bool stream = false;
   bool background = false;  // needs the store
@@ -42,6 +43,7 @@ class ResponsesAnswer : public GenerationAnswer {
   std::string StreamError(const ApiError& error) const override;
 
   // Of a response that nobody waits for.
+  const std::string& owner() const { return options_.owner; }
   const std::string& id() const { return options_.id; }
   // As far as it has come, into the store. False: there is no room for it, or it has been deleted.
   bool StoreUnfinished();

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Nobody can guess it: it opens a stored conversation.
+// Nobody can guess it: where there are no keys, it opens a stored conversation.
 std::string MakeResponseId() {
   std::random_device device;
   std::string id(kResponseIdPrefix);
@@ -33,11 +33,11 @@ std::string Dump(const ordered_json& value) {
 }
 
 // What the request goes on from.
-ApiResult<StoredItems> HistoryOf(const ResponsesRequest& request, const ResponseStore& store) {
+ApiResult<StoredItems> HistoryOf(const ResponsesRequest& request, const PrepareContext& context) {
   StoredItems history;
   if (!request.previous_response_id) return history;
   const std::string& id = *request.previous_response_id;
-  const auto previous = store.Find(id);
+  const auto previous = context.responses->Find(context.owner, id);
   if (previous == nullptr) {
     ApiError error = InvalidField(
         "previous_response_id",
@@ -60,12 +60,13 @@ ApiResult<StoredItems> HistoryOf(const ResponsesRequest& request, const Response
 
 // The request's items with the ids that they lack; references become what they refer to.
 ApiResult<StoredItems> TakeInput(ordered_json& input, const std::string& response_id,
-                                 const ResponseStore& store) {
+                                 const PrepareContext& context) {
   StoredItems items;
   for (size_t i = 0; i < input.size(); ++i) {
     ordered_json& item = input[i];
     if (item["type"] == "item_reference") {
-      auto stored = store.FindItem(item["id"].get_ref<const std::string&>());
+      auto stored =
+          context.responses->FindItem(context.owner, item["id"].get_ref<const std::string&>());
       if (stored == nullptr) {
         const std::string path = fmt::format("input[{}].id", i);
         ApiError error = InvalidField(
@@ -125,10 +126,11 @@ ApiResult<GenerationJob> PrepareResponse(std::string_view body, const PrepareCon
   if (!stores) return tl::unexpected(stores.error());
 
   ResponsesAnswerOptions answer;
+  answer.owner = context.owner;
   answer.id = MakeResponseId();
-  ApiResult<StoredItems> history = HistoryOf(*request, store);
+  ApiResult<StoredItems> history = HistoryOf(*request, context);
   if (!history) return tl::unexpected(std::move(history).error());
-  ApiResult<StoredItems> input = TakeInput(request->input, answer.id, store);
+  ApiResult<StoredItems> input = TakeInput(request->input, answer.id, context);
   if (!input) return tl::unexpected(std::move(input).error());
   // Of the input, what is not in the body is what it refers to.
   const size_t size_bytes = SizeOf(*history) + std::max(body.size(), SizeOf(*input));

@@ -77,9 +77,13 @@ void AddServedModelFlags(CLI::App& app, ServeOptions& options) {
       ->default_str(std::to_string(model.max_stall.count()));
   app.add_option_function<std::string>(
          "--prefix-cache",
-         [&model](const std::string& choice) { model.prefix_cache = choice == "on"; },
-         "Whether prompts that begin alike share what was computed: on or off")
-      ->check(CLI::IsMember({"on", "off"}))
+         [&options](const std::string& choice) {
+           options.model.prefix_cache = choice != "off";
+           options.server.keys_share_prefixes = choice == "shared";
+         },
+         "Whether prompts that begin alike share what was computed: on (those of the same API "
+         "key), off or shared (those of all keys)")
+      ->check(CLI::IsMember({"on", "off", "shared"}))
       ->default_str("on");
   app.add_option("--max-sequences", model.max_sequences, "Sequences computed at once")
       ->capture_default_str()

@@ -17,7 +17,7 @@ ServerContext::ServerContext(ServerOptions options_, std::vector<ServedModel> mo
       cors(options.cors_origins),
       body_budget(options.max_buffered_body_bytes),
       logprob_budget(options.max_logprob_bytes),
-      responses({.size_bytes = options.response_store_bytes}),
+      responses(options.response_store_bytes),
       preparation(static_cast<size_t>(options.preparation_threads)) {}
 
 std::string ServerContext::NextRequestId() {

@@ -18,6 +18,7 @@ struct ServerOptions {
   std::string tls_certificate_path;  // see TlsContext; of TCP. Both or neither
   std::string tls_key_path;
   std::string api_key_path;               // see ApiKeys; empty: everybody may use the server
+  bool keys_share_prefixes = false;       // otherwise each key's requests among themselves
   std::vector<std::string> cors_origins;  // see CorsPolicy
   int io_threads = 2;
   int preparation_threads = 1;       // parse and tokenise bodies above inline_body_bytes

@@ -114,7 +114,7 @@ ApiResult<std::string> Cancel(const StoredResponse& response, ServerContext& con
                      "the connection"));
   }
   context.background.Cancel(response.id);
-  const auto ended = context.responses.Find(response.id);
+  const auto ended = context.responses.Find(response.owner, response.id);
   if (ended == nullptr) return tl::unexpected(NotFound(response.id));
   return ended->body;
 }
@@ -123,12 +123,13 @@ ApiResult<std::string> Answer(const HttpRequest& request, const RouteMatch& matc
                               ServerContext& context) {
   ResponseStore& store = context.responses;
   const std::string& id = match.argument;
-  const std::shared_ptr<const StoredResponse> response = store.Find(id);
+  const std::string& owner = request.key_name;
+  const std::shared_ptr<const StoredResponse> response = store.Find(owner, id);
   if (response == nullptr) return tl::unexpected(NotFound(id));
   switch (match.route->id) {
     case RouteId::kDeleteResponse:
       context.background.Cancel(id);
-      if (!store.Erase(id)) return tl::unexpected(NotFound(id));  // somebody else did meanwhile
+      if (!store.Erase(owner, id)) return tl::unexpected(NotFound(id));  // another request did
       return DeletedResponseJson(id);
     case RouteId::kCancelResponse:
       return Cancel(*response, context);

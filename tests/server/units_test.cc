@@ -2,6 +2,8 @@
 #include <fstream>
 #include <new>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -158,6 +160,18 @@ TEST(ServeOptionsTest, FlagsWinOverTheFile) {
   EXPECT_EQ(options->server.idle_timeout, std::chrono::milliseconds(1500));
   EXPECT_EQ(options->server.host, "127.0.0.1");
   EXPECT_THAT(options->server.cors_origins, testing::ElementsAre("https://a", "http://b:1"));
+}
+
+TEST(ServeOptionsTest, WhoSharesPrefixes) {
+  const auto chosen = [](std::vector<const char*> arguments) {
+    const auto options = Parse(std::move(arguments));
+    EXPECT_TRUE(options) << options.error().message;
+    return std::pair(options->model.prefix_cache, options->server.keys_share_prefixes);
+  };
+  EXPECT_EQ(chosen({}), std::pair(true, false));
+  EXPECT_EQ(chosen({"--prefix-cache", "on"}), std::pair(true, false));
+  EXPECT_EQ(chosen({"--prefix-cache", "shared"}), std::pair(true, true));
+  EXPECT_EQ(chosen({"--prefix-cache", "off"}), std::pair(false, false));
 }
 
 TEST(ServeOptionsTest, OriginsAddUp) {
