@@ -103,9 +103,9 @@ Result<void> EngineCore::ValidateBeams(const Request& request, int64_t total_cou
     return Fail(ErrorCode::kInvalidArgument,
                 "{} beams need {} tokens to choose from, but the vocabulary has {}", width,
                 2 * width + end_count, runner_.vocab_size());
-  if (!params.stop.empty() || params.logprobs >= 0)
+  if (!params.stop.empty() || params.logprobs >= 0 || request.constraint)
     return Fail(ErrorCode::kInvalidArgument,
-                "stop strings and logprobs cannot be had with beam search");
+                "stop strings, logprobs and constraints cannot be had with beam search");
   return {};
 }
 
@@ -260,7 +260,8 @@ Result<void> EngineCore::SampleToken(Sequence& choice, const Sequence& computed,
   SampledToken sampled{.sequence = &choice, .sampled = {}, .logprob = {}};
   WEFT_ASSIGN_OR_RETURN(sampled.sampled,
                         sampler.Sample(logits, params, history, key,
-                                       request.BannedTokens(output_position, options_.end_tokens)));
+                                       request.BannedTokens(output_position, options_.end_tokens),
+                                       request.RuleFor(choice, options_)));
   if (params.logprobs >= 0) {
     WEFT_ASSIGN_OR_RETURN(sampled.logprob,
                           sampler.Logprob(logits, sampled.sampled.token, params.logprobs));
@@ -409,8 +410,8 @@ void EngineCore::CommitToken(SampledToken& sampled) {
            {.reason = FinishReason::kStop, .stop_string = {}, .stop_token = token, .error = {}});
     return;
   }
-  std::string_view bytes = options_.token_bytes ? options_.token_bytes(token) : std::string_view();
-  if (bytes.empty()) bytes = request.VisibleText(token);
+  const std::string_view bytes = request.TextOf(token, options_.token_bytes);
+  if (sequence.token_matcher && !bytes.empty()) sequence.token_matcher->Accept(bytes);
   std::optional<Ending> ending =
       request.AppendToken(sequence, token, bytes, std::move(sampled.logprob));
   if (ending) Finish(sequence, *std::move(ending));

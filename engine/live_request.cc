@@ -40,6 +40,7 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool,
     choices_.back()->mirostat_mu = 2 * sampling.mirostat_tau;
     choices_.back()->reads_cache = reads_cache;
     choices_.back()->cache_salt = request_.cache_salt;
+    if (request_.constraint) choices_.back()->token_matcher = request_.constraint->NewMatcher();
   }
   if (sampling.beam_width > 0) {
     std::vector<TokenId> ends = sampling.stop_token_ids;
@@ -97,10 +98,22 @@ Result<void> LiveRequest::EmitEmbedding() {
   return {};
 }
 
-std::string_view LiveRequest::VisibleText(TokenId token) const {
-  if (request_.visible_tokens == nullptr) return {};
+std::string_view LiveRequest::TextOf(TokenId token, const TokenBytes& token_bytes) const {
+  const std::string_view bytes = token_bytes ? token_bytes(token) : std::string_view();
+  if (!bytes.empty() || request_.visible_tokens == nullptr) return bytes;
   const auto found = request_.visible_tokens->find(token);
   return found == request_.visible_tokens->end() ? std::string_view() : found->second;
+}
+
+TokenRule LiveRequest::RuleFor(const Sequence& choice, const EngineOptions& options) const {
+  if (choice.token_matcher == nullptr) return {};
+  const TokenMatcher& matcher = *choice.token_matcher;
+  const auto allows = [this, &options, &matcher, may_end = matcher.MayEnd()](TokenId token) {
+    const std::string_view text = TextOf(token, options.token_bytes);
+    const bool fits = text.empty() ? may_end : matcher.Allows(text);
+    return fits != may_end && IsEnd(token, options.end_tokens) ? may_end : fits;
+  };
+  return {.allows = allows, .is_narrow = matcher.IsNarrow()};
 }
 
 std::optional<Ending> LiveRequest::AppendToken(Sequence& sequence, TokenId token,

@@ -13,6 +13,7 @@
 
 #include "engine/beam_search.h"
 #include "engine/request.h"
+#include "engine/sampler.h"
 #include "engine/sequence.h"
 
 namespace weft {
@@ -25,6 +26,7 @@ struct Ending {
   Error error;
 };
 
+struct EngineOptions;
 struct FinishedChoice;
 
 class LiveRequest {
@@ -61,8 +63,11 @@ class LiveRequest {
   // Hands the pooled vector over; the prompt is computed. An error fails the request.
   Result<void> EmitEmbedding();
 
-  // The text that this request wants of a token that has none for others; empty if it wants none.
-  std::string_view VisibleText(TokenId token) const;
+  // What a token adds to this request's text. `token_bytes`: what it adds to everybody's; may be
+  // empty.
+  std::string_view TextOf(TokenId token, const TokenBytes& token_bytes) const;
+  // What the constraint says of the next token of `choice`, one of this request's.
+  TokenRule RuleFor(const Sequence& choice, const EngineOptions& options) const;
 
   // Appends a sampled token that does not end the choice and emits it. If it completes a stop
   // string or is the last one allowed, the answer says how the choice ends: call Finish.

@@ -14,6 +14,7 @@
 #include "engine/pooler.h"
 #include "engine/prefix_index.h"
 #include "engine/sampling_params.h"
+#include "engine/token_constraint.h"
 #include "model/tensor.h"
 
 namespace weft {
@@ -107,6 +108,7 @@ struct Request {
   RequestTimes::Time submitted;                                   // Engine::Submit sets it
   std::optional<std::chrono::steady_clock::time_point> deadline;  // aborted when it passes
   std::shared_ptr<const VisibleTokens> visible_tokens;            // optional
+  std::shared_ptr<const TokenConstraint> constraint;              // optional; not with beams
   std::shared_ptr<TokenSink> sink;
 };
 

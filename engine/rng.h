@@ -9,7 +9,7 @@
 namespace weft {
 
 // What a number is drawn for; numbers of different purposes are independent.
-enum class RandomPurpose : uint32_t { kSampleToken = 0, kXtc = 1 };
+enum class RandomPurpose : uint32_t { kSampleToken = 0, kXtc = 1, kSampleAgain = 2 };
 
 struct RandomKey {
   uint64_t seed = 0;      // SamplingParams::seed

@@ -45,22 +45,35 @@ int64_t Sampler::ScratchBytes(int64_t vocab_size) {
 
 Result<Sampled> Sampler::Sample(std::span<const float> logits, const SamplingParams& params,
                                 const SamplingHistory& history, const RandomKey& key,
-                                std::span<const TokenId> banned) {
+                                std::span<const TokenId> banned, const TokenRule& rule) {
+  RandomKey draw_key = key;
+  draw_key.purpose = RandomPurpose::kSampleToken;
+  if (rule.is_narrow) return RunChain(logits, params, history, draw_key, banned, rule.allows);
+  Result<Sampled> sampled = RunChain(logits, params, history, draw_key, banned, {});
+  if (!sampled || !rule.allows || rule.allows(sampled->token)) return sampled;
+  draw_key.purpose = RandomPurpose::kSampleAgain;
+  return RunChain(logits, params, history, draw_key, banned, rule.allows);
+}
+
+Result<Sampled> Sampler::RunChain(std::span<const float> logits, const SamplingParams& params,
+                                  const SamplingHistory& history, const RandomKey& key,
+                                  std::span<const TokenId> banned, const TokenFilter& allows) {
   WEFT_CHECK(logits.size() == adjusted_.size());
   if (!AllFinite(logits)) return Fail(ErrorCode::kInternal, kNotFinite);
   is_adjusted_ = false;
   begun_ = false;
-  Exclude(logits, params, history, banned);
+  Exclude(logits, params, history, banned, allows);
   if (is_adjusted_ && Largest(adjusted_) == kExcluded) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "min_tokens, allowed_token_ids and bad_words leave no token to generate after {} "
-                "generated ones",
-                std::ssize(history.tokens) - history.prompt_count);
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        "min_tokens, allowed_token_ids{} leave no token to generate after {} generated ones",
+        allows ? ", bad_words and the names of the tools" : " and bad_words",
+        std::ssize(history.tokens) - history.prompt_count);
   }
   for (const SamplerStage stage : params.samplers) ApplyStage(stage, logits, params, history, key);
   if (!begun_) candidates_.Begin(is_adjusted_ ? adjusted_ : logits);
   if (params.mirostat == 2) candidates_.KeepSurpriseUpTo(history.mirostat_mu);
-  const Candidates::Draw draw = candidates_.DrawAt(DrawFor(key, RandomPurpose::kSampleToken));
+  const Candidates::Draw draw = candidates_.DrawAt(RandomUniform(key));
   Sampled sampled{.token = draw.token, .mirostat_mu = history.mirostat_mu};
   if (params.mirostat == 2) {
     const double surprise = -exact::Log(draw.probability) / kLn2;
@@ -80,7 +93,8 @@ std::span<float> Sampler::Adjustable(std::span<const float> logits) {
 }
 
 void Sampler::Exclude(std::span<const float> logits, const SamplingParams& params,
-                      const SamplingHistory& history, std::span<const TokenId> banned) {
+                      const SamplingHistory& history, std::span<const TokenId> banned,
+                      const TokenFilter& allows) {
   if (!params.allowed_token_ids.empty()) {
     is_adjusted_ = true;
     std::ranges::fill(adjusted_, kExcluded);
@@ -95,6 +109,12 @@ void Sampler::Exclude(std::span<const float> logits, const SamplingParams& param
       history.tokens.subspan(static_cast<size_t>(history.prompt_count));
   for (const std::vector<TokenId>& word : params.bad_words) {
     if (Completes(word, output)) exclude(word.back());
+  }
+  if (allows) {
+    const std::span<float> row = Adjustable(logits);
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (row[i] != kExcluded && !allows(static_cast<TokenId>(i))) row[i] = kExcluded;
+    }
   }
   for (const auto& [token, bias] : params.logit_bias)
     Adjustable(logits)[static_cast<size_t>(token)] += bias;

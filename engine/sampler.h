@@ -2,7 +2,8 @@
 //
 // The chain:
 //   1. Tokens that may not come are excluded: banned ones (min_tokens), all but
-//      allowed_token_ids, and the last token of a bad word whose others end the output.
+//      allowed_token_ids, the last token of a bad word whose others end the output, and those that
+//      the request's constraint does not allow.
 //   2. logit_bias is added.
 //   3. The stages of SamplingParams::samplers, in their order. A stage whose parameter changes
 //      nothing is skipped; one that is not in the list does not act. A temperature below 1e-5
@@ -11,9 +12,14 @@
 //   4. One of the tokens that are left is drawn with probability proportional to its weight.
 // The rules of the filters are Candidates', those of the penalties Penalties'. A pure function of
 // its arguments; libm has no part in it.
+//
+// A constraint that allows nearly all tokens is not asked about every one: only the drawn token is,
+// and where it is not allowed the chain runs once more, the others excluded, with a draw of its
+// own.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -37,6 +43,12 @@ struct Sampled {
   double mirostat_mu = 0;  // for the token after this one
 };
 
+// What a request's constraint says of the next token.
+struct TokenRule {
+  std::function<bool(TokenId)> allows;  // unset: all
+  bool is_narrow = false;               // few are allowed: TokenMatcher::IsNarrow
+};
+
 // Holds scratch memory for one row at a time; used by one thread at a time.
 class Sampler {
  public:
@@ -48,17 +60,24 @@ class Sampler {
   // Error if a logit is not finite, or every token is excluded. The key's purpose is set here.
   Result<Sampled> Sample(std::span<const float> logits, const SamplingParams& params,
                          const SamplingHistory& history, const RandomKey& key,
-                         std::span<const TokenId> banned);
+                         std::span<const TokenId> banned, const TokenRule& rule = {});
 
   // Of the softmax of the raw logits: the token's and the `top_count` likeliest (at most the
   // vocabulary). Error if a logit is not finite.
   Result<TokenLogprob> Logprob(std::span<const float> logits, TokenId token, int32_t top_count);
 
  private:
+  using TokenFilter = std::function<bool(TokenId)>;
+
+  // `allows` may be unset.
+  Result<Sampled> RunChain(std::span<const float> logits, const SamplingParams& params,
+                           const SamplingHistory& history, const RandomKey& key,
+                           std::span<const TokenId> banned, const TokenFilter& allows);
   // The logits that `candidates_` work on, as a copy that may be changed.
   std::span<float> Adjustable(std::span<const float> logits);
   void Exclude(std::span<const float> logits, const SamplingParams& params,
-               const SamplingHistory& history, std::span<const TokenId> banned);
+               const SamplingHistory& history, std::span<const TokenId> banned,
+               const TokenFilter& allows);
   void ApplyStage(SamplerStage stage, std::span<const float> logits, const SamplingParams& params,
                   const SamplingHistory& history, const RandomKey& key);
   void ApplyPenalties(SamplerStage stage, std::span<const float> logits,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "engine/block_pool.h"
 #include "engine/request.h"
 #include "engine/stop_matcher.h"
+#include "engine/token_constraint.h"
 #include "model/tensor.h"
 
 namespace weft {
@@ -73,6 +75,7 @@ struct Sequence {
 
   BlockTable blocks;
   StopMatcher stop_matcher;
+  std::unique_ptr<TokenMatcher> token_matcher;  // nullptr: any token may come
 
   int32_t token_count() const { return static_cast<int32_t>(tokens.size()); }
   int32_t pending_count() const { return token_count() - computed_count; }

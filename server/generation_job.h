@@ -46,6 +46,7 @@ struct GenerationJob {
   int32_t in_flight = 0;  // of them now: accepted, without their terminal event
   SamplingParams sampling;
   std::shared_ptr<const VisibleTokens> visible_tokens;  // see Request
+  std::shared_ptr<const TokenConstraint> constraint;    // see Request
   bool reads_prefix_cache = true;                       // see Request
   CacheSalt cache_salt{};                               // see Request
   bool has_seed = false;                                // otherwise the server draws one

@@ -47,6 +47,7 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
     request.cache_salt = job.cache_salt;
     request.received = job.received;
     request.visible_tokens = job.visible_tokens;
+    request.constraint = job.constraint;
     request.sink = std::make_shared<QueueSink>(queue, static_cast<int32_t>(i));
     const RequestId id = request.id;
     const Result<void> submitted = engine.Submit(std::move(request));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
+#include "server/call_constraint.h"
 #include "server/chat_format.h"
 #include "server/sampling_mapping.h"
 
@@ -144,6 +145,7 @@ ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareC
   job.unknown_field_count = request.unknown_field_count;
   job.prompts.push_back(*std::move(tokens));
   job.visible_tokens = job.model->chat->visible_tokens(OffersTools(request));
+  job.constraint = MakeCallConstraint(setup);
   WEFT_RETURN_IF_ERROR(SetSampling(request, job));
   return job;
 }

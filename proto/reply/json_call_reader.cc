@@ -3,16 +3,11 @@
 
 #include "base/ascii.h"
 #include "base/utf8.h"
+#include "proto/reply/json_keys.h"
 #include "proto/reply/json_scanner.h"
 #include "proto/reply/reply_machine.h"
 
 namespace weft {
-namespace {
-
-bool IsNameKey(std::string_view key) { return key == "name" || key == "tool_name"; }
-bool IsArgumentsKey(std::string_view key) { return key == "arguments" || key == "parameters"; }
-
-}  // namespace
 
 // A call, or an array of calls.
 ParseTask<bool> ReplyParser::Machine::ReadJsonCalls() {
@@ -81,7 +76,7 @@ ParseTask<bool> ReplyParser::Machine::ReadJsonMember(JsonCall& call, bool nested
   } else if (first == '"' && (IsNameKey(key) || key == "function") && !call.begun) {
     call.name.clear();
     read = co_await ReadJsonString(call.name);
-    if (needs_known_name_ && !Knows(call.name)) co_return false;
+    if (!Knows(call.name)) co_return false;
   } else if (!needs_known_name_ || key == "type" || key == "id") {
     read = co_await ReadJsonValue(nullptr);
   } else {

@@ -45,7 +45,7 @@ Status JsonScanner::Feed(char byte) {
 }
 
 Status JsonScanner::BeginValue(char byte) {
-  if (IsSpace(byte) && !depth_.empty()) return Status::kMore;
+  if (IsSpace(byte) && depth_ > 0) return Status::kMore;
   if (byte == '{' || byte == '[') return OpenContainer(byte);
   if (byte == '"') {
     string_is_key_ = false;
@@ -59,27 +59,26 @@ Status JsonScanner::BeginValue(char byte) {
 }
 
 Status JsonScanner::EndValue() {
-  if (!depth_.empty()) return Go(State::kAfterValue);
+  if (depth_ > 0) return Go(State::kAfterValue);
   state_ = State::kEnd;
   return Status::kDone;
 }
 
 Status JsonScanner::OpenContainer(char byte) {
-  if (depth_.size() == kMaxDepth) return Status::kOutside;
-  depth_.push_back(byte);
+  if (depth_ == kMaxDepth) return Status::kOutside;
+  are_objects_[depth_++] = byte == '{';
   return Go(byte == '{' ? State::kFirstKey : State::kFirstElement);
 }
 
 Status JsonScanner::CloseContainer(char byte) {
-  const char opened_by = byte == '}' ? '{' : '[';
-  if (depth_.empty() || depth_.back() != opened_by) return Status::kOutside;
-  depth_.pop_back();
+  if (depth_ == 0 || in_object() != (byte == '}')) return Status::kOutside;
+  --depth_;
   return EndValue();
 }
 
 Status JsonScanner::AfterValue(char byte) {
   if (IsSpace(byte)) return Status::kMore;
-  if (byte == ',') return Go(depth_.back() == '{' ? State::kKey : State::kValue);
+  if (byte == ',') return Go(in_object() ? State::kKey : State::kValue);
   return byte == '}' || byte == ']' ? CloseContainer(byte) : Status::kOutside;
 }
 
@@ -124,7 +123,7 @@ Status JsonScanner::InNumber(char byte) {
   if ((byte == 'e' || byte == 'E') && state_ != State::kExponentDigits) {
     return Go(State::kExponent);
   }
-  if (depth_.empty()) return Status::kOutside;  // the number has ended before this byte
+  if (depth_ == 0) return Status::kOutside;  // the number has ended before this byte
   state_ = State::kAfterValue;
   return AfterValue(byte);
 }

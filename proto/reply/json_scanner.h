@@ -1,13 +1,13 @@
 // JSON, byte by byte: says where a value ends and where it stops being JSON.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace weft {
 
-// RFC 8259, for one value without space before it. Nesting is bounded.
+// RFC 8259, for one value without space before it. Nesting is bounded. Copying allocates nothing.
 class JsonScanner {
  public:
   enum class Status {
@@ -20,9 +20,7 @@ class JsonScanner {
 
   Status Feed(char byte);
   // What was fed so far is a whole value.
-  bool complete() const {
-    return state_ == State::kEnd || (depth_.empty() && InNumberThatMayEnd());
-  }
+  bool complete() const { return state_ == State::kEnd || (depth_ == 0 && InNumberThatMayEnd()); }
 
  private:
   static constexpr size_t kMaxDepth = 256;
@@ -57,6 +55,7 @@ class JsonScanner {
     state_ = state;
     return Status::kMore;
   }
+  bool in_object() const { return are_objects_[depth_ - 1]; }
   Status BeginValue(char byte);
   Status EndValue();
   Status OpenContainer(char byte);
@@ -66,7 +65,8 @@ class JsonScanner {
   Status AfterValue(char byte);
 
   State state_ = State::kValue;
-  std::vector<char> depth_;  // '{' or '[', outermost first
+  size_t depth_ = 0;                    // containers that are open
+  std::bitset<kMaxDepth> are_objects_;  // the outermost first; others are arrays
   bool string_is_key_ = false;
   int hex_left_ = 0;
   const char* literal_rest_ = nullptr;

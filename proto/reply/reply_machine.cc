@@ -180,7 +180,7 @@ bool ReplyParser::Machine::Knows(std::string_view name) const {
 }
 
 bool ReplyParser::Machine::BeginCall(std::string_view name, std::string_view id) {
-  if (name.empty() || (needs_known_name_ && !Knows(name))) return false;
+  if (!Knows(name)) return false;
   recording_ = false;
   record_.clear();
   if (options_.max_calls > 0 && output_.call_count() == options_.max_calls) output_.Close();

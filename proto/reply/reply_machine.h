@@ -87,7 +87,7 @@ class ReplyParser::Machine {
   // From here on what is read can become content, until a call begins.
   void Record();
   void RecordToContent();
-  // False: no tool of this name, where a name is all that tells a call from other JSON.
+  // False: no tool of this name was offered.
   bool BeginCall(std::string_view name, std::string_view id = {});
   bool Knows(std::string_view name) const;
   bool OpensCall(char byte) const;

@@ -23,7 +23,7 @@ struct ReplyOptions {
   ReplyFormat format;
   bool begins_in_reasoning = false;
   bool parses_calls = false;         // otherwise calls are content like any other text
-  std::vector<ToolSignature> tools;  // calls without tags must name one of them
+  std::vector<ToolSignature> tools;  // a call names one of them; otherwise it is content
   int32_t max_calls = 0;             // what follows that many is dropped; 0: any number
 };
 

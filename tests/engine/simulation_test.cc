@@ -15,6 +15,7 @@
 
 #include "engine/engine_core.h"
 #include "tests/engine/fake_model_runner.h"
+#include "tests/engine/letter_constraint.h"
 #include "tests/engine/recording_sink.h"
 #include "tests/engine/requests.h"
 
@@ -167,6 +168,8 @@ Schedule RandomSchedule(Random& random) {
     request.priority = OneIn(random, 6) ? Between(random, -1, 1) : 0;
     if (OneIn(random, 4)) SearchBeams(random, schedule, request);
     if (OneIn(random, 6)) Pool(random, request);
+    if (request.sampling.beam_width == 0 && i % 3 == 0)
+      request.constraint = std::make_shared<const LetterConstraint>();
     schedule.arrivals.push_back(std::move(arrival));
   }
   std::stable_sort(schedule.arrivals.begin(), schedule.arrivals.end(),
@@ -320,6 +323,13 @@ bool StartsWith(const std::vector<TokenLogprob>& whole, const std::vector<TokenL
          std::equal(part.begin(), part.end(), whole.begin(), SameLogprob);
 }
 
+bool IsKeptBy(const RecordedChoice& choice) {
+  std::string text;
+  for (const TokenId token : choice.tokens) text += BytesOf(token);
+  const bool ends_early = choice.finishes[0].stop_token && text.ends_with('a');
+  return LetterConstraint::IsKept(text) && !ends_early;
+}
+
 void CompareWithAlone(const Arrival& arrival, const EngineOptions& options, bool steps_fail) {
   const auto alone = RunAlone(arrival.request, options);
   const RecordingSink& sink = *arrival.sink;
@@ -332,6 +342,7 @@ void CompareWithAlone(const Arrival& arrival, const EngineOptions& options, bool
     ASSERT_EQ(got.finishes.size(), 1U);
     ASSERT_TRUE(StartsWith(want.logprobs, got.logprobs));
     const FinishReason reason = got.finishes[0].reason;
+    ASSERT_TRUE(!arrival.request.constraint || IsKeptBy(got));
     if (reason == FinishReason::kAborted || (reason == FinishReason::kFailed && steps_fail)) {
       const bool was_aborted = arrival.abort_step != std::numeric_limits<int32_t>::max();
       ASSERT_TRUE(reason == FinishReason::kFailed || was_aborted);

@@ -120,6 +120,21 @@ class Chat(OpenAiCase):
         answer = self.ask("What is the weather in Paris?", tools=[WEATHER], tool_choice=choice, max_tokens=60)
         self.assertEqual(answer.choices[0].message.tool_calls[0].function.name, "get_weather")
 
+    def test_a_call_names_a_tool_that_was_offered(self):
+        # The model knows get_weather, which nobody offers here.
+        names = ["get", "get_time", "book_flight"]
+        tools = [{"type": "function", "function": {"name": name}} for name in names]
+        called, answers = set(), 0
+        for seed in range(30):
+            answer = self.client.chat.completions.create(
+                model="demo", messages=[{"role": "user", "content": "What is the weather in Paris?"}], tools=tools,
+                tool_choice="required", temperature=1, seed=seed, max_tokens=120)
+            calls = answer.choices[0].message.tool_calls or []
+            called.update(call.function.name for call in calls)
+            answers += bool(calls)
+        self.assertLessEqual(called, set(names))
+        self.assertEqual(answers, 30)
+
     def test_choices_and_logprobs(self):
         answer = self.ask("Hello!", n=3, temperature=1, seed=1, logprobs=True, top_logprobs=2, max_tokens=8)
         self.assertEqual([choice.index for choice in answer.choices], [0, 1, 2])

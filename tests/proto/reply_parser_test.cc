@@ -92,7 +92,7 @@ ReplyOptions OptionsOf(CallFormat calls) {
   ReplyOptions options;
   options.format.calls = calls;
   options.parses_calls = true;
-  options.tools = {{"f", {{"a", false}, {"s", true}}}, {"get_weather", {}}};
+  options.tools = {{"f", {{"a", false}, {"s", true}}}, {"g", {}}, {"f😀", {}}, {"get_weather", {}}};
   return options;
 }
 
@@ -200,6 +200,13 @@ TEST(ReplyParserTest, WhatFollowsABrokenCallIsNotLost) {
             Calls({{"f", "{\"a\": 1", ""}}));
   EXPECT_EQ(parse("<tool_call>{\"name\":\"f\",\"arguments\":{}} and so"),
             (Reply{"", "and so", {{"f", "{}", ""}}}));
+}
+
+TEST(ReplyParserTest, ACallOfAFunctionThatWasNotOfferedIsContent) {
+  for (const CallFormat format : kAllFormats) {
+    const std::string other = CallOpening(OptionsOf(format).format, "h") + "{}";
+    EXPECT_EQ(ParseAs(format, other), Content(other)) << other;
+  }
 }
 
 TEST(ReplyParserTest, CallsAreContentWithoutTools) {

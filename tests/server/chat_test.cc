@@ -1,4 +1,5 @@
 // /v1/chat/completions through a socket: what comes back for what was sent.
+#include <map>
 #include <string>
 #include <vector>
 
@@ -188,6 +189,43 @@ TEST(ChatTest, AForcedCallIsBegunForTheModel) {
       Chat(required, std::string(kTools) + R"(,"tool_choice":"required","stream":true)"));
   EXPECT_EQ(stream.messages[0]["tool_calls"][0]["name"], "weather");
   EXPECT_EQ(stream.finish_reasons[0], "tool_calls");
+}
+
+// The model wants "get_weather", whatever it is offered: names of its length.
+constexpr auto kOtherTools =
+    R"("tools":[{"type":"function","function":{"name":"book_flight"}},
+                {"type":"function","function":{"name":"book_hotels"}},
+                {"type":"function","function":{"name":"list_trains"}}])";
+constexpr auto kOtherNames = {"book_flight", "book_hotels", "list_trains"};
+
+TEST(ChatTest, AForcedCallNamesAToolThatWasOffered) {
+  const std::string begun = "<tool_call>\n{\"name\": \"";
+  const TestServer server(Saying("get_weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call>",
+                                 static_cast<int32_t>(begun.size())));
+  std::map<std::string, int32_t> counts;
+  for (int seed = 0; seed < 30; ++seed) {
+    const json message = MessageOf(
+        Chat(server, std::string(kOtherTools) + R"(,"tool_choice":"required","temperature":1.5)" +
+                         R"(,"logprobs":true,"seed":)" + std::to_string(seed)));
+    ASSERT_EQ(message.value("tool_calls", json::array()).size(), 1U) << message;
+    const json& function = message["tool_calls"][0]["function"];
+    EXPECT_EQ(function["arguments"], "{\"city\": \"Oslo\"}");
+    ++counts[function["name"]];
+  }
+  EXPECT_EQ(counts.size(), 3U);
+  for (const char* const name : kOtherNames) EXPECT_GT(counts[name], 0) << name;
+}
+
+TEST(ChatTest, ACallOfTheModelsOwnNamesAToolThatWasOffered) {
+  const TestServer server(
+      Saying("<think>\n<tool_call>{\"name\": \"x\n</think>\n\n<tool_call>\n{\"arguments\": "
+             "{\"name\": \"x\"}, \"name\": \"get_weather\"}\n</tool_call>"));
+  const json message = MessageOf(Chat(server, std::string(kOtherTools) + R"(,"seed":1)"));
+  EXPECT_EQ(message["reasoning_content"], "<tool_call>{\"name\": \"x");
+  ASSERT_EQ(message.value("tool_calls", json::array()).size(), 1U) << message;
+  const json& function = message["tool_calls"][0]["function"];
+  EXPECT_EQ(function["arguments"], "{\"name\": \"x\"}");
+  EXPECT_THAT(function["name"].get<std::string>(), testing::AnyOfArray(kOtherNames));
 }
 
 TEST(ChatTest, AnswersOfToolsGoToTheTemplate) {

@@ -1,0 +1,369 @@
+#include "proto/reply/call_names.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <ranges>
+
+#include <fmt/core.h>
+
+#include "base/check.h"
+#include "proto/reply/json_keys.h"
+#include "proto/tool_name.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kRecipient = "to=";
+constexpr std::string_view kMessage = "<|message|>";
+constexpr std::string_view kFirstRecipient = " to=";  // a header may lack its tag at the beginning
+
+bool IsSpace(char byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }
+
+// Every name between every one of `before` and of `after`.
+void AddNames(const ReplyOptions& options, std::initializer_list<std::string_view> before,
+              std::initializer_list<std::string_view> after, std::vector<std::string>& names) {
+  for (const ToolSignature& tool : options.tools) {
+    for (const std::string_view prefix : before) {
+      for (const std::string_view suffix : after)
+        names.push_back(fmt::format("{}{}{}", prefix, tool.name, suffix));
+    }
+  }
+}
+
+void AddBareNames(const ReplyOptions& options, CallNameRules& rules) {
+  const auto add = [&](std::initializer_list<std::string_view> before,
+                       std::initializer_list<std::string_view> after) {
+    AddNames(options, before, after, rules.bare_names);
+  };
+  switch (options.format.calls) {
+    case CallFormat::kQwenXml:
+      add({""}, {">"});
+      break;
+    case CallFormat::kGlm:
+      add({""}, {"\n", "<"});
+      break;
+    case CallFormat::kMistral:
+    case CallFormat::kMistralNamed:
+      add({""}, {"[ARGS]", "[CALL_ID]", "{"});
+      break;
+    case CallFormat::kDeepSeekV3:
+      add({"function<｜tool▁sep｜>"}, {"\n"});
+      break;
+    case CallFormat::kDeepSeekV31:
+      add({""}, {"<｜tool▁sep｜>{"});
+      break;
+    case CallFormat::kKimi:
+      add({"functions."}, {":"});
+      break;
+    case CallFormat::kHarmony:
+      add({"functions.", ""}, {" ", "<"});
+      rules.bare_names.insert(rules.bare_names.end(), {"user ", "user<"});
+      break;
+    default:  // JSON alone
+      break;
+  }
+}
+
+std::vector<std::string> OpeningsOf(CallFormat format) {
+  switch (format) {
+    case CallFormat::kPlainJson:
+    case CallFormat::kLlama:
+      return {};
+    case CallFormat::kHermes:
+    case CallFormat::kGlm:
+      return {"<tool_call>"};
+    case CallFormat::kQwenXml:
+      return {"<function="};
+    case CallFormat::kMistral:
+    case CallFormat::kMistralNamed:
+      return {"[TOOL_CALLS]"};
+    case CallFormat::kDeepSeekV3:
+    case CallFormat::kDeepSeekV31:
+      return {"<｜tool▁call▁begin｜>"};
+    case CallFormat::kKimi:
+      return {"<|tool_call_begin|>"};
+    case CallFormat::kGranite:
+      return {"<|tool_call|>"};
+    case CallFormat::kCommandR:
+      return {"<|START_ACTION|>"};
+    case CallFormat::kHarmony:
+      return {"<|start|>", "<|channel|>"};
+  }
+  return {};
+}
+
+void SortOut(std::vector<std::string>& names) {
+  std::ranges::sort(names);
+  const auto doubled = std::ranges::unique(names);
+  names.erase(doubled.begin(), doubled.end());
+}
+
+}  // namespace
+
+std::optional<CallNameRules> CallNameRulesOf(const ReplyOptions& options, std::string_view begin) {
+  const CallFormat format = options.format.calls;
+  const bool is_untagged = format == CallFormat::kPlainJson || format == CallFormat::kLlama;
+  if (!options.parses_calls || (is_untagged && begin.empty())) return std::nullopt;
+  CallNameRules rules;
+  rules.reasoning_open = options.format.reasoning_open;
+  rules.reasoning_close = options.format.reasoning_close;
+  rules.openings = OpeningsOf(format);
+  rules.has_headers = format == CallFormat::kHarmony;
+  rules.opens_at_once = is_untagged;
+  AddBareNames(options, rules);
+  rules.has_json_calls = rules.bare_names.empty() || format == CallFormat::kMistral ||
+                         format == CallFormat::kMistralNamed;
+  rules.skips_space = format == CallFormat::kGlm || rules.has_json_calls;
+  AddNames(options, {""}, {"\""}, rules.quoted_names);
+  SortOut(rules.quoted_names);
+  SortOut(rules.bare_names);
+  return rules;
+}
+
+bool CallNameScanner::Tag::Feed(std::string_view tag, char byte) {
+  if (tag.empty()) return false;
+  if (byte != tag[seen_count_]) seen_count_ = 0;  // its first byte comes nowhere else in it
+  if (byte == tag[seen_count_]) ++seen_count_;
+  if (seen_count_ < tag.size()) return false;
+  seen_count_ = 0;
+  return true;
+}
+
+CallNameScanner::CallNameScanner(const CallNameRules& rules, bool begins_in_reasoning)
+    : rules_(&rules), mode_(begins_in_reasoning ? Mode::kReasoning : Mode::kText) {
+  WEFT_CHECK(rules.openings.size() <= openings_.size());
+}
+
+bool CallNameScanner::Feed(std::string_view text) {
+  return std::ranges::all_of(text, [&](char byte) { return Feed(byte); });
+}
+
+bool CallNameScanner::Feed(char byte) {
+  Step step = Take(byte);
+  while (step == Step::kAgain) step = Take(byte);
+  return step == Step::kTaken;
+}
+
+CallNameScanner::Step CallNameScanner::Take(char byte) {
+  switch (mode_) {
+    case Mode::kReasoning:
+      return InReasoning(byte);
+    case Mode::kText:
+      return InText(byte);
+    case Mode::kHeader:
+      return InHeader(byte);
+    case Mode::kBeforeName:
+      return BeforeName(byte);
+    case Mode::kName:
+      return InName(byte);
+    case Mode::kCallId:
+      return InCallId(byte);
+    case Mode::kBareArguments:
+      return AtBareArguments(byte);
+    case Mode::kCalls:
+      in_list_ = byte == '[';
+      if (in_list_) return Go(Mode::kObject);
+      [[fallthrough]];
+    case Mode::kObject:
+      return byte == '{' ? BeginObject() : Expect(byte, '{', mode_);
+    case Mode::kMemberOrEnd:
+      if (byte == '}') return BehindMember(byte);
+      [[fallthrough]];
+    case Mode::kMember:
+      key_size_ = 0;
+      return Expect(byte, '"', Mode::kKey);
+    case Mode::kKey:
+      return InKey(byte);
+    case Mode::kColon:
+      return Expect(byte, ':', Mode::kValue);
+    case Mode::kValue:
+      return AtValue(byte);
+    case Mode::kInsideValue:
+      return InsideValue(byte);
+    case Mode::kBehindMember:
+      return BehindMember(byte);
+    case Mode::kBehindObject:
+      if (byte == ']') return NoCall();
+      return Expect(byte, ',', Mode::kObject);
+  }
+  return Step::kTaken;
+}
+
+CallNameScanner::Step CallNameScanner::Expect(char byte, char wanted, Mode then) {
+  if (IsSpace(byte)) return Step::kTaken;
+  return byte == wanted ? Go(then) : NoCall();
+}
+
+void CallNameScanner::BeginText(bool at_beginning) {
+  mode_ = Mode::kText;
+  at_beginning_ = at_beginning;
+  reasoning_.Reset();
+  for (Tag& opening : openings_) opening.Reset();
+}
+
+CallNameScanner::Step CallNameScanner::NoCall() {
+  BeginText(false);
+  return Step::kAgain;
+}
+
+CallNameScanner::Step CallNameScanner::InReasoning(char byte) {
+  if (reasoning_.Feed(rules_->reasoning_close, byte)) BeginText(true);
+  return Step::kTaken;
+}
+
+CallNameScanner::Step CallNameScanner::InText(char byte) {
+  if (at_beginning_) {
+    const Mode before = mode_;
+    const Step step = AtBeginning(byte);
+    if (mode_ != before) return step;
+  }
+  for (size_t i = 0; i < rules_->openings.size(); ++i) {
+    if (!openings_[i].Feed(rules_->openings[i], byte)) continue;
+    recipient_.Reset();
+    message_.Reset();
+    if (rules_->has_headers) return Go(Mode::kHeader);
+    if (rules_->bare_names.empty()) return Go(Mode::kCalls);
+    return Go(Mode::kBeforeName);
+  }
+  return Step::kTaken;
+}
+
+// What may stand before the answer. Leaves kText where something else begins than an answer.
+CallNameScanner::Step CallNameScanner::AtBeginning(char byte) {
+  const std::string_view wanted =
+      rules_->has_headers ? kFirstRecipient : std::string_view(rules_->reasoning_open);
+  const bool in_tag = reasoning_.seen_count() > 0;
+  if (!wanted.empty() && byte == wanted[reasoning_.seen_count()]) {
+    if (!reasoning_.Feed(wanted, byte)) return Step::kTaken;
+    return rules_->has_headers ? BeginName(rules_->bare_names) : Go(Mode::kReasoning);
+  }
+  if (!in_tag && IsSpace(byte) && !rules_->has_headers) return Step::kTaken;
+  at_beginning_ = false;
+  if (rules_->opens_at_once && !in_tag) mode_ = Mode::kCalls;
+  return Step::kAgain;
+}
+
+CallNameScanner::Step CallNameScanner::InHeader(char byte) {
+  if (recipient_.Feed(kRecipient, byte)) return BeginName(rules_->bare_names);
+  if (message_.Feed(kMessage, byte)) BeginText(false);
+  return Step::kTaken;
+}
+
+CallNameScanner::Step CallNameScanner::BeforeName(char byte) {
+  if (rules_->skips_space && IsSpace(byte)) return Step::kTaken;
+  if (rules_->has_json_calls && (byte == '[' || byte == '{')) {
+    mode_ = Mode::kCalls;
+  } else {
+    BeginName(rules_->bare_names);
+  }
+  return Step::kAgain;
+}
+
+CallNameScanner::Step CallNameScanner::BeginName(const std::vector<std::string>& names) {
+  names_ = &names;
+  first_name_ = 0;
+  last_name_ = static_cast<uint32_t>(names.size());
+  name_size_ = 0;
+  return Go(Mode::kName);
+}
+
+CallNameScanner::Step CallNameScanner::InName(char byte) {
+  const auto begin = names_->begin();
+  // None that is left ends before this byte: the shortest comes first, and ends the name.
+  const auto next = [&](const std::string& name) {
+    return static_cast<unsigned char>(name[name_size_]);
+  };
+  const auto left = std::ranges::equal_range(begin + first_name_, begin + last_name_,
+                                             static_cast<unsigned char>(byte), {}, next);
+  if (left.empty()) return Step::kRefused;
+  first_name_ = static_cast<uint32_t>(left.begin() - begin);
+  last_name_ = static_cast<uint32_t>(left.end() - begin);
+  ++name_size_;
+  if (left.front().size() > name_size_) return Step::kTaken;
+  return names_ == &rules_->quoted_names ? Go(Mode::kBehindMember) : BehindBareName(byte);
+}
+
+// Arguments are followed where an opening inside them would be taken for one of JSON calls.
+CallNameScanner::Step CallNameScanner::BehindBareName(char byte) {
+  if (!rules_->has_json_calls) return NoCall();  // the byte may begin a tag
+  if (byte == '{') return AtBareArguments(byte);
+  arguments_.Reset();
+  return Go((*names_)[first_name_].ends_with("[ARGS]") ? Mode::kBareArguments : Mode::kCallId);
+}
+
+CallNameScanner::Step CallNameScanner::InCallId(char byte) {
+  const bool in_tag = arguments_.seen_count() > 0;
+  if (arguments_.Feed("[ARGS]", byte)) return Go(Mode::kBareArguments);
+  if (arguments_.seen_count() > 0 || (!in_tag && IsToolNameCharacter(byte))) return Step::kTaken;
+  return NoCall();
+}
+
+CallNameScanner::Step CallNameScanner::AtBareArguments(char byte) {
+  if (IsSpace(byte)) return Step::kTaken;
+  if (byte != '{') return NoCall();
+  is_bare_ = true;
+  value_ = JsonScanner();
+  mode_ = Mode::kInsideValue;
+  return Step::kAgain;
+}
+
+CallNameScanner::Step CallNameScanner::BeginObject() {
+  is_bare_ = false;
+  is_nested_ = false;
+  has_name_ = false;
+  has_begun_ = false;
+  return Go(Mode::kMemberOrEnd);
+}
+
+CallNameScanner::Step CallNameScanner::InKey(char byte) {
+  if (byte == '"') return Go(Mode::kColon);
+  if (byte == '\\') return Step::kRefused;  // "n\u0061me" is a name too
+  if (static_cast<unsigned char>(byte) < 0x20) return NoCall();
+  if (key_size_ < key_.size()) key_[key_size_++] = byte;
+  return Step::kTaken;
+}
+
+CallNameScanner::Step CallNameScanner::AtValue(char byte) {
+  if (IsSpace(byte)) return Step::kTaken;
+  if (IsArgumentsKey(key())) {
+    if (has_begun_ || (byte != '{' && byte != '"' && byte != 'n')) return NoCall();
+    has_begun_ = byte == '{' && has_name_;
+  } else if (key() == "function" && byte == '{' && !is_nested_) {
+    is_nested_ = true;
+    return Go(Mode::kMemberOrEnd);
+  } else if (byte == '"' && (IsNameKey(key()) || key() == "function") && !has_begun_) {
+    has_name_ = true;
+    return BeginName(rules_->quoted_names);
+  }
+  value_ = JsonScanner();
+  mode_ = Mode::kInsideValue;
+  return Step::kAgain;
+}
+
+CallNameScanner::Step CallNameScanner::InsideValue(char byte) {
+  switch (value_.Feed(byte)) {
+    case JsonScanner::Status::kMore:
+      return Step::kTaken;
+    case JsonScanner::Status::kDone:
+      if (!is_bare_) return Go(Mode::kBehindMember);
+      BeginText(false);
+      return Step::kTaken;
+    case JsonScanner::Status::kOutside:
+      break;
+  }
+  if (!value_.complete()) return NoCall();
+  mode_ = Mode::kBehindMember;
+  return Step::kAgain;
+}
+
+CallNameScanner::Step CallNameScanner::BehindMember(char byte) {
+  if (byte != '}') return Expect(byte, ',', Mode::kMember);
+  if (is_nested_) {
+    is_nested_ = false;
+    return Go(Mode::kBehindMember);
+  }
+  if (!has_name_ || !in_list_) return NoCall();
+  return Go(Mode::kBehindObject);
+}
+
+}  // namespace weft
