@@ -66,7 +66,7 @@ ParseTask<bool> ReplyParser::Machine::ReadHermesCall() {
   co_return read;
 }
 
-// JSON after an opening tag; the closing one may be missing.
+// JSON after an opening tag; the closing one may be missing, or come after too many brackets.
 ParseTask<bool> ReplyParser::Machine::ReadListedCalls(std::string_view open,
                                                       std::string_view close) {
   bool read = co_await SkipText(open);
@@ -74,6 +74,12 @@ ParseTask<bool> ReplyParser::Machine::ReadListedCalls(std::string_view open,
   if (!read) co_return false;
   Record();
   co_await SkipSpace();
+  int byte = co_await input_.Peek();
+  while (byte == '}' || byte == ']') {
+    Skip();
+    co_await SkipSpace();
+    byte = co_await input_.Peek();
+  }
   const bool closed = co_await SkipText(close);
   co_return closed;
 }

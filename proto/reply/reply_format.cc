@@ -68,8 +68,6 @@ ReplyFormat ReplyFormatOf(std::string_view template_source) {
   return format;
 }
 
-namespace {
-
 std::vector<std::string_view> CallTagsOf(CallFormat format) {
   switch (format) {
     case CallFormat::kPlainJson:
@@ -103,8 +101,6 @@ std::vector<std::string_view> CallTagsOf(CallFormat format) {
   }
   return {};
 }
-
-}  // namespace
 
 std::vector<std::string_view> TagsOf(const ReplyFormat& format, bool with_calls) {
   std::vector<std::string_view> tags;

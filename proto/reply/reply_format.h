@@ -39,6 +39,9 @@ struct ReplyFormat {
 // A pure function of the template's text.
 ReplyFormat ReplyFormatOf(std::string_view template_source);
 
+// The tags of calls.
+std::vector<std::string_view> CallTagsOf(CallFormat format);
+
 // Every tag that a reply in this format may have, those of calls only on request. A vocabulary may
 // have them as control tokens, whose text is needed to understand the reply.
 std::vector<std::string_view> TagsOf(const ReplyFormat& format, bool with_calls);

@@ -14,7 +14,8 @@ std::vector<ReplyDelta> ReplyParser::Finish() { return machine_->Finish(); }
 int32_t ReplyParser::call_count() const { return machine_->call_count(); }
 bool ReplyParser::in_reasoning() const { return machine_->in_reasoning(); }
 
-ReplyParser::Machine::Machine(ReplyOptions options) : options_(std::move(options)) {
+ReplyParser::Machine::Machine(ReplyOptions options)
+    : options_(std::move(options)), call_tags_(CallTagsOf(options_.format.calls)) {
   in_reasoning_ = options_.begins_in_reasoning;
   task_ = Read();
   task_.Start(input_);
@@ -116,8 +117,17 @@ ParseTask<bool> ReplyParser::Machine::ReadAnswerTag() {
     found = co_await SkipText(format.answer_close);
     if (found) in_answer_ = false;
   }
+  if (!found && DropsStrayTags()) found = co_await SkipStrayTag();
   if (found) output_.EndText();
   co_return found;
+}
+
+ParseTask<bool> ReplyParser::Machine::SkipStrayTag() {
+  for (const std::string_view tag : call_tags_) {
+    const bool found = co_await SkipText(tag);
+    if (found) co_return true;
+  }
+  co_return false;
 }
 
 // Whether the unread input begins with this; false for an empty text.
@@ -171,7 +181,18 @@ void ReplyParser::Machine::Record() {
 
 void ReplyParser::Machine::RecordToContent() {
   recording_ = false;
-  output_.Add(ReplyDeltaKind::kContent, record_);
+  std::string_view rest = record_;
+  while (!rest.empty()) {
+    const auto tag = std::ranges::find_if(
+        call_tags_, [rest](std::string_view each) { return rest.starts_with(each); });
+    if (DropsStrayTags() && tag != call_tags_.end()) {
+      output_.EndText();
+      rest.remove_prefix(tag->size());
+    } else {
+      output_.Add(ReplyDeltaKind::kContent, rest.front());
+      rest.remove_prefix(1);
+    }
+  }
   record_.clear();
 }
 

@@ -32,6 +32,7 @@ class ReplyParser::Machine {
   ParseTask<> ReadReasoning();
   ParseTask<> ReadAnswer();
   ParseTask<bool> ReadAnswerTag();
+  ParseTask<bool> SkipStrayTag();
   ParseTask<bool> At(std::string_view text);
   ParseTask<bool> SkipText(std::string_view text);
   ParseTask<> SkipSpace();
@@ -87,12 +88,15 @@ class ReplyParser::Machine {
   // From here on what is read can become content, until a call begins.
   void Record();
   void RecordToContent();
+  // Beside a call, tags that belong to none: what models forget to balance is not content.
+  bool DropsStrayTags() const { return options_.parses_calls && output_.call_count() > 0; }
   // False: no tool of this name was offered.
   bool BeginCall(std::string_view name, std::string_view id = {});
   bool Knows(std::string_view name) const;
   bool OpensCall(char byte) const;
 
   const ReplyOptions options_;
+  const std::vector<std::string_view> call_tags_;
   ParseInput input_;
   ReplyOutput output_;
   bool in_reasoning_ = false;

@@ -42,7 +42,8 @@ struct ReplyDelta {
 // One reply; one thread. However the text is cut into pieces, the deltas joined are the same.
 // Nothing is lost: what begins like a tag is held back until it is one or cannot be one; what
 // begins like a call and is none becomes content, what follows a call that has broken off too. Only
-// tags go, and white space beside them.
+// tags go, and white space beside them: once a call has been read, also tags of calls that belong
+// to none.
 class ReplyParser {
  public:
   explicit ReplyParser(ReplyOptions options);

@@ -195,7 +195,7 @@ TEST(ReplyParserTest, WhatIsNoCallStaysContent) {
 TEST(ReplyParserTest, WhatFollowsABrokenCallIsNotLost) {
   const auto parse = [](std::string_view text) { return ParseAs(CallFormat::kHermes, text); };
   EXPECT_EQ(parse("<tool_call>{\"name\":\"f\",\"arguments\":{\"a\": oops}}</tool_call>"),
-            (Reply{"", "oops}}</tool_call>", {{"f", "{\"a\": ", ""}}}));
+            (Reply{"", "oops}}", {{"f", "{\"a\": ", ""}}}));
   EXPECT_EQ(parse("<tool_call>{\"name\":\"f\",\"arguments\":{\"a\": 1"),
             Calls({{"f", "{\"a\": 1", ""}}));
   EXPECT_EQ(parse("<tool_call>{\"name\":\"f\",\"arguments\":{}} and so"),
@@ -207,6 +207,41 @@ TEST(ReplyParserTest, ACallOfAFunctionThatWasNotOfferedIsContent) {
     const std::string other = CallOpening(OptionsOf(format).format, "h") + "{}";
     EXPECT_EQ(ParseAs(format, other), Content(other)) << other;
   }
+}
+
+// Models forget to open what they close, and to close what they open.
+TEST(ReplyParserTest, TagsWithoutTheirOtherHalfAreNoContentBesideACall) {
+  const Reply one = Calls({{"f", "{\"a\": 1}", ""}});
+  const std::string json = "{\"name\": \"f\", \"arguments\": {\"a\": 1}}";
+  for (const std::string& text :
+       {"<tool_call>" + json.substr(0, json.size() - 1) + "\n</tool_call>",
+        "<tool_call>" + json + "}\n</tool_call>", "<tool_call>" + json + "</tool_call></tool_call>",
+        "<tool_call>" + json + "<tool_call>", "<tool_call>" + json + "</tool_call>\n<tool_call>\n",
+        "<tool_call>" + json + "</tool_call>\n<tool_call>{</tool_call>"}) {
+    const bool has_brace = text.ends_with("{</tool_call>");
+    EXPECT_EQ(ParseAs(CallFormat::kHermes, text), has_brace ? (Reply{"", "{", one.calls}) : one);
+  }
+  EXPECT_EQ(ParseAs(CallFormat::kHermes, "<tool_call>" + json + "<tool_call>" + json),
+            Calls({one.calls[0], one.calls[0]}));
+  for (const std::string_view text :
+       {"<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>",
+        "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>",
+        "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</tool_call>"}) {
+    EXPECT_EQ(ParseAs(CallFormat::kQwenXml, text), one);
+  }
+  EXPECT_EQ(ParseAs(CallFormat::kDeepSeekV31,
+                    "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{\"a\": 1}"
+                    "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"),
+            one);
+  EXPECT_EQ(ParseAs(CallFormat::kKimi,
+                    "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{\"a\": 1}"
+                    "<|tool_call_end|><|tool_calls_section_end|>"),
+            Calls({{"f", "{\"a\": 1}", "functions.f:0"}}));
+  EXPECT_EQ(ParseAs(CallFormat::kGranite, "<|tool_call|>[" + json + "<|/tool_call|>"), one);
+  // What the tags enclose is not lost.
+  EXPECT_EQ(ParseAs(CallFormat::kHermes,
+                    "<tool_call>" + json + "</tool_call><tool_call>not so</tool_call>."),
+            (Reply{"", "not so.", one.calls}));
 }
 
 TEST(ReplyParserTest, CallsAreContentWithoutTools) {
