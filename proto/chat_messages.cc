@@ -49,7 +49,8 @@ ApiResult<void> CheckContent(const ordered_json& message, const std::string& pat
                                 FindField(message, "refusal") != nullptr ||
                                 FindField(message, "reasoning_content") != nullptr ||
                                 FindField(message, "thinking") != nullptr;
-    if (role == "assistant" && says_something) return {};
+    // Null, as clients send back what they got; absent, it is more likely forgotten.
+    if (role == "assistant" && (says_something || message.contains("content"))) return {};
     return RefuseMissing(content_path, role == "assistant"
                                            ? "an assistant's message has content or tool_calls"
                                            : "send a string or an array of text parts");

@@ -148,12 +148,10 @@ ApiResult<void> ReadPromptShape(const json& body, ChatRequest& request) {
         "the last; set one of them"));
   }
   const ordered_json& last = request.messages.back();
-  const bool has_text = last.contains("content") && !last["content"].is_null();
-  if (last["role"] != "assistant" || !has_text || last.contains("tool_calls")) {
+  if (last["role"] != "assistant" || last.contains("tool_calls")) {
     return tl::unexpected(InvalidField(
         "continue_final_message",
-        "'continue_final_message' needs a last message of the assistant, with content and without "
-        "tool calls"));
+        "'continue_final_message' needs a last message of the assistant, without tool calls"));
   }
   if (request.tool_choice.kind == ToolChoiceKind::kRequired ||
       request.tool_choice.kind == ToolChoiceKind::kFunction) {

@@ -24,6 +24,12 @@ struct ToolChoice {
   std::string function;  // kFunction: its name; one of the tools
 };
 
+// What the members of `tools`, which requests have in a chat's shape, are called in the client's.
+struct ToolPaths {
+  std::string function = ".function";     // behind "tools[0]"
+  std::string parameters = "parameters";  // of the function
+};
+
 struct ChatRequest {
   std::optional<std::string> model;
   nlohmann::ordered_json messages;   // see CheckMessages
@@ -47,6 +53,7 @@ struct ChatRequest {
   // What the client calls these fields, for errors: other endpoints make such requests too.
   std::string messages_path = "messages";
   std::string max_tokens_path = "max_completion_tokens";
+  ToolPaths tool_paths;
 };
 
 // Errors name the field by its JSON path. A known option that Weft does not have is refused by name

@@ -225,13 +225,6 @@ ApiResult<void> ReadPlainFields(const json& body, MessagesRequest& request) {
   return RefuseUnsupported(body, kUnsupported);
 }
 
-bool IsBlank(const ordered_json& content) {
-  return std::ranges::all_of(content, [](const ordered_json& part) {
-    return part["text"].get_ref<const std::string&>().find_first_not_of(" \t\r\n\v\f") ==
-           std::string::npos;
-  });
-}
-
 // A conversation that ends with the assistant's words is to be continued there.
 ApiResult<void> SetEnd(const ordered_json& messages, ChatRequest& chat) {
   const ordered_json& last = chat.messages.back();
@@ -242,11 +235,6 @@ ApiResult<void> SetEnd(const ordered_json& messages, ChatRequest& chat) {
         InvalidField(path, fmt::format("'{}' ends with a block of type tool_use; the next message "
                                        "must have its tool_result",
                                        path)));
-  }
-  if (last["content"].is_null() || IsBlank(last["content"])) {
-    return tl::unexpected(InvalidField(
-        path, fmt::format("'{}' is the assistant's and the last, to be continued, but has no text",
-                          path)));
   }
   chat.continue_final_message = true;
   chat.add_generation_prompt = false;
@@ -281,6 +269,7 @@ ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view text) {
   const json plain_fields = SplitFields(*body, kTemplateFields, template_fields);
   MessagesRequest request;
   request.chat.max_tokens_path = "max_tokens";
+  request.chat.tool_paths = {.function = "", .parameters = "input_schema"};
   WEFT_RETURN_IF_ERROR(ReadTemplateFields(template_fields, request.chat));
   WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));
   request.chat.unknown_field_count =

@@ -456,6 +456,7 @@ ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text) {
   ResponsesRequest request;
   request.chat.messages_path = "input";
   request.chat.max_tokens_path = "max_output_tokens";
+  request.chat.tool_paths.function.clear();
   WEFT_RETURN_IF_ERROR(ReadInput(fields, request));
   WEFT_RETURN_IF_ERROR(ReadTools(fields, request));
   WEFT_RETURN_IF_ERROR(ReadToolChoice(fields, request));

@@ -7,26 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "base/result.h"
 #include "engine/request.h"
 #include "model/tokenizer/chat_template.h"
 #include "model/tokenizer/tokenizer.h"
 #include "proto/api_error.h"
 #include "proto/reply/reply_format.h"
+#include "server/chat_template_probe.h"
 
 namespace weft {
 
 struct ChatRequest;
-
-// What templates differ in, found out by rendering small conversations.
-struct ChatTemplateTraits {
-  bool lists_tools = false;        // otherwise the tools are described in a message
-  bool takes_system = false;       // a message of the role system
-  bool takes_developer = false;    // otherwise such a message becomes one of the role system
-  bool takes_null_content = true;  // in a message that calls tools; otherwise it becomes ""
-  bool wants_parts = false;        // content as a list of parts; otherwise it is a string
-  bool wants_json_text = false;    // arguments of calls as text; otherwise they are objects
-};
 
 // Immutable; any thread.
 class ChatFormat {
@@ -40,7 +33,11 @@ class ChatFormat {
   // the model. Errors are 400: the template refuses the conversation, or cannot take it.
   ApiResult<std::string> RenderPrompt(const ChatRequest& request, bool offers_tools) const;
 
-  const ChatTemplateTraits& traits() const { return traits_; }
+  // Of requests whose tools the template lists, or of all others.
+  const ChatTemplateTraits& traits(bool with_tools = false) const {
+    return with_tools ? tool_traits_ : traits_;
+  }
+  bool lists_tools() const { return tool_traits_.lists_tools; }
   const ReplyFormat& reply_format() const { return reply_format_; }
   // Control tokens that are tags of replies; see Request::visible_tokens.
   const std::shared_ptr<const VisibleTokens>& visible_tokens(bool with_calls) const {
@@ -52,9 +49,11 @@ class ChatFormat {
   const ChatTemplate& TemplateFor(bool has_tools) const {
     return has_tools ? *tool_template_ : *template_;
   }
-  ChatTemplateTraits Probe(std::string_view source) const;
-  // Empty if the template refuses.
-  std::string TryRender(std::string_view messages_json, bool with_tool) const;
+  // The variables that every rendering has.
+  nlohmann::ordered_json OwnVariables() const;
+  // Whose fault it is that `variables` could not be rendered.
+  ApiError RefusalOf(const Error& error, const ChatRequest& request,
+                     const nlohmann::ordered_json& variables, bool lists_tools) const;
 
   ChatTemplate::Options render_options_;
   std::shared_ptr<const ChatTemplate> template_;
@@ -62,6 +61,7 @@ class ChatFormat {
   std::string bos_text_;
   std::string eos_text_;
   ChatTemplateTraits traits_;
+  ChatTemplateTraits tool_traits_;
   ReplyFormat reply_format_;
   std::shared_ptr<const VisibleTokens> tags_;
   std::shared_ptr<const VisibleTokens> tags_with_calls_;

@@ -5,37 +5,34 @@
 
 #include <fmt/core.h>
 
-#include "server/chat_format.h"
+#include "server/chat_calls.h"
+#include "server/chat_template_probe.h"
 
 namespace weft {
 namespace {
 
 using nlohmann::ordered_json;
 
-// The text of content in any shape.
-std::string JoinedText(const ordered_json& content) {
-  if (content.is_string()) return content.get<std::string>();
-  std::string text;
-  if (!content.is_array()) return text;
-  for (const ordered_json& part : content) {
-    if (&part != &content.front()) text += '\n';
-    text += part.value(part["type"] == "refusal" ? "refusal" : "text", std::string());
-  }
-  return text;
-}
-
 ordered_json AsParts(std::string text) {
   return ordered_json::array({{{"type", "text"}, {"text", std::move(text)}}});
 }
 
+// Null stays where calls stand instead of content.
 void ShapeContent(const ChatTemplateTraits& traits, ordered_json& message) {
   ordered_json& content = message["content"];  // null where it was absent
   if (content.is_null()) {
-    if (!traits.takes_null_content) content = "";
-  } else if (traits.wants_parts) {
-    if (content.is_string()) content = AsParts(content.get<std::string>());
-  } else if (content.is_array()) {
+    if (traits.takes_null_content && message.contains("tool_calls")) return;
+    content = "";
+  }
+  const ContentForms forms = traits.ContentOf(message["role"].get_ref<const std::string&>());
+  if (content.is_string()) {
+    if (!forms.text) content = AsParts(content.get<std::string>());
+  } else if (!forms.parts) {
     content = JoinedText(content);
+  } else {
+    for (ordered_json& part : content) {
+      if (part["type"] == "refusal") part = {{"type", "text"}, {"text", part["refusal"]}};
+    }
   }
 }
 
@@ -54,49 +51,11 @@ void ShapeArguments(const ChatTemplateTraits& traits, ordered_json& function) {
   if (object.is_object()) arguments = std::move(object);
 }
 
-// {"name": ..., "arguments": ...}, as DescribeTools asks for it.
-std::string CallText(const ordered_json& function) {
-  const ordered_json& arguments = function["arguments"];
-  return fmt::format(R"({{"name": {}, "arguments": {}}})", function["name"].dump(),
-                     arguments.is_string() ? arguments.get<std::string>() : arguments.dump());
-}
-
-// Calls become the text that made them, and what a tool answered becomes a user's message; answers
-// that follow one another become one.
-void SpellOutTools(ordered_json& messages) {
-  ordered_json spelled = ordered_json::array();
-  bool follows_answer = false;
-  for (ordered_json& message : messages) {
-    const bool is_answer = message["role"] == "tool";
-    if (is_answer) {
-      const std::string text =
-          fmt::format("<tool_response>\n{}\n</tool_response>", JoinedText(message["content"]));
-      if (follows_answer) {
-        spelled.back()["content"] = JoinedText(spelled.back()["content"]) + "\n" + text;
-      } else {
-        spelled.push_back({{"role", "user"}, {"content", text}});
-      }
-    } else {
-      if (message.contains("tool_calls")) {
-        std::string text = JoinedText(message["content"]);
-        for (const ordered_json& call : message["tool_calls"]) {
-          text += (text.empty() ? "" : "\n") + CallText(call["function"]);
-        }
-        message["content"] = std::move(text);
-        message.erase("tool_calls");
-      }
-      spelled.push_back(std::move(message));
-    }
-    follows_answer = is_answer;
-  }
-  messages = std::move(spelled);
-}
-
 }  // namespace
 
 void ShapeMessages(const ChatTemplateTraits& traits, ordered_json& messages) {
   for (ordered_json& message : messages) {
-    if (message["role"] == "developer" && !traits.takes_developer) message["role"] = "system";
+    if (message["role"] == "developer" && !traits.knows_developer) message["role"] = "system";
     // gpt-oss's templates know reasoning by another name.
     if (message.contains("reasoning_content") && !message.contains("thinking")) {
       message["thinking"] = message["reasoning_content"];
@@ -107,7 +66,7 @@ void ShapeMessages(const ChatTemplateTraits& traits, ordered_json& messages) {
       ShapeArguments(traits, call["function"]);
     }
   }
-  if (!traits.lists_tools) SpellOutTools(messages);
+  ShapeCalls(traits, messages);
   for (ordered_json& message : messages) ShapeContent(traits, message);
 }
 
@@ -121,14 +80,27 @@ void DescribeTools(const ChatTemplateTraits& traits, const ordered_json& tools,
   if (first["role"] == "system" || !traits.takes_system) {
     const std::string own = JoinedText(first["content"]);
     text = first["role"] == "system" ? own + "\n\n" + text : text + "\n\n" + own;
-    first["content"] =
-        traits.wants_parts ? AsParts(std::move(text)) : ordered_json(std::move(text));
+    first["content"] = std::move(text);
+    ShapeContent(traits, first);
   } else {
-    ordered_json system = {{"role", "system"}};
-    system["content"] =
-        traits.wants_parts ? AsParts(std::move(text)) : ordered_json(std::move(text));
+    ordered_json system = {{"role", "system"}, {"content", std::move(text)}};
+    ShapeContent(traits, system);
     messages.insert(messages.begin(), std::move(system));
   }
+}
+
+ordered_json FilledTools(ordered_json tools) {
+  for (ordered_json& tool : tools) {
+    ordered_json& function = tool["function"];
+    ordered_json& description = function["description"];
+    if (description.is_null()) description = "";
+    ordered_json& parameters = function["parameters"];
+    if (parameters.is_null()) parameters = ordered_json::object();
+    if (ordered_json& type = parameters["type"]; type.is_null()) type = "object";
+    ordered_json& properties = parameters["properties"];
+    if (properties.is_null()) properties = ordered_json::object();
+  }
+  return tools;
 }
 
 }  // namespace weft

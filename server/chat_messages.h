@@ -7,14 +7,17 @@ namespace weft {
 
 struct ChatTemplateTraits;
 
-// `messages` are as CheckMessages left them. Parts are joined with line ends, or strings become
-// parts; arguments of calls become objects or text; roles, null content and, for templates that
-// know no tools, calls and their answers become what the template knows.
+// `messages` are as CheckMessages left them. Parts are joined with line ends where they cannot
+// stay, or strings become parts; arguments of calls become objects or text; roles, null content,
+// calls and their answers become what the template knows.
 void ShapeMessages(const ChatTemplateTraits& traits, nlohmann::ordered_json& messages);
 
 // For templates that do not list tools: says in the first message what there is to call and how
 // (CallFormat::kPlainJson).
 void DescribeTools(const ChatTemplateTraits& traits, const nlohmann::ordered_json& tools,
                    nlohmann::ordered_json& messages);
+
+// The same tools, each with a description and with parameters that have a type and properties.
+nlohmann::ordered_json FilledTools(nlohmann::ordered_json tools);
 
 }  // namespace weft

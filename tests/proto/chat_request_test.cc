@@ -132,8 +132,9 @@ TEST(ChatRequestTest, TakesEveryRoleAndShapeOfContent) {
       {"function":{"name":"g","arguments":{"b":2}}}]},
     {"role":"tool","tool_call_id":"1","content":"42"},
     {"role":"assistant","content":[{"type":"refusal","refusal":"no"}],"tool_calls":[]},
-    {"role":"assistant","reasoning_content":"hm","content":""})"));
-  ASSERT_EQ(request.messages.size(), 8U);
+    {"role":"assistant","reasoning_content":"hm","content":""},
+    {"role":"assistant","content":null})"));
+  ASSERT_EQ(request.messages.size(), 9U);
   EXPECT_FALSE(request.messages[6].contains("tool_calls"));
   EXPECT_EQ(request.messages[7]["reasoning_content"], "hm");
 }
@@ -148,6 +149,11 @@ TEST(ChatRequestTest, ContinuesTheFinalMessage) {
   EXPECT_EQ(
       Refused(messages + R"("continue_final_message":true,"add_generation_prompt":true})").param,
       "add_generation_prompt");
+  for (const char* const empty : {"\"\"", "null"}) {
+    EXPECT_TRUE(Parsed(R"({"messages":[{"role":"assistant","content":)" + std::string(empty) +
+                       R"(}],"continue_final_message":true})")
+                    .continue_final_message);
+  }
 }
 
 struct RefusalCase {
@@ -182,7 +188,7 @@ const RefusalCase kMessageRefusals[] = {
     {Conversation(R"({"role":"robot","content":""})"), "messages[0].role", "one of system"},
     {Conversation(R"({"role":"user"})"), "messages[0].content", "is missing", kMissing},
     {Conversation(R"({"role":"user","content":null})"), "messages[0].content", "missing", kMissing},
-    {Conversation(R"({"role":"assistant","content":null})"), "messages[0].content", "tool_calls",
+    {Conversation(R"({"role":"assistant"})"), "messages[0].content", "tool_calls",
      kMissing},
     {Conversation(R"({"role":"user","content":5})"), "messages[0].content", "a string or an array"},
     {Conversation(R"({"role":"user","content":[]})"), "messages[0].content", "at least one"},

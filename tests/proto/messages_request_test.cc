@@ -123,6 +123,13 @@ TEST(MessagesRequestTest, TheAssistantsLastWordsAreContinued) {
       R"({"role":"user","content":"a"},{"role":"assistant","content":"The answer is"})"));
   EXPECT_TRUE(request.chat.continue_final_message);
   EXPECT_FALSE(request.chat.add_generation_prompt);
+  for (const std::string empty :
+       {R"("")", R"([{"type":"text","text":" "}])", R"([{"type":"thinking","thinking":"hm"}])"}) {
+    EXPECT_TRUE(Parsed(Conversation(R"({"role":"user","content":"a"},
+                                       {"role":"assistant","content":)" +
+                                    empty + "}"))
+                    .chat.continue_final_message);
+  }
 }
 
 TEST(MessagesRequestTest, Tools) {
@@ -251,8 +258,6 @@ INSTANTIATE_TEST_SUITE_P(
                 "is missing"},
         Refusal{Content(R"([{"type":"server_tool_use"}])", "assistant"),
                 "messages[0].content[0].type", "is 'server_tool_use'"},
-        Refusal{Conversation(R"({"role":"user","content":"a"},{"role":"assistant","content":" "})"),
-                "messages[1]", "has no text"},
         Refusal{Conversation(R"({"role":"user","content":"a"},{"role":"assistant","content":
                   [{"type":"tool_use","id":"a","name":"f","input":{}}]})"),
                 "messages[1]", "must have its tool_result"},

@@ -65,15 +65,18 @@ TEST(ChatFormatTest, KeepsWithinItsMemory) {
 TEST(ChatFormatTest, FindsOutWhatATemplateTakes) {
   const ChatTemplateTraits plain =
       FormatOf("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}")->traits();
-  EXPECT_FALSE(plain.lists_tools);
   EXPECT_TRUE(plain.takes_system);
-  EXPECT_FALSE(plain.takes_developer);
-  EXPECT_FALSE(plain.wants_parts);
+  EXPECT_FALSE(plain.knows_developer);
+  EXPECT_TRUE(plain.ContentOf("user").text);
+  EXPECT_FALSE(plain.ContentOf("user").parts);
+  EXPECT_FALSE(plain.has_generation_prompt);
+  EXPECT_EQ(plain.fault, "");
   const ChatTemplateTraits parts =
       FormatOf(
           "{% for m in messages %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}")
           ->traits();
-  EXPECT_TRUE(parts.wants_parts);
+  EXPECT_FALSE(parts.ContentOf("user").text);
+  EXPECT_TRUE(parts.ContentOf("user").parts);
 }
 
 TEST(ChatFormatTest, PartsBecomeTextAndTextParts) {
@@ -116,17 +119,34 @@ TEST(ChatFormatTest, VariablesReachTheTemplate) {
             "<s></s>FalselowdocTrueTrue");
 }
 
+TEST(ChatFormatTest, SaysWhyAPlainChatCannotBeRendered) {
+  EXPECT_EQ(FormatOf("{% for m in messages %}{{ m.content }}{% endfor %}")->traits().fault, "");
+  EXPECT_EQ(FormatOf("{{ raise_exception('a system message first') }}")->traits().fault,
+            "a system message first");
+  EXPECT_THAT(FormatOf("{{ functions | tojson }}")->traits().fault, HasSubstr("not JSON serializable"));
+  EXPECT_EQ(FormatOf("Hello.")->traits().fault, "it does not print what a user says");
+}
+
+TEST(ChatFormatTest, ATemplateForToolsAloneServesAllChats) {
+  ChatTemplateSources sources;
+  sources.tool_use = "{% for m in messages %}<{{ m.content }}>{% endfor %}";
+  const auto format = ChatFormat::Create(sources, ByteTokenizer());
+  ASSERT_TRUE(format) << format.error().message;
+  EXPECT_EQ(Prompt(**format, R"({"messages":[{"role":"user","content":"u"}]})"), "<u>");
+}
+
 TEST(ChatFormatTest, TheTemplatesOfMany) {
   const std::filesystem::path directory = SharedDataPath("chat_templates");
   if (!std::filesystem::exists(directory)) GTEST_SKIP() << directory << " is absent";
-  std::map<std::string, ChatTemplateTraits> traits;
+  std::map<std::string, std::shared_ptr<const ChatFormat>> formats;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     if (entry.path().extension() != ".jinja") continue;
     std::ifstream file(entry.path());
-    traits[entry.path().stem().string()] =
-        FormatOf(std::string(std::istreambuf_iterator<char>(file), {}))->traits();
+    formats[entry.path().stem().string()] =
+        FormatOf(std::string(std::istreambuf_iterator<char>(file), {}));
   }
-  const auto lists = [&](const std::string& name) { return traits.at(name).lists_tools; };
+  const auto lists = [&](const std::string& name) { return formats.at(name)->lists_tools(); };
+  const auto traits = [&](const std::string& name) { return formats.at(name)->traits(true); };
   EXPECT_TRUE(lists("Qwen-Qwen3-0.6B"));
   EXPECT_TRUE(lists("meta-llama-Llama-3.2-3B-Instruct"));
   EXPECT_TRUE(lists("mistralai-Mistral-Nemo-Instruct-2407"));
@@ -134,12 +154,12 @@ TEST(ChatFormatTest, TheTemplatesOfMany) {
   EXPECT_TRUE(lists("GLM-4.6"));
   EXPECT_FALSE(lists("google-gemma-2-2b-it"));
   EXPECT_FALSE(lists("microsoft-Phi-3.5-mini-instruct"));
-  EXPECT_FALSE(traits.at("google-gemma-2-2b-it").takes_system);
-  EXPECT_TRUE(traits.at("Qwen-Qwen3-0.6B").takes_system);
-  EXPECT_TRUE(traits.at("openai-gpt-oss-120b").takes_developer);
-  EXPECT_FALSE(traits.at("openai-gpt-oss-120b").takes_null_content);
-  EXPECT_FALSE(traits.at("Qwen-Qwen3-0.6B").wants_json_text);
-  EXPECT_TRUE(traits.at("Qwen-Qwen2.5-7B-Instruct").takes_null_content);
+  EXPECT_FALSE(formats.at("google-gemma-2-2b-it")->traits().takes_system);
+  EXPECT_TRUE(traits("Qwen-Qwen3-0.6B").takes_system);
+  EXPECT_TRUE(traits("openai-gpt-oss-120b").knows_developer);
+  EXPECT_FALSE(traits("openai-gpt-oss-120b").takes_null_content);
+  EXPECT_FALSE(traits("Qwen-Qwen3-0.6B").wants_json_text);
+  EXPECT_TRUE(traits("Qwen-Qwen2.5-7B-Instruct").takes_null_content);
 }
 
 }  // namespace
