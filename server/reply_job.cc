@@ -17,11 +17,11 @@ namespace {
 using nlohmann::ordered_json;
 
 ApiError NoTemplate(const ChatRequest& request, const ServedModel& model) {
-  ApiError error =
-      InvalidField(request.messages_path,
-                   fmt::format("the model '{}' brings no chat template; start the server with "
-                               "--chat-template FILE, or use /v1/completions",
-                               model.id));
+  ApiError error = InvalidField(
+      request.messages_path,
+      fmt::format("the chat template of the model '{}' does not compile; start the server with "
+                  "--chat-template FILE, or use /v1/completions",
+                  model.id));
   error.code = "no_chat_template";
   return error;
 }

@@ -21,6 +21,7 @@
 #include "base/resources.h"
 #include "server/bundled_model.h"
 #include "server/chat_format.h"
+#include "server/chat_ml.h"
 #include "server/command_line.h"
 #include "server/health_check.h"
 #include "server/loaded_model.h"
@@ -109,8 +110,18 @@ std::string_view TextOf(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-// nullptr, with a word on the log, if the model brings no template that can be used. One that the
-// user names must be usable.
+// The template is taken all the same: there may be conversations that it can render.
+void WarnOfFault(const ChatFormat& format) {
+  const std::string& fault = format.traits().fault;
+  if (fault.empty()) return;
+  Log(LogLevel::kWarning,
+      "the chat template cannot render a plain chat, one message of the user: {}; "
+      "--chat-template FILE gives the model another",
+      fault);
+}
+
+// nullptr, with a word on the log, if the model's template cannot be used. One that the user names
+// must be usable.
 Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(const ServeOptions& options,
                                                          const Checkpoint& checkpoint) {
   const Tokenizer& tokenizer = *checkpoint.tokenizer;
@@ -121,6 +132,7 @@ Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(const ServeOptions& opt
     WEFT_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(options.chat_template_path));
     sources.standard = TextOf(file);
     auto format = ChatFormat::Create(sources, tokenizer, limits);
+    if (format) WarnOfFault(**format);
     if (format) return *std::move(format);
     return Fail(format.error().code, "--chat-template {}: {}", options.chat_template_path,
                 format.error().message);
@@ -130,16 +142,18 @@ Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(const ServeOptions& opt
   } else {
     sources.standard = checkpoint.chat_template;
   }
-  std::shared_ptr<const ChatFormat> none;
   if (sources.standard.empty() && sources.tool_use.empty()) {
-    Log(LogLevel::kInfo, "the model brings no chat template: no /v1/chat/completions");
-    return none;
+    Log(LogLevel::kWarning,
+        "the model brings no chat template: chats are written as ChatML, which it may never have "
+        "seen; --chat-template FILE gives it another");
+    sources = ChatMlSources(tokenizer);
   }
   auto format = ChatFormat::Create(sources, tokenizer, limits);
+  if (format) WarnOfFault(**format);
   if (format) return *std::move(format);
   Log(LogLevel::kWarning, "no /v1/chat/completions: the model's chat template: {}",
       format.error().message);
-  return none;
+  return std::shared_ptr<const ChatFormat>();
 }
 
 Result<std::shared_ptr<Tracer>> MakeTracer(const ServeOptions& options,

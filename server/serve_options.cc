@@ -58,7 +58,7 @@ void AddServedModelFlags(CLI::App& app, ServeOptions& options) {
   app.add_option("--served-model-name", options.served_model_name,
                  "What requests call the model (the file's name)");
   app.add_option("--chat-template", options.chat_template_path,
-                 "Jinja file with the chat template (the model's own)");
+                 "Jinja file with the chat template (the model's own, or else ChatML)");
   app.add_option_function<std::string>(
          "--pooling",
          [&options](const std::string& name) {

@@ -17,7 +17,7 @@ struct ServedModel {
   std::string id;       // what requests call it
   int64_t created = 0;  // seconds since 1970
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::shared_ptr<const ChatFormat> chat;  // nullptr: the model brings no chat template
+  std::shared_ptr<const ChatFormat> chat;  // nullptr: its chat template does not compile
   int64_t embedding_size = 0;              // numbers of an embedding
   Pooling pooling = Pooling::kLast;        // of embeddings, unless the request says
   Engine* engine = nullptr;                // outlives the server

@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import random
+import tempfile
 import unittest
 
 from harness import main, options
@@ -61,6 +62,30 @@ class Crowd(unittest.TestCase):
                     reasons = [part["finish_reason"] for event in events for part in event["choices"]
                                if part["index"] == choice["index"] and part["finish_reason"]]
                     self.assertEqual(reasons, [choice["finish_reason"]])
+
+
+class ChatTemplates(unittest.TestCase):
+    """A model whose template is missing or at fault is served, and the log says so."""
+
+    CHAT = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
+
+    def test_a_model_without_a_template_gets_chatml(self):
+        model = os.path.join(os.path.dirname(__file__), "../model/fixtures/parity/llama2/model.gguf")
+        with WeftServer(options.weft, ["--model", model]) as server:
+            self.assertRegex(server.output(), r"warning the model brings no chat template: chats are written as ChatML")
+            status, answer = server.request("POST", "/apply-template", self.CHAT)
+            self.assertEqual((status, answer["prompt"]), (200, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"))
+            self.assertEqual(server.request("POST", "/v1/chat/completions", self.CHAT)[0], 200)
+
+    def test_a_template_that_cannot_render_a_plain_chat_is_named_at_the_start(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jinja") as template:
+            template.write("{{ raise_exception('tell me of a system first') }}")
+            template.flush()
+            with WeftServer(options.weft, ["--model", options.model, "--chat-template", template.name]) as server:
+                self.assertRegex(server.output(), r"warning the chat template cannot render a plain chat, "
+                                                  r"one message of the user: tell me of a system first;")
+                status, answer = server.request("POST", "/v1/chat/completions", self.CHAT)
+                self.assertEqual((status, answer["error"]["message"]), (400, "tell me of a system first"))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/chat_request.h"
+#include "server/chat_ml.h"
 #include "tests/data_paths.h"
 #include "tests/server/test_model.h"
 
@@ -133,6 +134,16 @@ TEST(ChatFormatTest, ATemplateForToolsAloneServesAllChats) {
   const auto format = ChatFormat::Create(sources, ByteTokenizer());
   ASSERT_TRUE(format) << format.error().message;
   EXPECT_EQ(Prompt(**format, R"({"messages":[{"role":"user","content":"u"}]})"), "<u>");
+}
+
+TEST(ChatFormatTest, ChatMlIsForModelsWithoutATemplate) {
+  const auto format = ChatFormat::Create(ChatMlSources(ByteTokenizer()), ByteTokenizer());
+  ASSERT_TRUE(format) << format.error().message;
+  EXPECT_EQ((*format)->traits().fault, "");
+  EXPECT_EQ(Prompt(**format, R"({"messages":[{"role":"developer","content":"d"},
+                                             {"role":"user","content":"u"}]})"),
+            "<s><|im_start|>system\nd<|im_end|>\n<|im_start|>user\nu<|im_end|>\n"
+            "<|im_start|>assistant\n");
 }
 
 TEST(ChatFormatTest, TheTemplatesOfMany) {
