@@ -78,10 +78,10 @@ ordered_json Conversation(std::string_view calls, ordered_json content) {
 class Probe {
  public:
   Probe(const ChatTemplate& chat_template, const ordered_json& variables,
-        ChatTemplate::Options options, bool with_tools)
+        const ChatTemplate::Options& options, bool with_tools)
       : template_(chat_template),
         variables_(variables),
-        options_(std::move(options)),
+        options_(options),
         with_tools_(with_tools) {
     // Two renderings must not differ because a second has passed.
     options_.now = std::tm{};

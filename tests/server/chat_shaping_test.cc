@@ -1,6 +1,10 @@
 // Conversations brought into the shape that a template takes: nothing that the client said is lost,
 // whatever the template knows. Each template here has one manner of a real one.
+#include <filesystem>
+#include <fstream>
 #include <initializer_list>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,13 +15,13 @@
 
 #include "proto/chat_request.h"
 #include "server/chat_format.h"
+#include "tests/data_paths.h"
 #include "tests/server/test_model.h"
 
 namespace weft {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 std::shared_ptr<const ChatFormat> FormatOf(std::string_view source) {
   ChatTemplateSources sources;
@@ -315,6 +319,62 @@ TEST(ToolsTest, AreNullOrUndefinedWhereThereAreNone) {
       "{% if tools is not none %}{% set n = tools | length %}[{{ 1 / n }}]{% endif %}" +
       std::string(kMessages);
   EXPECT_EQ(Prompt(mistral, body), "u");
+}
+
+std::map<std::string, std::string> RealTemplates() {
+  std::map<std::string, std::string> templates;
+  const std::filesystem::path directory = SharedDataPath("chat_templates");
+  if (!std::filesystem::exists(directory)) return templates;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().extension() != ".jinja") continue;
+    std::ifstream file(entry.path());
+    templates[entry.path().stem().string()] = std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  return templates;
+}
+
+TEST(RealTemplatesTest, GoOnWithAnyText) {
+  const auto templates = RealTemplates();
+  if (templates.empty()) GTEST_SKIP() << SharedDataPath("chat_templates") << " is absent";
+  for (const auto& [name, source] : templates) {
+    for (const std::string text : {"<", ">", "e", "end", "s", "|", "im", "Hello"}) {
+      const std::string prompt = Prompt(source, Continuing("\"" + text + "\""));
+      EXPECT_TRUE(prompt.ends_with(text)) << name << " " << text;
+      EXPECT_EQ(Prompt(source, Continuing("\"" + text + " on\"")), prompt + " on") << name;
+    }
+  }
+}
+
+TEST(RealTemplatesTest, LoseNoCall) {
+  const auto templates = RealTemplates();
+  if (templates.empty()) GTEST_SKIP() << SharedDataPath("chat_templates") << " is absent";
+  for (const auto& [name, source] : templates) {
+    for (const std::string_view content : {"null", "\"\"", "\"said\""}) {
+      for (const std::string_view tools : {kTools, std::string_view()}) {
+        std::string body = Calling(content, tools);
+        for (const auto& [from, to] : std::initializer_list<std::pair<const char*, const char*>>{
+                 {"\"f\",\"arguments\"", "\"called_f\",\"arguments\""},
+                 {"\"g\",\"arguments\"", "\"called_g\",\"arguments\""},
+                 {"\\\"a\\\":1", "\\\"key_a\\\":\\\"value_a\\\""},
+                 {"\\\"b\\\":2", "\\\"key_b\\\":\\\"value_b\\\""},
+                 {"\"content\":\"x\"", "\"content\":\"answer_f\""},
+                 {"\"content\":\"y\"", "\"content\":\"answer_g\""}}) {
+          body.replace(body.find(from), std::string_view(from).size(), to);
+        }
+        // Mistral's templates want ids of nine characters.
+        for (const char* const id : {"call_1", "call_2"}) {
+          for (size_t at; (at = body.find(id)) != std::string::npos;) {
+            body.replace(at, 6, std::string("idnumber") + id[5]);
+          }
+        }
+        const std::string prompt = Prompt(source, body);
+        for (const char* const part : {"called_f", "key_a", "value_a", "answer_f", "called_g",
+                                       "key_b", "value_b", "answer_g"}) {
+          EXPECT_THAT(prompt, HasSubstr(part)) << name << " " << content;
+        }
+      }
+    }
+  }
 }
 
 TEST(ContentTest, NullIsEmptyWhereNothingIsCalled) {
