@@ -1,5 +1,6 @@
 #include "proto/field_reader.h"
 
+#include <cmath>
 #include <utility>
 
 #include <fmt/core.h>
@@ -11,20 +12,31 @@ namespace weft {
 
 using nlohmann::json;
 
+json IntegerOf(const json& value) {
+  if (value.is_number_integer()) return value;
+  if (!value.is_number_float()) return nullptr;
+  const auto number = value.get<double>();
+  if (std::trunc(number) != number) return nullptr;
+  if (number >= 0 && number < 0x1p64) return static_cast<uint64_t>(number);
+  if (number >= -0x1p63 && number < 0) return static_cast<int64_t>(number);
+  return nullptr;
+}
+
 ApiResult<void> CheckInteger(const json& value, const std::string& path, int32_t minimum,
                              int32_t maximum, int32_t& output) {
+  const json integer = IntegerOf(value);
   // An unsigned value beyond int64 compares right as unsigned; everything else fits int64.
-  const bool in_range = value.is_number_unsigned()
-                            ? value.get<uint64_t>() <= static_cast<uint64_t>(maximum) &&
-                                  static_cast<int64_t>(value.get<uint64_t>()) >= minimum
-                            : value.is_number_integer() && value.get<int64_t>() >= minimum &&
-                                  value.get<int64_t>() <= maximum;
+  const bool in_range = integer.is_number_unsigned()
+                            ? integer.get<uint64_t>() <= static_cast<uint64_t>(maximum) &&
+                                  static_cast<int64_t>(integer.get<uint64_t>()) >= minimum
+                            : integer.is_number_integer() && integer.get<int64_t>() >= minimum &&
+                                  integer.get<int64_t>() <= maximum;
   if (!in_range) {
     return tl::unexpected(
         InvalidField(path, fmt::format("'{}' must be an integer from {} to {}, not {}", path,
                                        minimum, maximum, DescribeJson(value))));
   }
-  output = value.get<int32_t>();
+  output = integer.get<int32_t>();
   return {};
 }
 

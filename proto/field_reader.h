@@ -20,6 +20,10 @@ const Json* FindField(const Json& object, std::string_view name) {
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
+// The number as an integer; null for any other value. As in JSON Schema, an integer is a number
+// without a fraction, however it is written: 4, 4.0 and 0.4e1 are one. Those from -2^63 to 2^64-1.
+nlohmann::json IntegerOf(const nlohmann::json& value);
+
 // Errors are 400 "invalid_value", name `path` and say the range.
 ApiResult<void> CheckInteger(const nlohmann::json& value, const std::string& path, int32_t minimum,
                              int32_t maximum, int32_t& output);

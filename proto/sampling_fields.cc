@@ -87,12 +87,13 @@ ApiResult<void> ReadTokenIds(const json& body, const std::string& name, int32_t 
 ApiResult<void> ReadSeed(const json& body, SamplingFields& fields) {
   const json* seed = FindField(body, "seed");
   if (seed == nullptr) return {};
-  if (!seed->is_number_integer()) {
+  const json integer = IntegerOf(*seed);
+  if (integer.is_null()) {
     return tl::unexpected(InvalidField(
         "seed", fmt::format("'seed' must be a 64-bit integer, not {}", DescribeJson(*seed))));
   }
-  fields.seed = seed->is_number_unsigned() ? seed->get<uint64_t>()
-                                           : static_cast<uint64_t>(seed->get<int64_t>());
+  fields.seed = integer.is_number_unsigned() ? integer.get<uint64_t>()
+                                             : static_cast<uint64_t>(integer.get<int64_t>());
   return {};
 }
 

@@ -2,6 +2,7 @@
 // types, numbers out of their range, lists and texts too short or too long, NaN and infinities. The
 // refusal names the field. What the document says is allowed is taken.
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -170,6 +171,8 @@ void TryRange(const json& schema, std::vector<Try>& tries) {
     if (!schema.contains(key)) continue;
     const json& end = schema[key];
     tries.push_back({end, true});
+    // JSON Schema's integers may be written as floats, which hold these exactly.
+    if (std::abs(end.get<double>()) < 0x1p53) tries.push_back({end.get<double>(), true});
     if (end == json(UINT64_MAX)) {
       tries.push_back({json(1.8446744073709552e19)});
     } else if (whole && end.get<int64_t>() == INT64_MIN) {

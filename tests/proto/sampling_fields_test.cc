@@ -168,7 +168,7 @@ TEST_P(SamplingRefusalTest, NamesThePathAndSaysWhatToDo) {
 const Refusal kRefusals[] = {
     {R"({"mirostat":1})", "mirostat", "must be 0 or 2"},
     {R"({"mirostat":3})", "mirostat", "from 0 to 2"},
-    {R"({"mirostat":2.0})", "mirostat", "must be an integer"},
+    {R"({"mirostat":2.5})", "mirostat", "must be an integer"},
     {R"({"repeat_last_n":-2})", "repeat_last_n", "from -1"},
     {R"({"dry_allowed_length":-1})", "dry_allowed_length", "from 0"},
     {R"({"dry_penalty_last_n":-2})", "dry_penalty_last_n", "from -1"},
