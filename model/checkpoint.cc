@@ -68,11 +68,22 @@ Result<Checkpoint> LoadDirectory(const std::string& path) {
   return checkpoint;
 }
 
+bool IsDirectory(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
 }  // namespace
 
 Result<Checkpoint> LoadCheckpoint(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored) ? LoadDirectory(path) : LoadGguf(path);
+  return IsDirectory(path) ? LoadDirectory(path) : LoadGguf(path);
+}
+
+Result<std::shared_ptr<const Tokenizer>> LoadTokenizer(const std::string& path) {
+  // No embedding says how many tokens there are.
+  if (IsDirectory(path)) return Tokenizer::FromDirectory(path, ConfigLimits::kVocabulary);
+  WEFT_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path));
+  return Tokenizer::FromGguf(file.metadata, ConfigLimits::kVocabulary);
 }
 
 }  // namespace weft

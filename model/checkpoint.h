@@ -53,4 +53,8 @@ struct Checkpoint {
 // field, value and expectation.
 Result<Checkpoint> LoadCheckpoint(const std::string& path);
 
+// The tokenizer of such a file or directory, which need hold nothing else: vocabularies come alone,
+// and of models that Weft cannot compute. Its vocab_size() is a bound, not the model's.
+Result<std::shared_ptr<const Tokenizer>> LoadTokenizer(const std::string& path);
+
 }  // namespace weft

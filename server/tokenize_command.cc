@@ -1,5 +1,6 @@
 #include "server/tokenize_command.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,8 +26,9 @@ struct TokenizeOptions {
 };
 
 void AddTokenizeFlags(CLI::App& app, TokenizeOptions& options) {
-  app.add_option("--model", options.model_path,
-                 "GGUF file or Hugging Face directory (the bundled model)");
+  app.add_option(
+      "--model", options.model_path,
+      "GGUF file or Hugging Face directory, of which a tokenizer is enough (the bundled model)");
   auto* text = app.add_option_group("text", "What to tokenize; exactly one of");
   text->add_option("TEXT", options.text, "Text");
   text->add_option("--file", options.text_file, "File with the text; -: standard input");
@@ -43,16 +45,16 @@ Result<void> Tokenize(TokenizeOptions options) {
   if (options.model_path.empty()) {
     WEFT_ASSIGN_OR_RETURN(options.model_path, FindBundledModel());
   }
-  WEFT_ASSIGN_OR_RETURN(const Checkpoint checkpoint, LoadCheckpoint(options.model_path));
-  const Tokenizer& tokenizer = *checkpoint.tokenizer;
-  const std::vector<TokenId> ids = tokenizer.Encode(options.text, options.encode);
+  WEFT_ASSIGN_OR_RETURN(const std::shared_ptr<const Tokenizer> tokenizer,
+                        LoadTokenizer(options.model_path));
+  const std::vector<TokenId> ids = tokenizer->Encode(options.text, options.encode);
   if (!options.show_text) {
     fmt::print("{}\n", fmt::join(ids, " "));
     return {};
   }
   for (const TokenId id : ids) {
     const std::string_view shown =
-        tokenizer.IsControl(id) ? tokenizer.TokenText(id) : tokenizer.TokenBytes(id);
+        tokenizer->IsControl(id) ? tokenizer->TokenText(id) : tokenizer->TokenBytes(id);
     // A token may be half a character: JSON's quoting shows what is text and replaces what is not.
     const nlohmann::json quoted = shown;
     fmt::print("{:>8} {}\n", id,
