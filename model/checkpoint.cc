@@ -7,6 +7,8 @@
 
 #include <fmt/core.h>
 
+#include "base/json_limits.h"
+#include "base/regular_file.h"
 #include "model/formats/config_readers.h"
 #include "model/formats/gguf.h"
 #include "model/formats/safetensors.h"
@@ -20,10 +22,6 @@ uint64_t TotalBytes(const std::vector<MappedFile>& files) {
   uint64_t total = 0;
   for (const MappedFile& file : files) total += file.bytes().size();
   return total;
-}
-
-std::string_view TextOf(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
 Result<Checkpoint> LoadGguf(const std::string& path) {
@@ -47,9 +45,8 @@ Result<Checkpoint> LoadGguf(const std::string& path) {
 
 Result<Checkpoint> LoadDirectory(const std::string& path) {
   const std::string config_path = path + "/config.json";
-  WEFT_ASSIGN_OR_RETURN(const MappedFile config_file, MappedFile::Open(config_path));
-  WEFT_ASSIGN_OR_RETURN(const ConfigAndArchitecture read,
-                        ReadHfConfig(TextOf(config_file), config_path));
+  WEFT_ASSIGN_OR_RETURN(const std::string config, ReadFile(config_path, kConfigJson.max_bytes));
+  WEFT_ASSIGN_OR_RETURN(const ConfigAndArchitecture read, ReadHfConfig(config, config_path));
   WEFT_ASSIGN_OR_RETURN(SafetensorsFiles files, SafetensorsFiles::OpenDirectory(path));
   Checkpoint checkpoint;
   checkpoint.path = path;
@@ -60,8 +57,8 @@ Result<Checkpoint> LoadDirectory(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(checkpoint.tokenizer,
                         Tokenizer::FromDirectory(path, read.config.vocab_size));
   WEFT_ASSIGN_OR_RETURN(checkpoint.chat_template, ReadHfChatTemplate(path));
-  if (const auto pooling_file = MappedFile::Open(path + "/1_Pooling/config.json")) {
-    checkpoint.config.pooling = ReadHfPooling(TextOf(*pooling_file));
+  if (const auto pooling = ReadFile(path + "/1_Pooling/config.json", kConfigJson.max_bytes)) {
+    checkpoint.config.pooling = ReadHfPooling(*pooling);
   }
   checkpoint.file_bytes = TotalBytes(files.files);
   checkpoint.files = std::move(files.files);
@@ -83,7 +80,9 @@ Result<std::shared_ptr<const Tokenizer>> LoadTokenizer(const std::string& path) 
   // No embedding says how many tokens there are.
   if (IsDirectory(path)) return Tokenizer::FromDirectory(path, ConfigLimits::kVocabulary);
   WEFT_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path));
-  return Tokenizer::FromGguf(file.metadata, ConfigLimits::kVocabulary);
+  auto tokenizer = Tokenizer::FromGguf(file.metadata, ConfigLimits::kVocabulary);
+  for (const MappedFile& part : file.files) WEFT_RETURN_IF_ERROR(part.CheckUnchanged());
+  return tokenizer;
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "model/load.h"
 
 #include <new>
+#include <utility>
 
 namespace weft {
 
@@ -8,10 +9,10 @@ Result<Transformer> LoadTransformer(Checkpoint& checkpoint, const KernelTable& k
                                     ThreadPool& threads, const PackingProgress& progress) {
   const int64_t packed_bytes = Weights::PackedBytes(checkpoint.tensors, kernels);
   try {
-    Transformer transformer(
-        checkpoint.config,
-        Weights::Pack(checkpoint.tensors, checkpoint.files, kernels, threads, progress), kernels,
-        threads);
+    Weights weights =
+        Weights::Pack(checkpoint.tensors, checkpoint.files, kernels, threads, progress);
+    for (const MappedFile& file : checkpoint.files) WEFT_RETURN_IF_ERROR(file.CheckUnchanged());
+    Transformer transformer(checkpoint.config, std::move(weights), kernels, threads);
     checkpoint.tensors = {};
     checkpoint.files.clear();
     return transformer;

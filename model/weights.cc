@@ -75,7 +75,7 @@ class Packer {
   // node that the forward pass gives these panels to. (mbind would do too, but containers forbid
   // it, and it cuts mappings, of which a process may have 65,530.)
   void operator()(const TensorView& view, PackedMatrix& packed, const Stretch& stretch = {}) {
-    if (!view) return;
+    if (!view || is_torn()) return;
     packed.layout = kernels_.packed_layout(view.type);
     packed.rows = view.rows();
     packed.columns = view.columns();
@@ -96,7 +96,7 @@ class Packer {
   }
 
   void operator()(const TensorView& view, std::vector<float>& values) {
-    if (!view) return;
+    if (!view || is_torn()) return;
     values.resize(static_cast<size_t>(view.element_count()));
     const int64_t row_count = view.element_count() / view.columns();
     for (int64_t row = 0; row < row_count; ++row) {
@@ -107,6 +107,9 @@ class Packer {
   }
 
  private:
+  // Nothing will come of these weights: the caller finds that a file has changed.
+  bool is_torn() const { return std::ranges::any_of(files_, &MappedFile::is_torn); }
+
   void Finish(const TensorView& view) {
     const auto size_bytes = static_cast<size_t>(view.size_bytes());
     for (const MappedFile& file : files_) {

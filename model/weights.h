@@ -32,8 +32,8 @@ using PackingProgress = std::function<void(int64_t done_bytes, int64_t total_byt
 class Weights {
  public:
   // Packs tensor by tensor, the panels of each in parallel, and gives the pages of `files` back as
-  // it goes: at no time is more resident than the packed weights and one tensor of the file. Throws
-  // std::bad_alloc.
+  // it goes: at no time is more resident than the packed weights and one tensor of the file. Packs
+  // no more of a file that is torn, which is for the caller to find. Throws std::bad_alloc.
   static Weights Pack(const ModelTensors& tensors, std::span<const MappedFile> files,
                       const KernelTable& kernels, ThreadPool& threads,
                       const PackingProgress& progress = {});

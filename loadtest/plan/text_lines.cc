@@ -28,7 +28,8 @@ Result<void> ReadLines(const std::string& path,
     if (!status)
       return Fail(status.error().code, "{}:{}: {}", path, number, status.error().message);
   }
-  return {};
+  // One that grows meanwhile is as good as it was.
+  return file.is_torn() ? file.CheckUnchanged() : Result<void>();
 }
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_limits.h"
 #include "base/quoted.h"
 #include "model/formats/config_readers.h"
 #include "model/rope.h"
@@ -265,6 +266,7 @@ Result<const Architecture*> ReadArchitecture(const Json& json, const std::string
 }  // namespace
 
 Result<ConfigAndArchitecture> ReadHfConfig(std::string_view json_text, const std::string& path) {
+  WEFT_RETURN_IF_ERROR(CheckJsonLimits(json_text, kConfigJson, path));
   const Json json = Json::parse(json_text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) {
     return Fail(ErrorCode::kCorrupt, "{}: not a JSON object", path);
@@ -293,6 +295,7 @@ Result<ConfigAndArchitecture> ReadHfConfig(std::string_view json_text, const std
 }
 
 Pooling ReadHfPooling(std::string_view json_text) {
+  if (!CheckJsonLimits(json_text, kConfigJson, "")) return Pooling::kLast;
   const Json json = Json::parse(json_text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return Pooling::kLast;
   const auto mean = json.find("pooling_mode_mean_tokens");

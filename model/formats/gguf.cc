@@ -46,13 +46,22 @@ Result<void> CheckInt(const GgufMetadata& metadata, std::string_view key, int64_
               found ? std::to_string(*found) : "absent", expected);
 }
 
+// Maps and parses one file, whose bytes outlive the move of `mapped`.
+Result<GgufContents> OpenPart(const std::string& path, MappedFile& mapped) {
+  WEFT_ASSIGN_OR_RETURN(mapped, MappedFile::Open(path));
+  Result<GgufContents> contents = ParseGguf(mapped.bytes(), path);
+  // First: what is wrong with a file that shrinks is not what it then seems to hold.
+  WEFT_RETURN_IF_ERROR(mapped.CheckUnchanged());
+  return contents;
+}
+
 // Adds parts 2 to N to `file`, which holds the first.
 Result<void> AddParts(const SplitName& name, GgufFile& file) {
   WEFT_RETURN_IF_ERROR(CheckInt(file.metadata, "split.no", 0));
   WEFT_RETURN_IF_ERROR(CheckInt(file.metadata, "split.count", name.part_count));
   for (int64_t part = 2; part <= name.part_count; ++part) {
-    WEFT_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::Open(name.Path(part)));
-    WEFT_ASSIGN_OR_RETURN(const GgufContents contents, ParseGguf(mapped.bytes(), mapped.path()));
+    MappedFile mapped;
+    WEFT_ASSIGN_OR_RETURN(const GgufContents contents, OpenPart(name.Path(part), mapped));
     WEFT_RETURN_IF_ERROR(CheckInt(contents.metadata, "split.no", part - 1));
     WEFT_RETURN_IF_ERROR(CheckInt(contents.metadata, "split.count", name.part_count));
     for (const auto& [tensor_name, view] : contents.tensors) {
@@ -70,8 +79,8 @@ Result<void> AddParts(const SplitName& name, GgufFile& file) {
 }  // namespace
 
 Result<GgufFile> GgufFile::Open(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::Open(path));
-  WEFT_ASSIGN_OR_RETURN(GgufContents contents, ParseGguf(mapped.bytes(), path));
+  MappedFile mapped;
+  WEFT_ASSIGN_OR_RETURN(GgufContents contents, OpenPart(path, mapped));
   GgufFile file;
   file.version = contents.version;
   file.metadata = std::move(contents.metadata);

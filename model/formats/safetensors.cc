@@ -72,7 +72,11 @@ Result<void> CheckShardName(const std::string& index_path, const std::string& na
 // The tensors of this file alone, which `files` holds too afterwards.
 Result<TensorMap> AddFile(const std::string& path, SafetensorsFiles& files) {
   WEFT_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::Open(path));
-  WEFT_ASSIGN_OR_RETURN(TensorMap tensors, ParseSafetensors(mapped.bytes(), path));
+  Result<TensorMap> parsed = ParseSafetensors(mapped.bytes(), path);
+  // First: what is wrong with a file that shrinks is not what it then seems to hold.
+  WEFT_RETURN_IF_ERROR(mapped.CheckUnchanged());
+  if (!parsed) return parsed;
+  TensorMap tensors = *std::move(parsed);
   for (const auto& [name, view] : tensors) {
     if (!files.tensors.emplace(name, view).second) {
       return Fail(ErrorCode::kCorrupt, "{}: tensor {} is in another shard too, expected once", path,
@@ -85,13 +89,8 @@ Result<TensorMap> AddFile(const std::string& path, SafetensorsFiles& files) {
 
 Result<SafetensorsFiles> OpenShards(const std::string& directory) {
   const std::string index_path = fmt::format("{}/{}", directory, kIndexName);
-  WEFT_ASSIGN_OR_RETURN(const MappedFile index, MappedFile::Open(index_path));
-  if (index.bytes().size() > kMaxHeaderBytes) {
-    return Fail(ErrorCode::kCorrupt, "{}: has {} bytes, expected at most {}", index_path,
-                index.bytes().size(), kMaxHeaderBytes);
-  }
-  WEFT_ASSIGN_OR_RETURN(const auto weight_map,
-                        ParseSafetensorsIndex(AsText(index.bytes()), index_path));
+  WEFT_ASSIGN_OR_RETURN(const std::string index, ReadFile(index_path, kMaxHeaderBytes));
+  WEFT_ASSIGN_OR_RETURN(const auto weight_map, ParseSafetensorsIndex(index, index_path));
   std::map<std::string, std::set<std::string_view>> tensors_of_shard;
   for (const auto& [tensor, shard] : weight_map) {
     WEFT_RETURN_IF_ERROR(CheckShardName(index_path, shard));

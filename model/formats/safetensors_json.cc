@@ -75,6 +75,9 @@ class StrictHandler : public nlohmann::json_sax<nlohmann::json> {
   int skip_depth_ = -1;  // -1: not skipping; otherwise, how deep inside the skipped value
 };
 
+// The largest models have some hundred thousand; a hostile file, one for every ten bytes.
+constexpr size_t kMaxTensors = 1 << 20;
+
 class HeaderHandler : public StrictHandler {
  public:
   std::vector<SafetensorsEntry>& entries() { return entries_; }
@@ -85,6 +88,9 @@ class HeaderHandler : public StrictHandler {
   bool OnKey(const std::string& name) override {
     if (state_ == State::kTop) {
       if (name == "__metadata__") return SkipNextValue(), true;
+      if (entries_.size() == kMaxTensors) {
+        return Refuse(fmt::format("header: more than {} tensors", kMaxTensors));
+      }
       entries_.emplace_back().name = name;
       dtype_.reset();
       shape_.reset();
@@ -192,6 +198,9 @@ class IndexHandler : public StrictHandler {
       if (!is_new) {
         return Refuse(
             fmt::format("'weight_map': tensor {} is there twice, expected once", Quoted(name)));
+      }
+      if (weight_map_.size() > kMaxTensors) {
+        return Refuse(fmt::format("'weight_map': more than {} tensors", kMaxTensors));
       }
       return Become(State::kFile);
     }

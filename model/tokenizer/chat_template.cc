@@ -4,7 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/mapped_file.h"
+#include "base/json_limits.h"
+#include "base/regular_file.h"
 #include "model/tokenizer/jinja/interpreter.h"
 #include "model/tokenizer/jinja/json_values.h"
 #include "model/tokenizer/jinja/parser.h"
@@ -12,8 +13,11 @@
 namespace weft {
 namespace {
 
-std::string_view TextOf(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+// The file's text; empty if there is none.
+Result<std::string> ReadIfPresent(const std::string& path, size_t max_bytes) {
+  Result<std::string> text = ReadFile(path, max_bytes);
+  if (!text && text.error().code == ErrorCode::kNotFound) return std::string();
+  return text;
 }
 
 std::tm LocalTime() {
@@ -52,18 +56,19 @@ Result<std::string> ChatTemplate::Render(const nlohmann::ordered_json& variables
 
 Result<ChatTemplateSources> ReadHfChatTemplates(const std::string& directory) {
   ChatTemplateSources sources;
-  if (const auto file = MappedFile::Open(directory + "/chat_template.jinja")) {
-    sources.standard = TextOf(*file);
-    if (const auto tools =
-            MappedFile::Open(directory + "/additional_chat_templates/tool_use.jinja")) {
-      sources.tool_use = TextOf(*tools);
-    }
+  WEFT_ASSIGN_OR_RETURN(sources.standard,
+                        ReadIfPresent(directory + "/chat_template.jinja", jinja::kMaxSourceBytes));
+  if (!sources.standard.empty()) {
+    WEFT_ASSIGN_OR_RETURN(sources.tool_use,
+                          ReadIfPresent(directory + "/additional_chat_templates/tool_use.jinja",
+                                        jinja::kMaxSourceBytes));
     return sources;
   }
   const std::string path = directory + "/tokenizer_config.json";
-  const auto file = MappedFile::Open(path);
-  if (!file) return sources;
-  const auto json = nlohmann::json::parse(TextOf(*file), nullptr, /*allow_exceptions=*/false);
+  WEFT_ASSIGN_OR_RETURN(const std::string config, ReadIfPresent(path, kConfigJson.max_bytes));
+  if (config.empty()) return sources;
+  WEFT_RETURN_IF_ERROR(CheckJsonLimits(config, kConfigJson, path));
+  const auto json = nlohmann::json::parse(config, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return Fail(ErrorCode::kCorrupt, "{}: not a JSON object", path);
   const auto found = json.find("chat_template");
   if (found == json.end() || found->is_null()) return sources;

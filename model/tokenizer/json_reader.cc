@@ -61,7 +61,9 @@ Result<void> JsonView::ExpectObject() const {
   return {};
 }
 
-Result<nlohmann::json> ParseJson(std::string_view text, const std::string& path) {
+Result<nlohmann::json> ParseJson(std::string_view text, const std::string& path,
+                                 const JsonLimits& limits) {
+  WEFT_RETURN_IF_ERROR(CheckJsonLimits(text, limits, path));
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {

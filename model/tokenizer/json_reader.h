@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_limits.h"
 #include "base/result.h"
 
 namespace weft {
@@ -41,7 +42,9 @@ class JsonView {
   std::string where_;
 };
 
-// Parses `text`; errors name `path` and the position.
-Result<nlohmann::json> ParseJson(std::string_view text, const std::string& path);
+// Parses `text`, which keeps to these limits or is refused before anything is made of it; errors
+// name `path` and the position.
+Result<nlohmann::json> ParseJson(std::string_view text, const std::string& path,
+                                 const JsonLimits& limits);
 
 }  // namespace weft

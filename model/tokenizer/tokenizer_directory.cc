@@ -4,8 +4,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/mapped_file.h"
+#include "base/json_limits.h"
 #include "base/quoted.h"
+#include "base/regular_file.h"
 #include "model/tokenizer/json_reader.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/tokenizer_json.h"
@@ -14,16 +15,15 @@
 namespace weft {
 namespace {
 
-// The file and its bytes, or nothing if the directory has none of this name.
-Result<std::optional<MappedFile>> OpenIfPresent(const std::string& path) {
+// A tokenizer.model of 250,000 tokens has 5 MB.
+constexpr size_t kMaxModelBytes = 256 << 20;
+
+// The bytes of a file, or nothing if the directory has none of this name.
+Result<std::optional<std::string>> ReadIfPresent(const std::string& path, size_t max_bytes) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
-  WEFT_ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
-  return file;
-}
-
-std::string_view TextOf(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+  WEFT_ASSIGN_OR_RETURN(std::string text, ReadFile(path, max_bytes));
+  return text;
 }
 
 // A token is given by its text or as {"content": its text, ...}; null means there is none.
@@ -76,9 +76,10 @@ Result<void> AppendIds(const JsonView& section, std::vector<int64_t>* ids) {
 }
 
 Result<void> ReadTokenizerConfig(const std::string& path, SpecialTokenHints* hints) {
-  WEFT_ASSIGN_OR_RETURN(const std::optional<MappedFile> file, OpenIfPresent(path));
-  if (!file) return {};
-  WEFT_ASSIGN_OR_RETURN(const nlohmann::json root, ParseJson(TextOf(*file), path));
+  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                        ReadIfPresent(path, kConfigJson.max_bytes));
+  if (!text) return {};
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::json root, ParseJson(*text, path, kConfigJson));
   const JsonView view(root, path + ": ");
   WEFT_ASSIGN_OR_RETURN(hints->bos_text, ReadTokenText(view["bos_token"]));
   WEFT_ASSIGN_OR_RETURN(hints->eos_text, ReadTokenText(view["eos_token"]));
@@ -89,9 +90,10 @@ Result<void> ReadTokenizerConfig(const std::string& path, SpecialTokenHints* hin
 
 // generation_config.json and config.json name tokens by id.
 Result<void> ReadIds(const std::string& path, SpecialTokenHints* hints) {
-  WEFT_ASSIGN_OR_RETURN(const std::optional<MappedFile> file, OpenIfPresent(path));
-  if (!file) return {};
-  WEFT_ASSIGN_OR_RETURN(const nlohmann::json root, ParseJson(TextOf(*file), path));
+  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                        ReadIfPresent(path, kConfigJson.max_bytes));
+  if (!text) return {};
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::json root, ParseJson(*text, path, kConfigJson));
   const JsonView view(root, path + ": ");
   const JsonView bos = view["bos_token_id"];
   if (!hints->bos_id && !bos.is_null()) {
@@ -115,11 +117,13 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromDirectory(const std::str
   WEFT_RETURN_IF_ERROR(ReadIds(directory + "/config.json", &hints));
 
   const std::string json_path = directory + "/tokenizer.json";
-  WEFT_ASSIGN_OR_RETURN(const std::optional<MappedFile> json, OpenIfPresent(json_path));
-  if (json) return LoadTokenizerJson(TextOf(*json), json_path, hints, vocab_size);
+  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> json,
+                        ReadIfPresent(json_path, kTokenizerJson.max_bytes));
+  if (json) return LoadTokenizerJson(*json, json_path, hints, vocab_size);
   const std::string model_path = directory + "/tokenizer.model";
-  WEFT_ASSIGN_OR_RETURN(const std::optional<MappedFile> model, OpenIfPresent(model_path));
-  if (model) return LoadTokenizerModel(TextOf(*model), model_path, hints, vocab_size);
+  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> model,
+                        ReadIfPresent(model_path, kMaxModelBytes));
+  if (model) return LoadTokenizerModel(*model, model_path, hints, vocab_size);
   return Fail(ErrorCode::kNotFound, "{}: neither tokenizer.json nor tokenizer.model is there",
               directory);
 }

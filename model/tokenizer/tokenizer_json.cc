@@ -363,7 +363,7 @@ Result<std::shared_ptr<const Tokenizer>> LoadTokenizerJson(std::string_view text
                                                            const std::string& path,
                                                            const SpecialTokenHints& hints,
                                                            int64_t vocab_size) {
-  WEFT_ASSIGN_OR_RETURN(const nlohmann::json root, ParseJson(text, path));
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::json root, ParseJson(text, path, kTokenizerJson));
   return TokenizerJsonLoader(JsonView(root, path + ": "), hints, vocab_size).Load();
 }
 

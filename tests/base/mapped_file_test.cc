@@ -1,7 +1,12 @@
 #include "base/mapped_file.h"
 
+#include <algorithm>
+#include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,7 +56,64 @@ TEST(MappedFile, ErrorsNameThePath) {
   EXPECT_THAT(absent.error().message, HasSubstr(directory.path() + "/absent"));
   const Result<MappedFile> folder = MappedFile::Open(directory.path());
   ASSERT_FALSE(folder.has_value());
-  EXPECT_THAT(folder.error().message, HasSubstr("not a regular file"));
+  EXPECT_EQ(folder.error().message, directory.path() + ": is a directory, expected a regular file");
+}
+
+// Where the pages of a file end: in the middle of the last one, and at its end.
+TEST(MappedFile, AFileThatShrinksReadsAsZerosAndIsAnError) {
+  const TemporaryDirectory directory;
+  const std::string contents(64 << 10, 'x');
+  for (const size_t left : {0, 4096, 10'000}) {
+    const std::string path = directory.Write("a", contents);
+    const Result<MappedFile> file = MappedFile::Open(path);
+    ASSERT_TRUE(file.has_value());
+    EXPECT_TRUE(file->CheckUnchanged());
+    std::filesystem::resize_file(path, left);
+    EXPECT_EQ(Text(*file), contents.substr(0, left) + std::string(contents.size() - left, '\0'));
+    EXPECT_TRUE(file->is_torn());
+    const Result<void> checked = file->CheckUnchanged();
+    ASSERT_FALSE(checked);
+    EXPECT_EQ(checked.error().message, fmt::format("{}: had 65536 bytes when it was opened, and {} "
+                                                   "while it was read",
+                                                   path, left));
+  }
+}
+
+TEST(MappedFile, AFileThatShrankForAMomentIsAnErrorToo) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.Write("a", std::string(64 << 10, 'x'));
+  const Result<MappedFile> file = MappedFile::Open(path);
+  ASSERT_TRUE(file.has_value());
+  std::filesystem::resize_file(path, 0);
+  std::filesystem::resize_file(path, 64 << 10);
+  EXPECT_FALSE(file->is_torn());  // its zeros are the file's own
+  const Result<void> checked = file->CheckUnchanged();
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message, path + ": was changed while it was read");
+}
+
+TEST(MappedFile, ManyThreadsMayMeetTheEndOfAFile) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.Write("a", std::string(4 << 20, 'x'));
+  const Result<MappedFile> file = MappedFile::Open(path);
+  ASSERT_TRUE(file.has_value());
+  std::filesystem::resize_file(path, 0);
+  std::vector<size_t> zeros(8);
+  {
+    std::vector<std::jthread> threads;
+    for (size_t& count : zeros) {
+      threads.emplace_back([&] { count = std::ranges::count(file->bytes(), std::byte{0}); });
+    }
+  }
+  EXPECT_EQ(zeros, std::vector<size_t>(8, 4 << 20));
+}
+
+TEST(MappedFileDeathTest, AnyOtherBusErrorEndsTheProcess) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.Write("a", "hello");
+  const Result<MappedFile> file = MappedFile::Open(path);
+  ASSERT_TRUE(file.has_value());
+  EXPECT_EXIT(raise(SIGBUS), testing::KilledBySignal(SIGBUS), "");
 }
 
 }  // namespace

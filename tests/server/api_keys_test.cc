@@ -109,11 +109,12 @@ TEST(AccessTest, FilesThatCannotBeRead) {
   ServerOptions options;
   options.api_key_path = directory.path() + "/absent";
   EXPECT_THAT(Access::Load(options).error().message,
-              HasSubstr("/absent: cannot read it: No such file or directory"));
+              HasSubstr("/absent: cannot open: No such file or directory"));
   options.api_key_path = directory.path();
-  EXPECT_THAT(Access::Load(options).error().message, HasSubstr("cannot read it: Is a directory"));
+  EXPECT_THAT(Access::Load(options).error().message,
+              HasSubstr(": is a directory, expected a regular file"));
   options.api_key_path = directory.Write("long", std::string((1 << 20) + 1, '#'));
-  EXPECT_THAT(Access::Load(options).error().message, HasSubstr("more than 1048576 bytes"));
+  EXPECT_THAT(Access::Load(options).error().message, HasSubstr("expected at most 1048576"));
   EXPECT_FALSE((*Access::Load(ServerOptions{}))->is_reloadable());
   EXPECT_EQ((*Access::Load(ServerOptions{}))->keys(), nullptr);
 }

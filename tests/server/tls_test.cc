@@ -143,7 +143,7 @@ TEST(TlsContextTest, SaysWhatIsWrongWithTheFiles) {
   };
   EXPECT_EQ(error_of(certificate, key), "none");
   EXPECT_EQ(error_of(directory.path() + "/absent", key),
-            directory.path() + "/absent: cannot read it: No such file or directory");
+            directory.path() + "/absent: cannot open: No such file or directory");
   EXPECT_EQ(error_of(key, key), key +
                                     ": no certificate in it, expected PEM "
                                     "(-----BEGIN CERTIFICATE-----)");

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "model/formats/dequantize.h"
+#include "model/formats/safetensors_json.h"
 #include "tests/model/formats/gguf_builder.h"
 #include "tests/temporary_directory.h"
 
@@ -149,6 +150,23 @@ TEST(SafetensorsHostile, NestingWithoutEnd) {
             "f: nested more than 32 deep");
   EXPECT_EQ(ErrorOf(R"({"t":)" + std::string(1'000'000, '[')),
             "f: tensor 't': expected an object, found an array");
+}
+
+// Ten bytes a tensor would become some hundred each.
+TEST(SafetensorsHostile, TensorsWithoutEnd) {
+  std::string index = R"({"weight_map":{)";
+  std::string header = "{";
+  for (int i = 0; i <= 1 << 20; ++i) {
+    index += fmt::format(R"({}"{}":"")", i == 0 ? "" : ",", i);
+    header += fmt::format(R"({}"{}":{{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})",
+                          i == 0 ? "" : ",", i);
+  }
+  const auto shards = ParseSafetensorsIndex(index + "}}", "f");
+  ASSERT_FALSE(shards);
+  EXPECT_EQ(shards.error().message, "f: 'weight_map': more than 1048576 tensors");
+  const auto tensors = ParseSafetensorsHeader(header + "}", "f");
+  ASSERT_FALSE(tensors);
+  EXPECT_EQ(tensors.error().message, "f: header: more than 1048576 tensors");
 }
 
 TEST(SafetensorsHostile, TypesThatAreNotSupportedAreNamed) {
