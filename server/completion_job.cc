@@ -32,7 +32,8 @@ ApiResult<TokenizedPrompt> Tokenize(Prompt& prompt, const std::string& path,
   const bool echo = request.echo;
   const bool fills_in = !request.suffix.empty();
   if (auto* text = std::get_if<std::string>(&prompt)) {
-    result.tokens = tokenizer.Encode(*text, {.add_special_tokens = !fills_in});
+    WEFT_ASSIGN_OR_RETURN(result.tokens,
+                          EncodeText(tokenizer, *text, {.add_special_tokens = !fills_in}, path));
     if (echo) result.text = std::move(*text);
   } else {
     auto& ids = std::get<std::vector<int32_t>>(prompt);
@@ -44,7 +45,10 @@ ApiResult<TokenizedPrompt> Tokenize(Prompt& prompt, const std::string& path,
   if (fills_in) {
     const std::optional<InfillTokens> infill = FindInfillTokens(tokenizer);
     if (!infill) return tl::unexpected(NoInfill());
-    result.tokens = InfillPrompt(tokenizer, *infill, result.tokens, request.suffix);
+    const EncodeOptions plain{.add_special_tokens = false, .parse_special_tokens = false};
+    WEFT_ASSIGN_OR_RETURN(const std::vector<TokenId> after,
+                          EncodeText(tokenizer, request.suffix, plain, "suffix"));
+    result.tokens = InfillPrompt(tokenizer, *infill, result.tokens, after);
   }
   if (result.tokens.empty()) {
     return tl::unexpected(InvalidField(

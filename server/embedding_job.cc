@@ -21,7 +21,7 @@ ApiResult<std::vector<TokenId>> Tokenize(Prompt& input, const std::string& path,
                                          const ServedModel& model) {
   std::vector<TokenId> tokens;
   if (const auto* text = std::get_if<std::string>(&input)) {
-    tokens = model.tokenizer->Encode(*text, {});
+    WEFT_ASSIGN_OR_RETURN(tokens, EncodeText(*model.tokenizer, *text, {}, path));
   } else {
     tokens = std::move(std::get<std::vector<int32_t>>(input));
     WEFT_RETURN_IF_ERROR(CheckTokenIds(tokens, path, model.tokenizer->vocab_size()));

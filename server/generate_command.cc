@@ -102,7 +102,7 @@ Result<void> Generate(GenerateOptions options) {
   const auto sink = std::make_shared<PrintingSink>();
   Request request;
   request.id = model->engine().NextId();
-  request.prompt = model->checkpoint().tokenizer->Encode(options.prompt, {});
+  WEFT_ASSIGN_OR_RETURN(request.prompt, model->checkpoint().tokenizer->Encode(options.prompt, {}));
   request.sampling = options.sampling;
   request.sink = sink;
   WEFT_RETURN_IF_ERROR(model->engine().Submit(std::move(request)));

@@ -32,15 +32,14 @@ std::optional<InfillTokens> FindInfillTokens(const Tokenizer& tokenizer) {
 }
 
 std::vector<TokenId> InfillPrompt(const Tokenizer& tokenizer, const InfillTokens& tokens,
-                                  const std::vector<TokenId>& before, std::string_view after) {
+                                  const std::vector<TokenId>& before,
+                                  const std::vector<TokenId>& after) {
   std::vector<TokenId> prompt;
   if (tokenizer.adds_bos() && tokenizer.bos()) prompt.push_back(*tokenizer.bos());
   prompt.push_back(tokens.prefix);
   prompt.insert(prompt.end(), before.begin(), before.end());
   prompt.push_back(tokens.suffix);
-  const std::vector<TokenId> following =
-      tokenizer.Encode(after, {.add_special_tokens = false, .parse_special_tokens = false});
-  prompt.insert(prompt.end(), following.begin(), following.end());
+  prompt.insert(prompt.end(), after.begin(), after.end());
   prompt.push_back(tokens.middle);
   return prompt;
 }

@@ -23,6 +23,7 @@ std::optional<InfillTokens> FindInfillTokens(const Tokenizer& tokenizer);
 // prefix token, `before`, suffix token, `after`, middle token; BOS first, where texts begin with
 // it. `before` has no special tokens of its own.
 std::vector<TokenId> InfillPrompt(const Tokenizer& tokenizer, const InfillTokens& tokens,
-                                  const std::vector<TokenId>& before, std::string_view after);
+                                  const std::vector<TokenId>& before,
+                                  const std::vector<TokenId>& after);
 
 }  // namespace weft

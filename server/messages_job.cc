@@ -34,8 +34,10 @@ ApiResult<PostAnswer> AnswerCountTokens(std::string_view body, const PrepareCont
   ReplySetup setup;
   const ApiResult<std::string> prompt = RenderReplyPrompt(request->chat, **model, setup);
   if (!prompt) return tl::unexpected(prompt.error());
-  const std::vector<TokenId> tokens = (*model)->tokenizer->Encode(
-      *prompt, {.add_special_tokens = false, .parse_special_tokens = true});
+  WEFT_ASSIGN_OR_RETURN(
+      const std::vector<TokenId> tokens,
+      EncodeText(*(*model)->tokenizer, *prompt,
+                 {.add_special_tokens = false, .parse_special_tokens = true}, "messages"));
   return PostAnswer{.body = CountTokensJson(std::ssize(tokens)),
                     .unknown_field_count = request->chat.unknown_field_count};
 }

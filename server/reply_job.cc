@@ -83,8 +83,10 @@ ReplySetup ReplySetupOf(const ChatRequest& request, const ChatFormat& format, st
 // The one prompt, tokenised as transformers does: control tokens by their text, nothing added.
 ApiResult<std::vector<TokenId>> Tokenize(const ChatRequest& request, std::string_view prompt,
                                          const Tokenizer& tokenizer) {
-  std::vector<TokenId> tokens = tokenizer.Encode(
-      prompt, EncodeOptions{.add_special_tokens = false, .parse_special_tokens = true});
+  WEFT_ASSIGN_OR_RETURN(
+      std::vector<TokenId> tokens,
+      EncodeText(tokenizer, prompt, {.add_special_tokens = false, .parse_special_tokens = true},
+                 request.messages_path));
   if (!tokens.empty()) return tokens;
   return tl::unexpected(InvalidField(
       request.messages_path, "the chat template makes an empty prompt of this conversation"));

@@ -11,6 +11,14 @@
 
 namespace weft {
 
+ApiResult<std::vector<TokenId>> EncodeText(const Tokenizer& tokenizer, std::string_view text,
+                                           const EncodeOptions& options, const std::string& path) {
+  Result<std::vector<TokenId>> tokens = tokenizer.Encode(text, options);
+  if (tokens) return *std::move(tokens);
+  return tl::unexpected(
+      InvalidField(path, fmt::format("'{}': {}; shorten it", path, tokens.error().message)));
+}
+
 ApiResult<void> CheckTokenIds(const std::vector<int32_t>& ids, const std::string& path,
                               int64_t vocab_size) {
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -72,15 +80,17 @@ void MapChain(const SamplingFields& fields, SamplingParams& sampling) {
 
 // As vLLM: the word as it is and, where that is as many tokens but another first one, with a space
 // before it, so that it is found at the beginning of a text and inside.
-std::vector<std::vector<TokenId>> TokenizeBadWords(const std::vector<std::string>& words,
-                                                   const Tokenizer& tokenizer) {
+ApiResult<std::vector<std::vector<TokenId>>> TokenizeBadWords(const std::vector<std::string>& words,
+                                                              const Tokenizer& tokenizer) {
   std::vector<std::vector<TokenId>> result;
   for (const std::string& word : words) {
     const size_t begin = std::min(word.find_first_not_of(' '), word.size());
     const std::string bare = word.substr(begin);
     const EncodeOptions options{.add_special_tokens = false};
-    std::vector<TokenId> tokens = tokenizer.Encode(bare, options);
-    std::vector<TokenId> spaced = tokenizer.Encode(" " + bare, options);
+    WEFT_ASSIGN_OR_RETURN(std::vector<TokenId> tokens,
+                          EncodeText(tokenizer, bare, options, "bad_words"));
+    WEFT_ASSIGN_OR_RETURN(std::vector<TokenId> spaced,
+                          EncodeText(tokenizer, " " + bare, options, "bad_words"));
     const bool spaced_too =
         tokens.empty() || (spaced.size() == tokens.size() && spaced.front() != tokens.front());
     if (!tokens.empty()) result.push_back(std::move(tokens));
@@ -115,7 +125,7 @@ ApiResult<SamplingParams> SamplingOf(const SamplingFields& fields, const Tokeniz
   sampling.allowed_token_ids.erase(
       std::unique(sampling.allowed_token_ids.begin(), sampling.allowed_token_ids.end()),
       sampling.allowed_token_ids.end());
-  sampling.bad_words = TokenizeBadWords(fields.bad_words, tokenizer);
+  WEFT_ASSIGN_OR_RETURN(sampling.bad_words, TokenizeBadWords(fields.bad_words, tokenizer));
   sampling.seed = fields.seed.value_or(0);
   sampling.min_tokens = fields.min_tokens;
   sampling.ignore_eos = fields.ignore_eos;

@@ -67,9 +67,11 @@ ApiResult<PostAnswer> AnswerTokenize(std::string_view body, const PrepareContext
     if (!prompt) return tl::unexpected(std::move(prompt).error());
     request.text = *std::move(prompt);
   }
-  const std::vector<TokenId> tokens = (*model)->tokenizer->Encode(
-      request.text, {.add_special_tokens = request.add_special_tokens,
-                     .parse_special_tokens = request.parse_special_tokens});
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenId> tokens,
+                        EncodeText(*(*model)->tokenizer, request.text,
+                                   {.add_special_tokens = request.add_special_tokens,
+                                    .parse_special_tokens = request.parse_special_tokens},
+                                   request.text_path));
   if (tokens.size() > kMaxListedTokens) {
     return tl::unexpected(InvalidField(
         request.text_path, fmt::format("'{}' has {} tokens; at most {} are listed at once",

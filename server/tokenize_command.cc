@@ -34,7 +34,8 @@ void AddTokenizeFlags(CLI::App& app, TokenizeOptions& options) {
   text->add_option("--file", options.text_file, "File with the text; -: standard input");
   text->require_option(1);
   app.add_flag("--show-text", options.show_text, "A line a token: its id and, quoted, its bytes");
-  app.add_flag("!--no-special", options.encode.add_special_tokens, "Without BOS and EOS");
+  app.add_flag("!--no-special", options.encode.add_special_tokens,
+               "Without BOS and EOS");
   app.add_flag("!--plain", options.encode.parse_special_tokens, "Read <|...|> as ordinary text");
 }
 
@@ -47,7 +48,8 @@ Result<void> Tokenize(TokenizeOptions options) {
   }
   WEFT_ASSIGN_OR_RETURN(const std::shared_ptr<const Tokenizer> tokenizer,
                         LoadTokenizer(options.model_path));
-  const std::vector<TokenId> ids = tokenizer->Encode(options.text, options.encode);
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenId> ids,
+                        tokenizer->Encode(options.text, options.encode));
   if (!options.show_text) {
     fmt::print("{}\n", fmt::join(ids, " "));
     return {};

@@ -12,7 +12,7 @@ namespace {
 class PrependStep final : public NormalizerStep {
  public:
   explicit PrependStep(std::string prefix) : prefix_(std::move(prefix)) {}
-  std::string Apply(std::string text, bool begins_segment) const override {
+  std::optional<std::string> Apply(std::string text, bool begins_segment, size_t) const override {
     if (begins_segment && !text.empty()) text.insert(0, prefix_);
     return text;
   }
@@ -25,7 +25,7 @@ class ReplaceLiteralStep final : public NormalizerStep {
  public:
   ReplaceLiteralStep(std::string literal, std::string replacement)
       : literal_(std::move(literal)), replacement_(std::move(replacement)) {}
-  std::string Apply(std::string text, bool) const override {
+  std::optional<std::string> Apply(std::string text, bool, size_t max_bytes) const override {
     if (literal_.empty()) return text;
     std::string replaced;
     replaced.reserve(text.size() + text.size() / 4);
@@ -33,6 +33,7 @@ class ReplaceLiteralStep final : public NormalizerStep {
     for (size_t found = 0; (found = text.find(literal_, offset)) != std::string::npos;
          offset = found + literal_.size()) {
       replaced.append(text, offset, found - offset).append(replacement_);
+      if (replaced.size() > max_bytes) return std::nullopt;
     }
     return replaced.append(text, offset);
   }
@@ -46,7 +47,7 @@ class ReplaceRegexStep final : public NormalizerStep {
  public:
   ReplaceRegexStep(Regex pattern, std::string replacement)
       : pattern_(std::move(pattern)), replacement_(std::move(replacement)) {}
-  std::string Apply(std::string text, bool) const override {
+  std::optional<std::string> Apply(std::string text, bool, size_t max_bytes) const override {
     RegexScratch scratch;
     std::string replaced;
     size_t copied = 0;
@@ -54,6 +55,7 @@ class ReplaceRegexStep final : public NormalizerStep {
       const std::optional<ByteRange> match = pattern_.Find(text, offset, &scratch);
       if (!match) break;
       replaced.append(text, copied, match->begin - copied).append(replacement_);
+      if (replaced.size() > max_bytes) return std::nullopt;
       copied = match->end;
       offset = match->end;
       if (match->begin == match->end) {
@@ -72,7 +74,9 @@ class ReplaceRegexStep final : public NormalizerStep {
 class FormStep final : public NormalizerStep {
  public:
   explicit FormStep(NormalizationForm form) : form_(form) {}
-  std::string Apply(std::string text, bool) const override { return Normalize(text, form_); }
+  std::optional<std::string> Apply(std::string text, bool, size_t max_bytes) const override {
+    return Normalize(text, form_, max_bytes);
+  }
 
  private:
   NormalizationForm form_;
@@ -80,13 +84,15 @@ class FormStep final : public NormalizerStep {
 
 class LowercaseStep final : public NormalizerStep {
  public:
-  std::string Apply(std::string text, bool) const override { return Lowercase(text); }
+  std::optional<std::string> Apply(std::string text, bool, size_t) const override {
+    return Lowercase(text);
+  }
 };
 
 class StripStep final : public NormalizerStep {
  public:
   StripStep(bool left, bool right) : left_(left), right_(right) {}
-  std::string Apply(std::string text, bool) const override {
+  std::optional<std::string> Apply(std::string text, bool, size_t) const override {
     size_t begin = text.size();  // of the first and behind the last character that is no space
     size_t end = 0;
     for (size_t offset = 0; offset < text.size();) {
@@ -109,7 +115,7 @@ class StripStep final : public NormalizerStep {
 
 class CollapseSpacesStep final : public NormalizerStep {
  public:
-  std::string Apply(std::string text, bool begins_segment) const override {
+  std::optional<std::string> Apply(std::string text, bool begins_segment, size_t) const override {
     std::string collapsed;
     collapsed.reserve(text.size());
     for (const char c : text) {
@@ -129,13 +135,14 @@ class CharacterMapStep final : public NormalizerStep {
   CharacterMapStep(std::vector<uint32_t> units, std::string replacements)
       : units_(std::move(units)), replacements_(std::move(replacements)) {}
 
-  std::string Apply(std::string text, bool) const override {
+  std::optional<std::string> Apply(std::string text, bool, size_t max_bytes) const override {
     std::string mapped;
     mapped.reserve(text.size());
     for (size_t offset = 0; offset < text.size();) {
       const Match match = LongestMatch(std::string_view(text).substr(offset));
       if (match.size_bytes > 0) {
         mapped.append(replacements_.c_str() + match.replacement);
+        if (mapped.size() > max_bytes) return std::nullopt;
         offset += match.size_bytes;
       } else {
         const size_t size_bytes = DecodeUtf8(text, offset).size_bytes;
@@ -226,9 +233,13 @@ Result<std::unique_ptr<NormalizerStep>> MakeCharacterMapStep(std::string_view pr
   return std::make_unique<CharacterMapStep>(std::move(units), std::string(replacements));
 }
 
-std::string Normalizer::Apply(std::string_view text, bool begins_segment) const {
-  std::string normalized(text);
-  for (const auto& step : steps_) normalized = step->Apply(std::move(normalized), begins_segment);
+std::optional<std::string> Normalizer::Apply(std::string_view text, bool begins_segment,
+                                             size_t max_bytes) const {
+  std::optional<std::string> normalized(text);
+  for (const auto& step : steps_) {
+    normalized = step->Apply(*std::move(normalized), begins_segment, max_bytes);
+    if (!normalized || normalized->size() > max_bytes) return std::nullopt;
+  }
   return normalized;
 }
 

@@ -1,7 +1,9 @@
 // What happens to text before it is cut into pieces: Unicode forms, SentencePiece's spaces, ...
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +18,10 @@ class NormalizerStep {
  public:
   virtual ~NormalizerStep() = default;
   // `text` is valid UTF-8 and so is the result. `begins_segment` is false where the text continues
-  // a segment that was cut at bytes that are not UTF-8.
-  virtual std::string Apply(std::string text, bool begins_segment) const = 0;
+  // a segment that was cut at bytes that are not UTF-8. A step that may multiply the text stops
+  // where it would be longer than `max_bytes`: nothing.
+  virtual std::optional<std::string> Apply(std::string text, bool begins_segment,
+                                           size_t max_bytes) const = 0;
 };
 
 std::unique_ptr<NormalizerStep> MakePrependStep(std::string prefix);  // to text that is not empty
@@ -32,12 +36,17 @@ std::unique_ptr<NormalizerStep> MakeCollapseSpacesStep();
 // Refused if its sizes contradict each other.
 Result<std::unique_ptr<NormalizerStep>> MakeCharacterMapStep(std::string_view precompiled);
 
-// Immutable after construction.
+// Immutable after construction. The steps come from an untrusted file.
 class Normalizer {
  public:
+  static constexpr size_t kMaxSteps = 64;  // no known model has ten
+
   void Add(std::unique_ptr<NormalizerStep> step) { steps_.push_back(std::move(step)); }
   bool empty() const { return steps_.empty(); }
-  std::string Apply(std::string_view text, bool begins_segment) const;
+  size_t step_count() const { return steps_.size(); }
+  // Nothing if a step makes more than `max_bytes` of the text.
+  std::optional<std::string> Apply(std::string_view text, bool begins_segment,
+                                   size_t max_bytes) const;
 
  private:
   std::vector<std::unique_ptr<NormalizerStep>> steps_;

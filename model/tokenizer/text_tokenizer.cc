@@ -29,13 +29,18 @@ constexpr auto kEndOfTurnTexts = std::to_array<std::string_view>({
     "<｜end▁of▁sentence｜>",
 });
 
+// What normalisation may make of a text: much more than any language's does of a long one (three
+// bytes of one, for spaces and for decomposed Hangul), and of a short one whatever it likes.
+size_t MaxNormalizedBytes(size_t text_bytes) { return 4 * text_bytes + (size_t{1} << 20); }
+
 class TextTokenizer final : public Tokenizer {
  public:
   explicit TextTokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
     parts_.description += fmt::format(", {} tokens", parts_.vocabulary->tokens().size());
   }
 
-  std::vector<TokenId> Encode(std::string_view text, const EncodeOptions& options) const override;
+  Result<std::vector<TokenId>> Encode(std::string_view text,
+                                      const EncodeOptions& options) const override;
   std::string Decode(const std::vector<TokenId>& ids, bool keep_special_tokens) const override;
 
   std::string_view TokenBytes(TokenId id) const override { return parts_.vocabulary->Bytes(id); }
@@ -66,28 +71,35 @@ class TextTokenizer final : public Tokenizer {
     std::vector<std::string_view> pieces;
     bool match_control = true;
     bool at_text_start = true;
+    size_t normalized_bytes_left = 0;  // that the normalizer may still make of this text
   };
 
-  // A segment without raw special tokens; any bytes.
-  void EncodeSegment(std::string_view segment, Scratch* scratch, std::vector<TokenId>* ids) const;
+  // A segment without raw special tokens; any bytes. False where normalising makes too much of it.
+  bool EncodeSegment(std::string_view segment, Scratch* scratch, std::vector<TokenId>* ids) const;
   // A part of it that is valid UTF-8.
-  void EncodeValid(std::string_view text, bool begins_segment, Scratch* scratch,
+  bool EncodeValid(std::string_view text, bool begins_segment, Scratch* scratch,
                    std::vector<TokenId>* ids) const;
   void EncodePieces(std::string_view normalized, Scratch* scratch, std::vector<TokenId>* ids) const;
 
   TokenizerParts parts_;
 };
 
-std::vector<TokenId> TextTokenizer::Encode(std::string_view text,
-                                           const EncodeOptions& options) const {
+Result<std::vector<TokenId>> TextTokenizer::Encode(std::string_view text,
+                                                   const EncodeOptions& options) const {
   std::vector<TokenId> ids;
   ids.reserve(text.size() / 3 + 8);
   Scratch scratch;
   scratch.bpe.cache.Reset(text.size());
   scratch.match_control = options.parse_special_tokens;
+  const size_t max_normalized_bytes = MaxNormalizedBytes(text.size());
+  scratch.normalized_bytes_left = max_normalized_bytes;
   if (options.add_special_tokens) ids = parts_.prefix;
   for (const auto& [segment, token] : parts_.raw_specials.Split(text, scratch.match_control)) {
-    EncodeSegment(segment, &scratch, &ids);
+    if (!EncodeSegment(segment, &scratch, &ids)) {
+      return Fail(ErrorCode::kResourceExhausted,
+                  "the model's normalizer makes more than {} bytes of the {} bytes of this text",
+                  max_normalized_bytes, text.size());
+    }
     if (token == nullptr) continue;
     ids.push_back(token->id);
     scratch.at_text_start = false;
@@ -98,13 +110,13 @@ std::vector<TokenId> TextTokenizer::Encode(std::string_view text,
   return ids;
 }
 
-void TextTokenizer::EncodeSegment(std::string_view segment, Scratch* scratch,
+bool TextTokenizer::EncodeSegment(std::string_view segment, Scratch* scratch,
                                   std::vector<TokenId>* ids) const {
   for (size_t offset = 0; offset < segment.size();) {
     const std::string_view rest = segment.substr(offset);
     const size_t valid_bytes = ValidUtf8Prefix(rest);
     if (valid_bytes > 0) {
-      EncodeValid(rest.substr(0, valid_bytes), offset == 0, scratch, ids);
+      if (!EncodeValid(rest.substr(0, valid_bytes), offset == 0, scratch, ids)) return false;
       offset += valid_bytes;
     } else {
       parts_.model->EncodeInvalidByte(rest[0], &scratch->bpe, ids);
@@ -112,18 +124,21 @@ void TextTokenizer::EncodeSegment(std::string_view segment, Scratch* scratch,
     }
     scratch->at_text_start = false;
   }
+  return true;
 }
 
-void TextTokenizer::EncodeValid(std::string_view text, bool begins_segment, Scratch* scratch,
+bool TextTokenizer::EncodeValid(std::string_view text, bool begins_segment, Scratch* scratch,
                                 std::vector<TokenId>* ids) const {
-  std::string normalized;
+  std::optional<std::string> normalized;
   if (!parts_.normalizer.empty()) {
-    normalized = parts_.normalizer.Apply(text, begins_segment);
-    text = normalized;
+    normalized = parts_.normalizer.Apply(text, begins_segment, scratch->normalized_bytes_left);
+    if (!normalized) return false;
+    text = *normalized;
+    scratch->normalized_bytes_left -= text.size();
   }
   if (parts_.normalized_specials.empty()) {
     EncodePieces(text, scratch, ids);
-    return;
+    return true;
   }
   for (const auto& [segment, token] :
        parts_.normalized_specials.Split(text, scratch->match_control)) {
@@ -131,6 +146,7 @@ void TextTokenizer::EncodeValid(std::string_view text, bool begins_segment, Scra
     if (token != nullptr) ids->push_back(token->id);
     scratch->at_text_start = false;
   }
+  return true;
 }
 
 void TextTokenizer::EncodePieces(std::string_view normalized, Scratch* scratch,

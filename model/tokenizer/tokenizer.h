@@ -26,9 +26,9 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   // Any bytes are accepted; what is not UTF-8 is encoded by the model's byte tokens or its unknown
-  // token.
-  virtual std::vector<TokenId> Encode(std::string_view text,
-                                      const EncodeOptions& options) const = 0;
+  // token. The one error, kResourceExhausted: the model's normalizer makes too much of the text.
+  virtual Result<std::vector<TokenId>> Encode(std::string_view text,
+                                              const EncodeOptions& options) const = 0;
 
   // The exact bytes that a token adds to the output in the middle of a text; empty for control
   // tokens and for ids without text.

@@ -11,7 +11,8 @@ namespace weft {
 namespace {
 
 constexpr size_t kMaxSpellingBytes = 1 << 16;
-constexpr int kMaxNesting = 16;  // of Sequences
+constexpr size_t kMaxSpecialBytes = 16 << 20;  // of all added tokens, normalised
+constexpr int kMaxNesting = 16;                // of Sequences
 
 using MergePairs = std::vector<std::pair<std::string_view, std::string_view>>;
 
@@ -28,6 +29,8 @@ class TokenizerJsonLoader {
   Result<void> Place(const JsonView& where, std::string_view text, int64_t id, TokenKind kind);
   Result<void> ReadVocabulary();
   Result<void> ReadAddedTokens();
+  // An added token as it stands in a normalised text.
+  Result<std::string> Normalized(const JsonView& where, std::string_view content);
   Result<void> ReadBpeOptions();
   Result<MergePairs> ReadMerges() const;
   Result<void> ReadPostProcessor(const JsonView& section, int nesting);
@@ -46,6 +49,7 @@ class TokenizerJsonLoader {
   std::vector<Token> tokens_;
   std::vector<SpecialToken> raw_specials_;
   std::vector<SpecialToken> normalized_specials_;
+  size_t special_bytes_left_ = kMaxSpecialBytes;
   BpeOptions options_;
   bool is_byte_level_ = false;
   TokenizerParts parts_;
@@ -171,11 +175,24 @@ Result<void> TokenizerJsonLoader::ReadAddedTokens() {
     WEFT_RETURN_IF_ERROR(
         Place(entry, content, id, special.control ? TokenKind::kControl : TokenKind::kUserDefined));
     special.id = static_cast<TokenId>(id);
-    special.text = normalized ? parts_.normalizer.Apply(content, true) : std::string(content);
+    WEFT_ASSIGN_OR_RETURN(special.text,
+                          normalized ? Normalized(entry, content) : std::string(content));
     if (special.text.empty()) continue;
     (normalized ? normalized_specials_ : raw_specials_).push_back(std::move(special));
   }
   return {};
+}
+
+Result<std::string> TokenizerJsonLoader::Normalized(const JsonView& where,
+                                                    std::string_view content) {
+  std::optional<std::string> text = parts_.normalizer.Apply(content, true, special_bytes_left_);
+  if (!text) {
+    return Fail(ErrorCode::kCorrupt,
+                "{}: with token {} the normalizer has made more than {} bytes of the added tokens",
+                where.where(), Quoted(content), kMaxSpecialBytes);
+  }
+  special_bytes_left_ -= text->size();
+  return *std::move(text);
 }
 
 Result<MergePairs> TokenizerJsonLoader::ReadMerges() const {

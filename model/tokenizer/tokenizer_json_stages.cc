@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/quoted.h"
+#include "base/utf8.h"
 #include "model/tokenizer/tokenizer_json.h"
 #include "model/tokenizer/unicode.h"
 
@@ -47,6 +48,10 @@ Result<void> AddReplace(const JsonView& section, Normalizer* normalizer) {
 }
 
 Result<void> AddNormalizer(const JsonView& section, int nesting, Normalizer* normalizer) {
+  if (normalizer->step_count() == Normalizer::kMaxSteps) {
+    return Fail(ErrorCode::kUnsupported, "{}: the normalizer has more than {} steps",
+                section.where(), Normalizer::kMaxSteps);
+  }
   WEFT_ASSIGN_OR_RETURN(const std::string_view type, section["type"].String());
   if (type == "Sequence") {
     if (nesting == kMaxNesting) return Unsupported(section, "Sequence nested more than 16 deep");
@@ -180,7 +185,10 @@ Result<void> PreTokenizerReader::AddByteLevel(const JsonView& section, bool is_l
 
 Result<void> PreTokenizerReader::AddMetaspace(const JsonView& section) {
   WEFT_ASSIGN_OR_RETURN(const std::string_view replacement, section["replacement"].String());
-  if (replacement.empty()) return Unsupported(section["replacement"], "");
+  // One character, as in the reference: it stands for every space of a text.
+  if (replacement.empty() || DecodeUtf8(replacement, 0).size_bytes != replacement.size()) {
+    return Unsupported(section["replacement"], replacement);
+  }
   WEFT_ASSIGN_OR_RETURN(const bool adds_space, section["add_prefix_space"].BoolOr(true));
   WEFT_ASSIGN_OR_RETURN(const std::string_view scheme_name,
                         section["prepend_scheme"].StringOr(adds_space ? "always" : "never"));

@@ -282,7 +282,7 @@ void TokenizerModelLoader::SetSpecials() {
     if (tokens[i].kind == TokenKind::kControl || tokens[i].kind == TokenKind::kUnknown) {
       control.push_back({tokens[i].text, id, true});
     } else if (tokens[i].kind == TokenKind::kUserDefined) {
-      user_defined.push_back({escape->Apply(tokens[i].text, true), id, false});
+      user_defined.push_back({escape->Apply(tokens[i].text, true, SIZE_MAX).value(), id, false});
     }
   }
   parts_.raw_specials = SpecialTokenMatcher(std::move(control));

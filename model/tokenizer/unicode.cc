@@ -93,7 +93,8 @@ bool IsWordCharacter(char32_t character) {
          category == UTF8PROC_CATEGORY_PC;
 }
 
-std::string Normalize(std::string_view text, NormalizationForm form) {
+std::optional<std::string> Normalize(std::string_view text, NormalizationForm form,
+                                     size_t max_bytes) {
   if (IsAscii(text)) return std::string(text);
   const bool compatible = form == NormalizationForm::kNfkc || form == NormalizationForm::kNfkd;
   const bool composed = form == NormalizationForm::kNfc || form == NormalizationForm::kNfkc;
@@ -109,6 +110,7 @@ std::string Normalize(std::string_view text, NormalizationForm form) {
         utf8proc_decompose_char(static_cast<utf8proc_int32_t>(character.code_point),
                                 decomposed.data(), decomposed.size(), options, &boundary_class);
     WEFT_CHECK(count >= 0 && static_cast<size_t>(count) <= decomposed.size());
+    if (characters.size() + static_cast<size_t>(count) > max_bytes) return std::nullopt;
     characters.insert(characters.end(), decomposed.begin(), decomposed.begin() + count);
     offset += character.size_bytes;
   }

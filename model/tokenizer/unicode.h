@@ -1,6 +1,8 @@
 // The character classes that pre-tokenizers ask for, from utf8proc's tables.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,8 +15,10 @@ bool IsWordCharacter(char32_t character);  // \w of UTS #18: Alphabetic, M*, Nd,
 
 enum class NormalizationForm { kNfc, kNfd, kNfkc, kNfkd };
 
-// Unicode normalisation of valid UTF-8 in O(n log n), whatever the combining marks.
-std::string Normalize(std::string_view text, NormalizationForm form);
+// Unicode normalisation of valid UTF-8 in O(n log n), whatever the combining marks. Nothing if it
+// comes to more than `max_bytes`: a character may become 18.
+std::optional<std::string> Normalize(std::string_view text, NormalizationForm form,
+                                     size_t max_bytes);
 // Full lower-casing, character by character (no final sigma).
 std::string Lowercase(std::string_view text);
 

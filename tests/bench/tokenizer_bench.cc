@@ -58,7 +58,7 @@ std::map<std::string, std::string> MakeTexts() {
 void EncodeText(benchmark::State& state, const Tokenizer& tokenizer, const std::string& text) {
   size_t id_count = 0;
   for (auto _ : state) {
-    id_count = tokenizer.Encode(text, {}).size();
+    id_count = tokenizer.Encode(text, {}).value().size();
     benchmark::DoNotOptimize(id_count);
   }
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * text.size()));
@@ -67,7 +67,7 @@ void EncodeText(benchmark::State& state, const Tokenizer& tokenizer, const std::
 
 void EncodeShortPrompt(benchmark::State& state, const Tokenizer& tokenizer) {
   const std::string text = "What is the capital of France, and how many people live there today?";
-  for (auto _ : state) benchmark::DoNotOptimize(tokenizer.Encode(text, {}).size());
+  for (auto _ : state) benchmark::DoNotOptimize(tokenizer.Encode(text, {}).value().size());
 }
 
 // Real vocabularies where the data is there, and the small ones of the tests for their patterns.

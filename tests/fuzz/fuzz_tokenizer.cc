@@ -30,7 +30,9 @@ weft::Result<std::shared_ptr<const weft::Tokenizer>> Load(uint8_t kind, std::str
 
 void Use(const weft::Tokenizer& tokenizer, std::string_view text) {
   for (const bool parses_special : {false, true}) {
-    const auto ids = tokenizer.Encode(text, {true, parses_special});
+    const auto encoded = tokenizer.Encode(text, {true, parses_special});
+    if (!encoded) continue;
+    const std::vector<weft::TokenId>& ids = *encoded;
     weft::IncrementalDecoder decoder;
     for (const weft::TokenId id : ids) {
       if (id < 0 || id >= kVocabSize) std::abort();

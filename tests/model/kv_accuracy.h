@@ -67,7 +67,7 @@ inline KvAccuracy MeasureKvAccuracy(const std::string& model_path, const std::st
   RunnableModel q8(model_path, options);
   std::ifstream file(text_path, std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  const std::vector<TokenId> all = bf16.checkpoint().tokenizer->Encode(text, {});
+  const std::vector<TokenId> all = bf16.checkpoint().tokenizer->Encode(text, {}).value();
   KvAccuracy result;
   int64_t equal = 0;
   std::vector<double> kls;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/tokenizer/tokenizer_json.h"
 #include "server/infill.h"
 #include "server/sampling_mapping.h"
 #include "tests/server/test_server.h"
@@ -316,9 +317,29 @@ TEST(SuffixTest, StandsBetweenTheTokensThatModelsWereTrainedWith) {
   const InfillTokenizer tokenizer;
   const std::optional<InfillTokens> tokens = FindInfillTokens(tokenizer);
   ASSERT_TRUE(tokens);
-  EXPECT_THAT(InfillPrompt(tokenizer, *tokens, {'a', 'b'}, "c"),
+  EXPECT_THAT(InfillPrompt(tokenizer, *tokens, {'a', 'b'}, {'c'}),
               ElementsAre(ByteTokenizer::kBos, 250, 'a', 'b', 251, 'c', 252));
   EXPECT_FALSE(FindInfillTokens(ByteTokenizer()));
+}
+
+TEST(EncodeTextTest, ATextThatANormalizerMakesTooMuchOfIsRefusedByName) {
+  const auto tokenizer = LoadTokenizerJson(
+      R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []},
+          "normalizer": {"type": "Sequence", "normalizers": [)"
+      R"({"type": "Replace", "pattern": {"Regex": "."}, "content": ")" +
+          std::string(2'000, 'a') + R"("},
+           {"type": "Replace", "pattern": {"Regex": "."}, "content": ")" +
+          std::string(2'000, 'a') + R"("}]}})",
+      "t.json", {}, 10);
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  const auto tokens = EncodeText(**tokenizer, "aa", {}, "prompt[1]");
+  ASSERT_FALSE(tokens);
+  EXPECT_EQ(tokens.error().status, 400);
+  EXPECT_EQ(tokens.error().code, "invalid_value");
+  EXPECT_EQ(tokens.error().param, "prompt[1]");
+  EXPECT_EQ(tokens.error().message,
+            "'prompt[1]': the model's normalizer makes more than 1048584 bytes of the 2 bytes of "
+            "this text; shorten it");
 }
 
 }  // namespace

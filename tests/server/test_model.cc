@@ -15,8 +15,8 @@ ByteTokenizer::ByteTokenizer() {
   for (int byte = 0; byte < 256; ++byte) bytes_ += static_cast<char>(byte);
 }
 
-std::vector<TokenId> ByteTokenizer::Encode(std::string_view text,
-                                           const EncodeOptions& options) const {
+Result<std::vector<TokenId>> ByteTokenizer::Encode(std::string_view text,
+                                                   const EncodeOptions& options) const {
   std::vector<TokenId> ids;
   if (options.add_special_tokens) ids.push_back(kBos);
   for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));

@@ -26,7 +26,8 @@ class ByteTokenizer : public Tokenizer {
   static constexpr int64_t kVocabSize = 258;
 
   ByteTokenizer();
-  std::vector<TokenId> Encode(std::string_view text, const EncodeOptions& options) const override;
+  Result<std::vector<TokenId>> Encode(std::string_view text,
+                                      const EncodeOptions& options) const override;
   std::string_view TokenBytes(TokenId id) const override;
   std::string Decode(const std::vector<TokenId>& ids, bool keep_special_tokens) const override;
   int64_t vocab_size() const override { return kVocabSize; }

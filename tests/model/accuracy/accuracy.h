@@ -18,7 +18,7 @@ using Windows = std::vector<std::vector<TokenId>>;
 // `count` of them, of `length` tokens each; what is left at the end is left out.
 inline Windows CutIntoWindows(const Tokenizer& tokenizer, std::string_view text, size_t length,
                               size_t count) {
-  const std::vector<TokenId> tokens = tokenizer.Encode(text, {.add_special_tokens = false});
+  const std::vector<TokenId> tokens = tokenizer.Encode(text, {.add_special_tokens = false}).value();
   Windows windows;
   for (size_t at = 0; at + length <= tokens.size() && windows.size() < count; at += length) {
     const auto begin = tokens.begin() + static_cast<ptrdiff_t>(at);

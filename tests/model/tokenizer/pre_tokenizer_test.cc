@@ -135,13 +135,14 @@ TEST(RegexTest, WhatMeansSomethingElseIsRefusedByName) {
 }
 
 TEST(UnicodeTest, NormalizationOrdersAndComposes) {
-  EXPECT_EQ(Normalize("e\u0301", NormalizationForm::kNfc), "\u00E9");
-  EXPECT_EQ(Normalize("\u00E9", NormalizationForm::kNfd), "e\u0301");
-  EXPECT_EQ(Normalize("q\u0307\u0323", NormalizationForm::kNfc), "q\u0323\u0307");
-  EXPECT_EQ(Normalize("\uFB01\u2167", NormalizationForm::kNfkc), "fiVIII");
-  EXPECT_EQ(Normalize("\uAC01", NormalizationForm::kNfd), "\u1100\u1161\u11A8");
-  EXPECT_EQ(Normalize("\u1100\u1161\u11A8", NormalizationForm::kNfc), "\uAC01");
-  EXPECT_EQ(Normalize("\uFDFA", NormalizationForm::kNfkd).size(), 33u);  // the longest of all
+  EXPECT_EQ(Normalize("e\u0301", NormalizationForm::kNfc, SIZE_MAX), "\u00E9");
+  EXPECT_EQ(Normalize("\u00E9", NormalizationForm::kNfd, SIZE_MAX), "e\u0301");
+  EXPECT_EQ(Normalize("q\u0307\u0323", NormalizationForm::kNfc, SIZE_MAX), "q\u0323\u0307");
+  EXPECT_EQ(Normalize("\uFB01\u2167", NormalizationForm::kNfkc, SIZE_MAX), "fiVIII");
+  EXPECT_EQ(Normalize("\uAC01", NormalizationForm::kNfd, SIZE_MAX), "\u1100\u1161\u11A8");
+  EXPECT_EQ(Normalize("\u1100\u1161\u11A8", NormalizationForm::kNfc, SIZE_MAX), "\uAC01");
+  EXPECT_EQ(Normalize("\uFDFA", NormalizationForm::kNfkd, SIZE_MAX)->size(),
+            33u);  // the longest of all
 }
 
 TEST(UnicodeTest, AMegabyteOfMarksIsSorted) {
@@ -150,7 +151,7 @@ TEST(UnicodeTest, AMegabyteOfMarksIsSorted) {
   for (int i = 0; i < 100000; ++i) text += "\u0301\u0323";
   for (int i = 0; i < 100000; ++i) expected += "\u0323";
   for (int i = 0; i < 100000; ++i) expected += "\u0301";
-  EXPECT_EQ(Normalize(text, NormalizationForm::kNfd), expected);
+  EXPECT_EQ(Normalize(text, NormalizationForm::kNfd, SIZE_MAX), expected);
 }
 
 TEST(UnicodeTest, LowercaseIsFullAndOfSingleCharacters) {

@@ -49,7 +49,7 @@ Result<std::shared_ptr<const Tokenizer>> Load(const Json& json, const SpecialTok
 TEST(TokenizerJsonTest, TheSmallOneLoads) {
   const auto tokenizer = Load(SmallTokenizer());
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
-  EXPECT_EQ((*tokenizer)->Encode("ab a<s>", {}), (std::vector<TokenId>{2, 3, 0, 4}));
+  EXPECT_EQ((*tokenizer)->Encode("ab a<s>", {}).value(), (std::vector<TokenId>{2, 3, 0, 4}));
   EXPECT_EQ((*tokenizer)->end_tokens(), std::vector<TokenId>{5});
   EXPECT_EQ((*tokenizer)->bos(), std::nullopt);
 }
@@ -98,6 +98,9 @@ TEST(TokenizerJsonTest, WhatIsWrongOrUnknownIsRefusedByName) {
       {"/normalizer", {{"type", "Precompiled"}}, "'Precompiled' is not supported"},
       {"/normalizer", nested, "nested"},
       {"/normalizer",
+       {{"type", "Sequence"}, {"normalizers", Json(65, Json{{"type", "NFC"}})}},
+       "normalizer.normalizers[64]: the normalizer has more than 64 steps"},
+      {"/normalizer",
        {{"type", "Replace"}, {"pattern", {{"Regex", "("}}}, {"content", ""}},
        "paren"},
       {"/normalizer", {{"type", "Replace"}, {"pattern", {{"Regex", "a"}}}}, "content is missing"},
@@ -108,6 +111,7 @@ TEST(TokenizerJsonTest, WhatIsWrongOrUnknownIsRefusedByName) {
       {"/pre_tokenizer", split({{"Regex", "["}}, "Isolated"), "regular expression"},
       {"/pre_tokenizer", split({{"String", "a"}}, "Shaken"), "'Shaken' is not supported"},
       {"/pre_tokenizer", {{"type", "Metaspace"}, {"replacement", ""}}, "replacement"},
+      {"/pre_tokenizer", {{"type", "Metaspace"}, {"replacement", "__"}}, "'__' is not supported"},
       {"/pre_tokenizer",
        {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "last"}},
        "'last' is not supported"},
@@ -147,6 +151,66 @@ TEST(TokenizerJsonTest, IdsFarAboveTheNumberOfTokensAllocateNothing) {
   EXPECT_NE(tokenizer.error().message.find("far above"), std::string::npos);
 }
 
+Json Replace(const Json& pattern, const std::string& content) {
+  return {{"type", "Replace"}, {"pattern", pattern}, {"content", content}};
+}
+
+// What a text becomes: the number of its tokens, or the error.
+std::string Encoded(const Json& normalizer, const std::string& text) {
+  Json json = SmallTokenizer();
+  json["normalizer"] = normalizer;
+  const auto tokenizer = Load(json);
+  if (!tokenizer) return tokenizer.error().message;
+  const auto tokens = (*tokenizer)->Encode(text, {.add_special_tokens = false});
+  return tokens ? std::to_string(tokens->size()) : tokens.error().message;
+}
+
+TEST(TokenizerJsonTest, WhatANormalizerMakesOfATextIsBounded) {
+  for (const Json& pattern : {Json{{"Regex", "."}}, Json{{"String", "c"}}}) {
+    const Json bomb = {{"type", "Sequence"},
+                       {"normalizers", Json(12, Replace(pattern, "cccccccc"))}};
+    EXPECT_EQ(Encoded(bomb, "cc"),
+              "the model's normalizer makes more than 1048584 bytes of the 2 bytes of this text");
+  }
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += "\uFDFA";  // 33 bytes each
+  EXPECT_EQ(
+      Encoded({{"type", "NFKD"}}, text),
+      "the model's normalizer makes more than 1648576 bytes of the 150000 bytes of this text");
+}
+
+TEST(TokenizerJsonTest, TheBoundOfANormalizerIsTheWholeTexts) {
+  const auto grow = [](size_t count) {
+    return Replace({{"String", "c"}}, std::string(count, 'a'));
+  };
+  EXPECT_EQ(Encoded(grow(1'048'580), "c"), "1048580");
+  EXPECT_EQ(Encoded(grow(1'048'581), "c"),
+            "the model's normalizer makes more than 1048580 bytes of the 1 bytes of this text");
+  // Two segments, cut at a byte that is not UTF-8.
+  EXPECT_EQ(Encoded(grow(524'294),
+                    "c\xFF"
+                    "c"),
+            "1048588");
+  EXPECT_EQ(Encoded(grow(524'295),
+                    "c\xFF"
+                    "c"),
+            "the model's normalizer makes more than 1048588 bytes of the 3 bytes of this text");
+  // A long text may become four times as long.
+  EXPECT_EQ(Encoded(grow(4), std::string(400'000, 'c')), "1600000");
+}
+
+TEST(TokenizerJsonTest, WhatANormalizerMakesOfTheAddedTokensIsBounded) {
+  Json json = SmallTokenizer();
+  json["normalizer"] = Replace({{"Regex", "."}}, std::string(9 << 20, 'c'));
+  json["added_tokens"][0]["normalized"] = true;
+  json["added_tokens"][0]["content"] = "xx";
+  const auto tokenizer = Load(json);
+  ASSERT_FALSE(tokenizer);
+  EXPECT_EQ(tokenizer.error().message,
+            "t.json: added_tokens[0]: with token 'xx' the normalizer has made more than 16777216 "
+            "bytes of the added tokens");
+}
+
 TEST(TokenizerJsonTest, TextThatIsNoJsonIsRefused) {
   for (const std::string text : {"", "{", "[1,", "\xFF", "{'a':1}x"}) {
     const auto tokenizer = LoadTokenizerJson(text, "t.json", {}, 10);
@@ -168,7 +232,7 @@ TEST(TokenizerJsonTest, HintsNameSpecialTokens) {
   EXPECT_EQ((*tokenizer)->end_tokens(), (std::vector<TokenId>{2, 5}));
   EXPECT_TRUE((*tokenizer)->adds_bos());
   EXPECT_TRUE((*tokenizer)->adds_eos());
-  EXPECT_EQ((*tokenizer)->Encode("a", {}), (std::vector<TokenId>{4, 0, 5}));
+  EXPECT_EQ((*tokenizer)->Encode("a", {}).value(), (std::vector<TokenId>{4, 0, 5}));
   // A template has the last word.
   Json json = SmallTokenizer();
   json["post_processor"] = Json::parse(R"({
@@ -178,7 +242,7 @@ TEST(TokenizerJsonTest, HintsNameSpecialTokens) {
   })");
   tokenizer = Load(json, hints);
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
-  EXPECT_EQ((*tokenizer)->Encode("a", {}), (std::vector<TokenId>{0, 5}));
+  EXPECT_EQ((*tokenizer)->Encode("a", {}).value(), (std::vector<TokenId>{0, 5}));
   EXPECT_FALSE((*tokenizer)->adds_bos());
   hints.eos_ids = {10};
   EXPECT_FALSE(Load(SmallTokenizer(), hints));
@@ -215,13 +279,13 @@ TEST(TokenizerModelTest, ControlTokensPartTextsAndAddedTokensAreFound) {
   hints.added_tokens = {{800, "<|im_end|>", true}, {801, "[x]", false}};
   const auto tokenizer = LoadTokenizerModel(ModelBytes(), "t.model", hints, 1000);
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
-  const std::vector<TokenId> a = (*tokenizer)->Encode("a", {.add_special_tokens = false});
+  const std::vector<TokenId> a = (*tokenizer)->Encode("a", {.add_special_tokens = false}).value();
   std::vector<TokenId> expected = {1};
   expected.insert(expected.end(), a.begin(), a.end());
   expected.push_back(2);
   expected.insert(expected.end(), a.begin(), a.end());
   expected.push_back(800);
-  EXPECT_EQ((*tokenizer)->Encode("a</s>a<|im_end|>", {}), expected);
+  EXPECT_EQ((*tokenizer)->Encode("a</s>a<|im_end|>", {}).value(), expected);
   EXPECT_EQ((*tokenizer)->end_tokens(), (std::vector<TokenId>{2, 800}));
   EXPECT_EQ((*tokenizer)->TokenBytes(801), "[x]");
   hints.added_tokens = {{5, "<|im_end|>", true}};
@@ -247,7 +311,7 @@ TEST(TokenizerModelTest, RandomlySpoiltBytesAreSurvived) {
     std::string spoilt = bytes;
     for (int i = 0; i < 8; ++i) spoilt[random() % spoilt.size()] = static_cast<char>(random());
     const auto tokenizer = LoadTokenizerModel(spoilt, "t.model", {}, 1000);
-    if (tokenizer) (*tokenizer)->Encode("Hello World \xFF é", {});
+    if (tokenizer) static_cast<void>((*tokenizer)->Encode("Hello World \xFF é", {}));
   }
 }
 
@@ -317,7 +381,7 @@ TEST(RoundTripTest, RandomBytesDecodeToThemselves) {
         bytes += random() % 2 == 0 ? static_cast<char>(random()) : "ab 中\n"[random() % 7];
       }
       const EncodeOptions plain = {.add_special_tokens = false, .parse_special_tokens = false};
-      const std::vector<TokenId> ids = (*tokenizer)->Encode(bytes, plain);
+      const std::vector<TokenId> ids = (*tokenizer)->Encode(bytes, plain).value();
       // A text that begins with invalid bytes gets no dummy space, so that none of its own may go.
       const std::string decoded = (*tokenizer)->Decode(ids);
       ASSERT_EQ(decoded, bytes) << name << " " << testing::PrintToString(bytes);
@@ -330,13 +394,13 @@ TEST(ConcurrencyTest, ManyThreadsEncodeWithOneTokenizer) {
   const auto tokenizer = Tokenizer::FromDirectory(kFixtures + "llama3", 2000);
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
   const std::string text = "Once upon a time, 1234 \u00E9l\u00E9phants <|im_start|> sang!\n  ";
-  const std::vector<TokenId> expected = (*tokenizer)->Encode(text, {});
+  const std::vector<TokenId> expected = (*tokenizer)->Encode(text, {}).value();
   std::vector<std::thread> threads;
   std::atomic<int> difference_count = 0;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < 200; ++round) {
-        if ((*tokenizer)->Encode(text, {}) != expected) ++difference_count;
+        if ((*tokenizer)->Encode(text, {}).value() != expected) ++difference_count;
         if ((*tokenizer)->Decode(expected).empty()) ++difference_count;
       }
     });
