@@ -62,6 +62,10 @@ std::string TextOf(const Tokenizer& tokenizer, std::optional<TokenId> token) {
   return token ? std::string(tokenizer.TokenText(*token)) : std::string();
 }
 
+// Of all that is rendered to find out what a template takes: half a second, where known templates
+// need some milliseconds.
+constexpr int64_t kProbeSteps = 10'000'000;
+
 }  // namespace
 
 Result<std::shared_ptr<const ChatFormat>> ChatFormat::Create(const ChatTemplateSources& sources,
@@ -80,9 +84,17 @@ Result<std::shared_ptr<const ChatFormat>> ChatFormat::Create(const ChatTemplateS
   format->bos_text_ = TextOf(tokenizer, tokenizer.bos());
   format->eos_text_ = TextOf(tokenizer, tokenizer.eos());
   const ordered_json variables = format->OwnVariables();
-  const ChatTemplate::Options& options = format->render_options_;
+  int64_t probe_steps_left = kProbeSteps;
+  ChatTemplate::Options options = format->render_options_;
+  options.steps_left = &probe_steps_left;
   format->traits_ = ProbeChatTemplate(*format->template_, variables, options, false);
   format->tool_traits_ = ProbeChatTemplate(*format->tool_template_, variables, options, true);
+  if (probe_steps_left == 0) {
+    return Fail(ErrorCode::kResourceExhausted,
+                "chat template: takes more than {} steps to render the few small conversations "
+                "that show what it takes",
+                kProbeSteps);
+  }
   format->reply_format_ = ReplyFormatOf(sources.For(true));
   if (!format->lists_tools()) {
     format->traits_.calls = CallShape::kText;

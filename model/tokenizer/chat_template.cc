@@ -1,5 +1,6 @@
 #include "model/tokenizer/chat_template.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <nlohmann/json.hpp>
@@ -42,13 +43,18 @@ Result<ChatTemplate> ChatTemplate::Parse(std::string_view source) {
 
 Result<std::string> ChatTemplate::Render(const nlohmann::ordered_json& variables,
                                          const Options& options) const {
-  jinja::Runtime runtime(options.limits, options.now ? *options.now : LocalTime());
+  jinja::RenderLimits limits = options.limits;
+  if (options.steps_left != nullptr) limits.steps = std::min(limits.steps, *options.steps_left);
+  jinja::Runtime runtime(limits, options.now ? *options.now : LocalTime());
   WEFT_ASSIGN_OR_RETURN(const jinja::Value values, jinja::FromJson(runtime, variables));
   if (!values.is(jinja::Kind::kDict)) {
     return Fail(ErrorCode::kInternal, "chat template: the variables are not a JSON object");
   }
   jinja::Interpreter interpreter(*template_, values, &runtime);
   auto text = interpreter.Run();
+  if (options.steps_left != nullptr) {
+    *options.steps_left -= limits.steps - runtime.budget().steps_left();
+  }
   if (text || text.error().code == ErrorCode::kInvalidArgument) return text;
   return Fail(text.error().code, "chat template, line {}: {}", interpreter.line(),
               text.error().message);

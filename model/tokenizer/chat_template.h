@@ -1,6 +1,7 @@
 // A model's chat template: where it stands, and what it makes of a conversation.
 #pragma once
 
+#include <cstdint>
 #include <ctime>
 #include <memory>
 #include <optional>
@@ -28,6 +29,9 @@ class ChatTemplate {
   struct Options {
     std::optional<std::tm> now;  // what strftime_now sees; by default the local time
     jinja::RenderLimits limits;
+    // Of several renderings together, which have no more than is left here: each takes off what it
+    // needed. Not null for one thread alone.
+    int64_t* steps_left = nullptr;
   };
 
   // Errors: ErrorCode::kCorrupt, with the line, what was found and what was expected.

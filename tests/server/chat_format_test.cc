@@ -42,6 +42,20 @@ TEST(ChatFormatTest, RefusesWhatIsNoTemplate) {
   EXPECT_FALSE(ChatFormat::Create(sources, ByteTokenizer()));
 }
 
+// Each of these conversations alone keeps within a rendering's limits; all of them are found out
+// about before the server answers anybody.
+TEST(ChatFormatTest, WhatATemplateCostsAtTheStartIsBoundedInAll) {
+  ChatTemplateSources sources;
+  sources.standard =
+      "{% for a in range(2000) %}{% for b in range(1000) %}{% endfor %}{% endfor %}"
+      "{{ messages[0].content }}";
+  const auto format = ChatFormat::Create(sources, ByteTokenizer());
+  ASSERT_FALSE(format);
+  EXPECT_EQ(format.error().message,
+            "chat template: takes more than 10000000 steps to render the few small conversations "
+            "that show what it takes");
+}
+
 TEST(ChatFormatTest, KeepsWithinItsMemory) {
   ChatTemplateSources sources;
   sources.standard = "{% for m in messages %}{{ m.content * 30 }}{% endfor %}";

@@ -2,6 +2,7 @@
 // rendering end, with an error where one of these would be exceeded.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -35,6 +36,7 @@ class Budget {
     steps_left_ -= steps;
     return steps_left_ >= 0 && live_bytes_ <= limits_.memory_bytes && !exceeded_;
   }
+  int64_t steps_left() const { return std::max<int64_t>(steps_left_, 0); }
   void Charge(size_t size_bytes) { live_bytes_ += size_bytes; }
   void Release(size_t size_bytes) { live_bytes_ -= size_bytes; }
   // Whether a string of this size may be made.
