@@ -1,7 +1,8 @@
 # Debian 12's packages; docs/decisions/ says why each is there.
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED)
-find_package(BLAS REQUIRED)
+# OpenBLAS itself is loaded when --compute f32 wants it.
+find_path(CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)

@@ -18,6 +18,7 @@
 #include "base/thread_pool.h"
 #include "engine/transformer_runner.h"
 #include "model/checkpoint.h"
+#include "model/kernels/blas.h"
 #include "model/kv_cache.h"
 #include "model/load.h"
 #include "server/bench/machine_limits.h"
@@ -125,6 +126,7 @@ Result<void> Bench(BenchOptions options) {
   }
   if (options.contexts.empty()) options.contexts = {options.prompt_tokens.front()};
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
+  if (options.arithmetic == Arithmetic::kF32) WEFT_RETURN_IF_ERROR(LoadBlas());
   const KernelTable& kernels =
       KernelsFor(options.arithmetic, isa, options.kv_type.value_or(KvType::kBF16));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(options.model_path));

@@ -11,6 +11,7 @@
 #include "base/numa.h"
 #include "base/resources.h"
 #include "engine/transformer_runner.h"
+#include "model/kernels/blas.h"
 #include "model/kv_cache.h"
 #include "model/load.h"
 #include "server/bench/step_floor.h"
@@ -79,6 +80,7 @@ PackingProgress ReportProgress() {
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& options) {
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
+  if (options.arithmetic == Arithmetic::kF32) WEFT_RETURN_IF_ERROR(LoadBlas());
   const KernelTable& kernels =
       KernelsFor(options.arithmetic, isa, options.kv_type.value_or(KvType::kBF16));
   std::unique_ptr<LoadedModel> model(new LoadedModel(kernels));

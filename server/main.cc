@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdio>
 #include <string_view>
+#include <unistd.h>
 
 #include <fmt/core.h>
 
@@ -41,6 +42,14 @@ void PrintUsage(std::FILE* file) {
   fmt::print(file, "\n  weft COMMAND --help lists the options of a command\n");
 }
 
+// Leaves a failure at once: where a start finds no memory or no threads, libraries that are left in
+// order may wait forever for what never came to be.
+int Leave(int status) {
+  if (status == 0) return status;
+  std::fflush(nullptr);
+  _exit(status);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -59,7 +68,7 @@ int main(int argc, char** argv) {
   }
   for (const Command& command : kCommands) {
     if (command.name != name) continue;
-    return weft::RunCommand(name, [&] { return command.run(argc - 1, argv + 1); });
+    return Leave(weft::RunCommand(name, [&] { return command.run(argc - 1, argv + 1); }));
   }
   fmt::print(stderr, "weft: there is no command '{}'; weft --help lists them\n", name);
   return 2;

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <cblas.h>
 #include <limits>
 #include <vector>
 
 #include "base/check.h"
 #include "model/formats/dequantize.h"
+#include "model/kernels/blas.h"
 #include "model/kernels/scalar_math.h"
-
-// OpenBLAS's own; absent from other BLAS libraries.
-extern "C" void openblas_set_num_threads(int thread_count) __attribute__((weak));
 
 namespace weft::f32 {
 namespace {
@@ -95,10 +92,6 @@ class HeadAttention {
 
 }  // namespace
 
-void UseOneBlasThread() {
-  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
-}
-
 DataType PackedLayout(DataType /*file_type*/) { return DataType::kF32; }
 
 int64_t PanelBytes(DataType /*layout*/, int64_t columns) {
@@ -139,10 +132,12 @@ void Matmul(const MatmulTask& task) {
     x_stride = columns;
   }
   const auto as_int = [](int64_t value) { return static_cast<int>(value); };
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, as_int(task.row_count), as_int(outputs),
-              as_int(columns), 1.0F, x, as_int(x_stride),
-              weights.storage.As<float>() + first_output * columns, as_int(columns),
-              task.accumulate ? 1.0F : 0.0F, task.y + first_output, as_int(task.y_stride));
+  const auto sgemm = BlasSgemm();
+  WEFT_CHECK(sgemm != nullptr);  // whoever chose this arithmetic has asked LoadBlas()
+  sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, as_int(task.row_count), as_int(outputs),
+        as_int(columns), 1.0F, x, as_int(x_stride),
+        weights.storage.As<float>() + first_output * columns, as_int(columns),
+        task.accumulate ? 1.0F : 0.0F, task.y + first_output, as_int(task.y_stride));
 }
 
 void ToOperand(OperandType /*type*/, const float* x, int64_t n, std::byte* out,

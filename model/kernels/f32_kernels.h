@@ -6,9 +6,6 @@
 
 namespace weft::f32 {
 
-// Tells OpenBLAS, where that is the BLAS, to use one thread a call: panels come from our own pool.
-void UseOneBlasThread();
-
 DataType PackedLayout(DataType file_type);
 int64_t PanelBytes(DataType layout, int64_t columns);
 void PackPanels(const TensorView& source, int64_t first_panel, int64_t panel_count,

@@ -224,7 +224,7 @@ bool RequestTiles();
 // lower one's, and the table's name says which. The first time for AMX, some products and some
 // attention are computed and compared with AVX-512's: on a processor where they differ, AVX-512's
 // table serves and the log says so. `kv_type` is kBF16 or kQ8; the f32 arithmetic has kF32 whatever
-// it says.
+// it says, and LoadBlas() (model/kernels/blas.h) comes before its products.
 const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa, KvType kv_type = KvType::kBF16);
 
 // The k largest of values[0..n) into indices, largest first; equal values: the lower index first.

@@ -1,5 +1,4 @@
 // The kernel tables: which function of which translation unit serves which entry.
-#include <mutex>
 
 #include "base/log.h"
 #include "model/kernels/amx_check.h"
@@ -168,10 +167,6 @@ const KernelTable& TableAmxOrAvx512(Arithmetic arithmetic, KvType kv_type) {
 }  // namespace
 
 const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa, KvType kv_type) {
-  if (arithmetic == Arithmetic::kF32) {
-    static std::once_flag blas_is_set;
-    std::call_once(blas_is_set, f32::UseOneBlasThread);
-  }
   switch (isa) {
 #if defined(__x86_64__)
     case Isa::kAmx:

@@ -1,0 +1,40 @@
+#include "model/kernels/blas.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+
+namespace weft {
+namespace {
+
+struct Blas {
+  decltype(&cblas_sgemm) sgemm = nullptr;
+  std::string error;
+};
+
+Blas Load() {
+  Blas blas;
+  setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/1);
+  // Never closed: a library with threads does not like it.
+  void* const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  void* const sgemm = library == nullptr ? nullptr : dlsym(library, "cblas_sgemm");
+  blas.sgemm = reinterpret_cast<decltype(&cblas_sgemm)>(sgemm);
+  if (sgemm == nullptr) blas.error = dlerror();
+  return blas;
+}
+
+const Blas& TheBlas() {
+  static const Blas blas = Load();
+  return blas;
+}
+
+}  // namespace
+
+Result<void> LoadBlas() {
+  if (TheBlas().sgemm != nullptr) return {};
+  return Fail(ErrorCode::kUnsupported, "--compute f32 needs OpenBLAS (Debian's libopenblas0): {}",
+              TheBlas().error);
+}
+
+decltype(&cblas_sgemm) BlasSgemm() { return TheBlas().sgemm; }
+
+}  // namespace weft
