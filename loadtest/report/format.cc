@@ -115,6 +115,11 @@ std::string DescribeClient(const ClientHealth& client) {
   return text;
 }
 
+std::string_view BlameOf(const ClientHealth& client) {
+  return client.was_bottleneck ? "the client was the bottleneck"
+                               : "others had the client's core when it needed it";
+}
+
 std::string DescribeLimits(const std::vector<RequestLimit>& limits) {
   std::string text;
   for (const RequestLimit& limit : limits) {

@@ -29,6 +29,8 @@ std::string DescribeObjective(const ObjectiveResult& result);
 std::string DescribeTokens(const GroupSummary& figures);
 // "3% of a core, 85 us a request, ..."
 std::string DescribeClient(const ClientHealth& client);
+// Whose fault it is that a run is invalid: "the client was the bottleneck".
+std::string_view BlameOf(const ClientHealth& client);
 // "ttft <= 500 ms, tpot <= 50 ms"
 std::string DescribeLimits(const std::vector<RequestLimit>& limits);
 

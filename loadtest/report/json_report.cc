@@ -64,7 +64,11 @@ Json ToJson(const ClientHealth& client) {
   };
   add("timer", client.timer);
   add("sending", client.sending);
-  if (!client.invalid.empty()) json["invalid"] = client.invalid;
+  json["waiting_share"] = client.waiting_share;
+  if (!client.invalid.empty()) {
+    json["invalid"] = client.invalid;
+    json["was_bottleneck"] = client.was_bottleneck;
+  }
   return json;
 }
 

@@ -29,7 +29,7 @@ std::vector<Fault> FaultsOf(const LoadReport& report, const ReportGoals& goals) 
   };
   if (!summary.client.invalid.empty()) {
     add(FaultKind::kInvalidRun,
-        "invalid, the client was the bottleneck: " + summary.client.invalid);
+        fmt::format("invalid, {}: {}", BlameOf(summary.client), summary.client.invalid));
   }
   if (summary.interrupted) add(FaultKind::kInterrupted, "interrupted");
   if (summary.mismatch_count > 0) {

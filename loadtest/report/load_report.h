@@ -13,7 +13,7 @@ namespace weft {
 
 // Why a run is no success.
 enum class FaultKind {
-  kInvalidRun,  // the client was the bottleneck
+  kInvalidRun,  // the figures are not the server's: see ClientHealth
   kInterrupted,
   kWrongOutput,
   kFailedRequests,  // more than are allowed

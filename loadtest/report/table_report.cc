@@ -145,9 +145,8 @@ std::string TableReport(const LoadReport& report, bool colour) {
   Table table(colour);
   AddHead(table, report);
   if (const std::string& why = report.summary.client.invalid; !why.empty()) {
-    table.Line(
-        table.Bad("INVALID RUN: the client was the bottleneck, these figures are not the "
-                  "server's."));
+    table.Line(table.Bad(fmt::format("INVALID RUN: {}, these figures are not the server's.",
+                                     BlameOf(report.summary.client))));
     table.Line(table.Bad("             " + why));
     table.Line();
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -42,35 +43,25 @@ ClientLag LagOf(std::vector<float>& samples_ms, double max_lag_ms) {
   return lag;
 }
 
-std::string WhyInvalid(const ClientHealth& health, int64_t without_descriptor,
-                       const RunOptions& options) {
-  std::string why;
-  const auto add = [&why](const std::string& reason) {
-    if (!why.empty()) why += "; ";
-    why += reason;
-  };
-  const auto judge = [&](const ClientLag& lag, const char* whose) {
-    if (LeastShare(lag.late_count, lag.sample_count) <= kMostLateShare) return;
-    add(
-        fmt::format("the client was more than {:.1f} ms late (--max-lag) for {:.1f}% of {}, "
-                    "{:.1f} ms at the 99th percentile",
-                    options.max_lag_ms, lag.late_share() * 100, whose, lag.p99_ms));
-  };
-  judge(health.timer, "its timer");
-  judge(health.sending, "its requests");
-  if (health.cpu_share > options.max_cpu_share) {
-    add(fmt::format("the client's thread used {:.0f}% of its core, more than {:.0f}% (--max-cpu)",
-                    health.cpu_share * 100, options.max_cpu_share * 100));
-  }
-  if (without_descriptor > 0) {
-    add(fmt::format("{} requests found no file descriptor (raise ulimit -n)", without_descriptor));
-  }
-  return why;
+// How long the calling thread has been ready to run without a core: the second number of
+// schedstat, in nanoseconds.
+double ThreadWaitedSeconds() {
+  std::ifstream file("/proc/thread-self/schedstat");
+  int64_t ran_ns = 0;
+  int64_t waited_ns = 0;
+  return file >> ran_ns >> waited_ns ? static_cast<double>(waited_ns) * 1e-9 : 0;
+}
+
+bool IsLate(const ClientLag& lag) {
+  return LeastShare(lag.late_count, lag.sample_count) > kMostLateShare;
 }
 
 }  // namespace
 
-HealthMonitor::HealthMonitor() : begin_(Clock::now()), cpu_begin_s_(ThreadCpuSeconds()) {}
+HealthMonitor::HealthMonitor()
+    : begin_(Clock::now()),
+      cpu_begin_s_(ThreadCpuSeconds()),
+      waited_begin_s_(ThreadWaitedSeconds()) {}
 
 void HealthMonitor::AddSendLag(Clock::duration lag) { send_lags_ms_.push_back(Milliseconds(lag)); }
 
@@ -85,7 +76,10 @@ ClientHealth HealthMonitor::Summarize(const std::vector<RequestRecord>& records,
   ClientHealth health;
   health.cpu_s = ThreadCpuSeconds() - cpu_begin_s_;
   const double wall_s = std::chrono::duration<double>(Clock::now() - begin_).count();
-  if (wall_s > 0) health.cpu_share = health.cpu_s / wall_s;
+  if (wall_s > 0) {
+    health.cpu_share = health.cpu_s / wall_s;
+    health.waiting_share = (ThreadWaitedSeconds() - waited_begin_s_) / wall_s;
+  }
   health.timer = LagOf(timer_lags_ms_, options.max_lag_ms);
   health.sending = LagOf(send_lags_ms_, options.max_lag_ms);
   int64_t token_count = 0;
@@ -100,8 +94,41 @@ ClientHealth HealthMonitor::Summarize(const std::vector<RequestRecord>& records,
   if (token_count > 0) {
     health.cpu_us_per_token = health.cpu_s * 1e6 / static_cast<double>(token_count);
   }
-  health.invalid = WhyInvalid(health, without_descriptor, options);
+  JudgeClient(without_descriptor, options, health);
   return health;
+}
+
+void JudgeClient(int64_t without_descriptor, const RunOptions& options, ClientHealth& health) {
+  health.invalid.clear();
+  const auto add = [&health](const std::string& reason) {
+    if (!health.invalid.empty()) health.invalid += "; ";
+    health.invalid += reason;
+  };
+  double late_share = 0;
+  const auto judge = [&](const ClientLag& lag, const char* whose) {
+    if (!IsLate(lag)) return;
+    late_share = std::max(late_share, lag.late_share());
+    add(
+        fmt::format("the client was more than {:.1f} ms late (--max-lag) for {:.1f}% of {}, "
+                    "{:.1f} ms at the 99th percentile",
+                    options.max_lag_ms, lag.late_share() * 100, whose, lag.p99_ms));
+  };
+  judge(health.timer, "its timer");
+  judge(health.sending, "its requests");
+  const bool waited = late_share > 0 && health.waiting_share >= late_share;
+  if (waited) {
+    add(fmt::format("it waited for a core for {:.1f}% of the run, and had one for {:.1f}%",
+                    health.waiting_share * 100, health.cpu_share * 100));
+  }
+  const bool is_busy = health.cpu_share > options.max_cpu_share;
+  if (is_busy) {
+    add(fmt::format("the client's thread used {:.0f}% of its core, more than {:.0f}% (--max-cpu)",
+                    health.cpu_share * 100, options.max_cpu_share * 100));
+  }
+  if (without_descriptor > 0) {
+    add(fmt::format("{} requests found no file descriptor (raise ulimit -n)", without_descriptor));
+  }
+  health.was_bottleneck = is_busy || without_descriptor > 0 || (late_share > 0 && !waited);
 }
 
 double LeastShare(int64_t count, int64_t sample_count) {

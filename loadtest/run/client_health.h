@@ -29,10 +29,15 @@ class HealthMonitor {
  private:
   Clock::time_point begin_;
   double cpu_begin_s_;
+  double waited_begin_s_;
   // Judged apart: few sends that were in time do not excuse a timer that was late.
   std::vector<float> send_lags_ms_;
   std::vector<float> timer_lags_ms_;
 };
+
+// Sets `invalid` and `was_bottleneck` by the figures of `health`, and the number of requests that
+// found no file descriptor.
+void JudgeClient(int64_t without_descriptor, const RunOptions& options, ClientHealth& health);
 
 // The lower end of the interval in which, at 95% on this side, the true share lies of which `count`
 // of `sample_count` were seen (Wilson's score interval, 1927). 0 of no samples.

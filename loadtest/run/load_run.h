@@ -29,6 +29,9 @@ struct ClientLag {
 struct ClientHealth {
   double cpu_s = 0;      // of the thread that drives everything, in the run
   double cpu_share = 0;  // of one core
+  // Of the run, in which that thread was ready to run and others had the cores; 0 where the kernel
+  // does not say.
+  double waiting_share = 0;
   // Of a timer that runs besides, from the run's begin to its end: how late arrivals may have been
   // read.
   ClientLag timer;
@@ -38,6 +41,9 @@ struct ClientHealth {
   double cpu_us_per_request = 0;  // estimated: cpu_s over requests, and over tokens
   double cpu_us_per_token = 0;
   std::string invalid;  // why the run says nothing about the server; empty: it does
+  // Then: whether the client is to blame, who had too much to do or too few descriptors. Otherwise
+  // it was late since the machine's cores were others' for at least as long.
+  bool was_bottleneck = false;
 };
 
 struct LoadRun {

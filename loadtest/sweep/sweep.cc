@@ -196,12 +196,23 @@ bool HasValidRun(const SweepStep& step) {
   return std::any_of(step.runs.begin(), step.runs.end(), IsValid);
 }
 
-int64_t InvalidRunCount(const SweepResult& result) {
+namespace {
+
+template <typename Predicate>
+int64_t CountRuns(const SweepResult& result, const Predicate& predicate) {
   int64_t count = 0;
-  for (const SweepStep& step : result.steps) {
-    count += std::count_if(step.runs.begin(), step.runs.end(), std::not_fn(IsValid));
-  }
+  for (const SweepStep& step : result.steps) count += std::ranges::count_if(step.runs, predicate);
   return count;
+}
+
+}  // namespace
+
+int64_t InvalidRunCount(const SweepResult& result) {
+  return CountRuns(result, std::not_fn(IsValid));
+}
+
+int64_t BottleneckRunCount(const SweepResult& result) {
+  return CountRuns(result, [](const LoadReport& run) { return run.summary.client.was_bottleneck; });
 }
 
 bool IsSuccess(const SweepResult& result, const SweepOptions& options) {

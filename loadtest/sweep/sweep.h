@@ -58,6 +58,8 @@ Result<SweepResult> RunSweep(const SweepOptions& options, const MeasureFunction&
 bool KeepsObjectives(const SweepStep& step);
 bool HasValidRun(const SweepStep& step);
 int64_t InvalidRunCount(const SweepResult& result);
+// Of those.
+int64_t BottleneckRunCount(const SweepResult& result);
 
 // Not if it was interrupted, no load keeps the objectives, or a run was invalid or had a wrong
 // output. Failures under too much load are figures like any other.

@@ -65,9 +65,15 @@ std::vector<std::string> SweepFindings(const SweepResult& result, const SweepOpt
                                   : "no output at any load");
   }
   if (const int64_t count = InvalidRunCount(result); count > 0) {
+    const int64_t blamed = BottleneckRunCount(result);
+    const std::string whose = blamed == count ? "the client was the bottleneck there"
+                              : blamed == 0   ? "others had the client's core there"
+                                              : fmt::format(
+                                                    "the client was the bottleneck in {}, "
+                                                      "others had its core in the rest",
+                                                    blamed);
     findings.push_back(
-        fmt::format("{} run{} INVALID and in no figure: the client was the bottleneck there", count,
-                    count == 1 ? "" : "s"));
+        fmt::format("{} run{} INVALID and in no figure: {}", count, count == 1 ? "" : "s", whose));
   }
   if (!options.seek_objectives) return findings;
   if (!result.highest_kept) {

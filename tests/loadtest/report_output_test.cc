@@ -75,12 +75,16 @@ TEST(LoadReport, FaultsAreWhatFailsTheRun) {
   lenient.max_error_rate = 0.34;
   EXPECT_THAT(FaultTexts(MakeLoadReport(run, LoadPlan(), "", lenient)), ElementsAre());
   run.client.invalid = "lag";
+  run.client.was_bottleneck = true;
   run.interrupted = true;
   run.verified_count = 3;
   run.mismatch_count = 1;
   EXPECT_THAT(FaultTexts(MakeLoadReport(run, LoadPlan(), "", lenient)),
-              ElementsAre(HasSubstr("client was the bottleneck: lag"), "interrupted",
+              ElementsAre("invalid, the client was the bottleneck: lag", "interrupted",
                           HasSubstr("1 of 3 differ")));
+  run.client.was_bottleneck = false;
+  EXPECT_EQ(FaultTexts(MakeLoadReport(run, LoadPlan(), "", lenient)).front(),
+            "invalid, others had the client's core when it needed it: lag");
 }
 
 TEST(TableReport, SaysWhatHappened) {
@@ -111,7 +115,8 @@ TEST(TableReport, AnInvalidRunSaysSoFirst) {
   LoadRun run = SmallRun();
   run.client.invalid = "it used 99% of a core";
   const std::string text = TableReport(SmallReport(run, 1), false);
-  EXPECT_LT(text.find("INVALID RUN"), text.find("throughput"));
+  EXPECT_LT(text.find("INVALID RUN: others had the client's core when it needed it"),
+            text.find("throughput"));
   EXPECT_THAT(text, HasSubstr("it used 99% of a core"));
 }
 

@@ -243,6 +243,22 @@ TEST(Sweep, ObjectivesThatAreNeverOrAlwaysKeptAreSaidToBe) {
   EXPECT_THAT(SweepFindings(kept, options).back(), HasSubstr("at every load"));
 }
 
+TEST(Sweep, FindingsSayWhoseFaultInvalidRunsAre) {
+  SweepResult result;
+  SweepStep& step = result.steps.emplace_back();
+  step.runs = {RunOf(10, 10), RunOf(10, 10), RunOf(10, 10)};
+  const auto finding = [&] { return SweepFindings(result, SweepOptions()).back(); };
+  step.runs[0].summary.client.invalid = "lag";
+  EXPECT_EQ(finding(), "1 run INVALID and in no figure: others had the client's core there");
+  step.runs[1].summary.client.invalid = "lag";
+  step.runs[1].summary.client.was_bottleneck = true;
+  EXPECT_EQ(finding(),
+            "2 runs INVALID and in no figure: the client was the bottleneck in 1, others had its "
+            "core in the rest");
+  step.runs[0].summary.client.was_bottleneck = true;
+  EXPECT_EQ(finding(), "2 runs INVALID and in no figure: the client was the bottleneck there");
+}
+
 TEST(Sweep, AnInvalidRunKeepsNoObjective) {
   SweepStep step;
   step.runs = {RunOf(10, 10, "ttft_p99=1s"), RunOf(10, 10, "ttft_p99=1s")};

@@ -178,6 +178,45 @@ TEST(ClientHealth, TimerAndSendingAreJudgedApart) {
   EXPECT_THAT(late.Summarize({}, RunOptions()).invalid, HasSubstr("of its requests"));
 }
 
+// A client that is late because others have its core is not the bottleneck of the run; one that is
+// late by what it does itself, and one that has no file descriptors, is.
+TEST(ClientHealth, TheClientIsToBlameForWhatItDoesItself) {
+  struct Case {
+    double late_share, waiting_share, cpu_share;
+    int64_t without_descriptor;
+    std::string invalid;
+    bool was_bottleneck;
+  };
+  const std::string late =
+      "the client was more than 10.0 ms late (--max-lag) for 20.0% of its timer, 0.0 ms at the "
+      "99th "
+      "percentile";
+  for (const Case& each : {
+           Case{0, 0.9, 0.1, 0, "", false},
+           Case{0.2, 0, 0.1, 0, late, true},
+           Case{0.2, 0.19, 0.1, 0, late, true},
+           Case{0.2, 0.25, 0.1, 0,
+                late + "; it waited for a core for 25.0% of the run, and had one for 10.0%", false},
+           Case{
+               0.2, 0.25, 0.1, 3,
+               late +
+                   "; it waited for a core for 25.0% of the run, and had one for 10.0%; 3 requests "
+                   "found no file descriptor (raise ulimit -n)",
+               true},
+           Case{0, 0.1, 0.85, 0,
+                "the client's thread used 85% of its core, more than 80% (--max-cpu)", true},
+       }) {
+    ClientHealth health;
+    health.timer.sample_count = 1000;
+    health.timer.late_count = static_cast<int64_t>(each.late_share * 1000);
+    health.waiting_share = each.waiting_share;
+    health.cpu_share = each.cpu_share;
+    JudgeClient(each.without_descriptor, RunOptions(), health);
+    EXPECT_EQ(health.invalid, each.invalid);
+    EXPECT_EQ(health.was_bottleneck, each.was_bottleneck) << each.invalid;
+  }
+}
+
 // Its answer takes some ticks of the timer to come.
 TEST(ClientHealth, TheTimerIsWatchedInBothLoops) {
   const ScriptedServer server(WithModels([](ScriptedConnection& connection, const std::string&) {
