@@ -52,7 +52,8 @@ void AddModelFlags(CLI::App& app, ModelOptions& options) {
       ->check(CLI::Range(1, kMaxInt32));
   app.add_option("--memory", options.memory_bytes,
                  "Limit for the whole process, as 8GiB or 512MiB (what this process may use)")
-      ->transform(CLI::AsSizeValue(false));
+      ->type_name("SIZE")
+      ->transform(SizeInBytes());
 }
 
 void AddLogFlag(CLI::App& app, LogLevel& level) {
@@ -61,6 +62,20 @@ void AddLogFlag(CLI::App& app, LogLevel& level) {
          "How much is said on stderr")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
       ->default_str(std::string(NameOf(level)));
+}
+
+SizeInBytes::SizeInBytes() : CLI::AsSizeValue(/*kb_is_1000=*/false) {
+  description("");
+  func_ = [convert = func_](std::string& text) {
+    const std::string given = text;
+    try {
+      const bool begins_well = !given.empty() && given.front() >= '0' && given.front() <= '9';
+      if (begins_well && convert(text).empty()) return std::string();
+    } catch (const CLI::ValidationError&) {
+      // No better than what is said of all the others.
+    }
+    return "expected a size, as 8GiB or 512MiB, not '" + given + "'";
+  };
 }
 
 Result<std::string> ReadText(const std::string& path) {

@@ -25,6 +25,13 @@ void AddModelFlags(CLI::App& app, ModelOptions& options);
 // --log-level
 void AddLogFlag(CLI::App& app, LogLevel& level);
 
+// Bytes, as 8GiB or 512MiB: for an option's transform(). Refuses what is negative, which CLI11's
+// own takes for an enormous number.
+class SizeInBytes : public CLI::AsSizeValue {
+ public:
+  SizeInBytes();
+};
+
 // The whole of a file, or of standard input if `path` is "-".
 Result<std::string> ReadText(const std::string& path);
 

@@ -14,15 +14,15 @@
 #include <vector>
 
 #include <fmt/core.h>
-#include <sys/resource.h>
 
 #include "base/log.h"
-#include "base/mapped_file.h"
 #include "base/resources.h"
 #include "server/bundled_model.h"
 #include "server/chat_format.h"
 #include "server/chat_ml.h"
+#include "server/chat_template_file.h"
 #include "server/command_line.h"
+#include "server/connection_limit.h"
 #include "server/health_check.h"
 #include "server/loaded_model.h"
 #include "server/metrics.h"
@@ -69,20 +69,6 @@ void FitRequests(const MemoryPlan& memory, ServerOptions& options) {
   options.max_body_bytes = requests.body_bytes;
 }
 
-// Every connection is a file: asks for as many as the system gives, and counts with no more.
-void FitConnections(ServerOptions& options) {
-  constexpr rlim_t kOwnFiles = 64;  // log, model, timers, ...
-  rlimit files{};
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &files) != 0) getrlimit(RLIMIT_NOFILE, &files);
-  const rlim_t usable = files.rlim_cur - std::min(files.rlim_cur, kOwnFiles);
-  if (usable >= static_cast<rlim_t>(options.max_connections)) return;
-  Log(LogLevel::kWarning, "at most {} connections: the limit of open files is {}", usable,
-      files.rlim_cur);
-  options.max_connections = static_cast<int32_t>(std::max<rlim_t>(usable, 1));
-}
-
 // People get it on stdout, machines as an event of the log.
 void PrintGreeting(const ServerOptions& options, LogFormat format, uint16_t port,
                    const std::string& model) {
@@ -106,10 +92,6 @@ void PrintGreeting(const ServerOptions& options, LogFormat format, uint16_t port
   std::fflush(stdout);
 }
 
-std::string_view TextOf(const MappedFile& file) {
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
-}
-
 // The template is taken all the same: there may be conversations that it can render.
 void WarnOfFault(const ChatFormat& format) {
   const std::string& fault = format.traits().fault;
@@ -122,15 +104,15 @@ void WarnOfFault(const ChatFormat& format) {
 
 // nullptr, with a word on the log, if the model's template cannot be used. One that the user names
 // must be usable.
-Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(const ServeOptions& options,
-                                                         const Checkpoint& checkpoint) {
+Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(
+    const ServeOptions& options, const std::optional<std::string>& named_template,
+    const Checkpoint& checkpoint) {
   const Tokenizer& tokenizer = *checkpoint.tokenizer;
   jinja::RenderLimits limits;
   limits.memory_bytes = options.server.max_render_bytes;
   ChatTemplateSources sources;
-  if (!options.chat_template_path.empty()) {
-    WEFT_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(options.chat_template_path));
-    sources.standard = TextOf(file);
+  if (named_template) {
+    sources.standard = *named_template;
     auto format = ChatFormat::Create(sources, tokenizer, limits);
     if (format) WarnOfFault(**format);
     if (format) return *std::move(format);
@@ -176,6 +158,8 @@ Result<void> Serve(ServeOptions options) {
     WEFT_ASSIGN_OR_RETURN(options.model.path, FindBundledModel());
   }
   // Before the model, which may take minutes.
+  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> named_template,
+                        ReadChatTemplateFile(options.chat_template_path));
   WEFT_ASSIGN_OR_RETURN(const std::shared_ptr<Access> access, Access::Load(options.server));
   // Where nothing can be read again, a terminal that closes ends the process as usual.
   if (access->is_reloadable()) InstallReloadSignal();
@@ -195,8 +179,8 @@ Result<void> Serve(ServeOptions options) {
   FitRequests(model->memory(), options.server);
   served.embedding_size = model->checkpoint().config.hidden_size;
   served.pooling = options.pooling.value_or(model->checkpoint().config.pooling);
-  WEFT_ASSIGN_OR_RETURN(served.chat, LoadChatFormat(options, model->checkpoint()));
-  FitConnections(options.server);
+  WEFT_ASSIGN_OR_RETURN(served.chat, LoadChatFormat(options, named_template, model->checkpoint()));
+  options.server.max_connections = FitConnections(options.server.max_connections);
   DeferFirstShutdownSignal();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
                         Server::Start(options.server, {served}, metrics, access, tracer));

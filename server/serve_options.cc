@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/regular_file.h"
 #include "server/command_line.h"
 #include "server/cors.h"
 
@@ -156,14 +157,16 @@ void AddServerFlags(CLI::App& app, ServeOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--max-body", server.max_body_bytes, "Of a request, as 8MiB; more gets 413")
-      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE")
+      ->transform(SizeInBytes())
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 30))
       ->default_str("8MiB");
   app.add_option(
          "--response-store", options.response_store_bytes,
          "Memory for responses that clients come back to, as 64MiB; the oldest go first; 0: "
          "none (64MiB, or a sixteenth of --memory)")
-      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE")
+      ->transform(SizeInBytes())
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
   AddSeconds(app, "--idle-timeout", server.idle_timeout, "Seconds between requests");
   AddSeconds(app, "--header-timeout", server.header_timeout, "Seconds for a request's head");
@@ -203,7 +206,11 @@ Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
   AddLogFormatFlag(app, options.log_format);
   AddTracingFlag(app, options.otlp_endpoint);
   app.config_formatter(std::make_shared<JsonConfig>(app));
-  app.set_config("--config", "", "JSON file: an object of these flags, without the dashes");
+  app.set_config("--config", "", "JSON file: an object of these flags, without the dashes")
+      ->check([](const std::string& path) {
+        const Result<RegularFile> file = RegularFile::Open(path);
+        return file ? std::string() : file.error().message;
+      });
   app.allow_config_extras(CLI::config_extras_mode::error);
   try {
     app.parse(argc, argv);

@@ -34,9 +34,12 @@ void AddTokenizeFlags(CLI::App& app, TokenizeOptions& options) {
   text->add_option("--file", options.text_file, "File with the text; -: standard input");
   text->require_option(1);
   app.add_flag("--show-text", options.show_text, "A line a token: its id and, quoted, its bytes");
-  app.add_flag("!--no-special", options.encode.add_special_tokens,
-               "Without BOS and EOS");
-  app.add_flag("!--plain", options.encode.parse_special_tokens, "Read <|...|> as ordinary text");
+  app.add_flag_callback(
+      "--no-special", [&options] { options.encode.add_special_tokens = false; },
+      "Without BOS and EOS, which are added by default");
+  app.add_flag_callback(
+      "--plain", [&options] { options.encode.parse_special_tokens = false; },
+      "Read <|...|> as ordinary text; by default it is a control token");
 }
 
 Result<void> Tokenize(TokenizeOptions options) {

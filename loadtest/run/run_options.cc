@@ -43,6 +43,17 @@ int64_t ParseVerify(std::string_view text) {
   return count;
 }
 
+// --NAME and --no-NAME. (CLI11 has flags of two names, whose help shows what the second one sets:
+// "--no-NAME{false}".)
+void AddSwitch(CLI::App& app, const std::string& name, bool& value, const std::string& on,
+               const std::string& off) {
+  auto* const yes = app.add_flag_callback(
+      "--" + name, [&value] { value = true; }, on);
+  app.add_flag_callback(
+         "--no-" + name, [&value] { value = false; }, off)
+      ->excludes(yes);
+}
+
 void AddServerOptions(CLI::App& app, RunOptions& options) {
   app.add_option("--url", options.url,
                  "The server: http://HOST:PORT, https://HOST:PORT or unix:/PATH")
@@ -77,7 +88,7 @@ void AddRequestOptions(CLI::App& app, RunOptions& options) {
       ->type_name("NAME")
       ->transform(CLI::CheckedTransformer(kEndpoints).description(""))
       ->default_str("completions");
-  app.add_flag("--stream,!--no-stream", options.stream, "Stream the answers (the default), or not");
+  AddSwitch(app, "stream", options.stream, "Stream the answers (the default)", "Take them whole");
   app.add_option("--temperature", options.temperature, "0 is greedy: the likeliest token each time")
       ->type_name("T")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
@@ -117,7 +128,8 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
       ->type_name("SHARE")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();
-  app.add_flag("--progress,!--no-progress", options.progress, "A line about the run on stderr");
+  AddSwitch(app, "progress", options.progress, "A line about the run on stderr (the default)",
+            "No such line");
 }
 
 }  // namespace weft

@@ -1,5 +1,7 @@
 #include "server/bench/options.h"
 
+#include <fmt/format.h>
+
 #include "server/command_line.h"
 
 namespace weft {
@@ -24,11 +26,11 @@ void AddTestFlags(CLI::App& app, BenchOptions& options) {
   constexpr int32_t kMostTokens = 1 << 20;
   app.add_option("--prompt-tokens", options.prompt_tokens, "Lengths of the prompts, as 512,2048")
       ->delimiter(',')
-      ->capture_default_str()
+      ->default_str(fmt::format("{}", fmt::join(options.prompt_tokens, ",")))
       ->check(CLI::Range(1, kMostTokens));
   app.add_option("--batch", options.batches, "Sequences decoded at once, as 1,4,16,64")
       ->delimiter(',')
-      ->capture_default_str()
+      ->default_str(fmt::format("{}", fmt::join(options.batches, ",")))
       ->check(CLI::Range(1, 4096));
   app.add_option("--context", options.contexts,
                  "Positions behind which every batch decodes, as 512,4096 (the first length of "
@@ -74,8 +76,9 @@ void AddBenchFlags(CLI::App& app, BenchOptions& options) {
                  "Seconds after which a test begins no more repetitions or decoding steps")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e6));
-  app.add_flag("!--no-limits", options.measure_limits,
-               "Do not measure the machine: no floors, no shares");
+  app.add_flag_callback(
+      "--no-limits", [&options] { options.measure_limits = false; },
+      "Do not measure the machine: no floors, no shares");
   app.add_flag("--profile", options.profile, "Also print the time by operator");
   app.add_flag("--json", options.json, "A JSON object a line instead of a table");
 }

@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import resource
 import subprocess
+import tempfile
 import unittest
 
 from harness import main, options
@@ -47,6 +49,58 @@ class Usage(unittest.TestCase):
             with self.subTest(arguments=arguments):
                 status, out, err = weft(*arguments)
                 self.assertEqual((status, out, err.count("\n")), (2, "", 1), err)
+
+    def test_help_has_no_values_of_flags(self):
+        for command in (["generate"], ["bench"], ["tokenize"], ["inspect"], ["health"], ["serve"],
+                        ["loadtest"], ["loadtest", "sweep"], ["loadtest", "compare"]):
+            with self.subTest(command=command):
+                status, text, _ = weft(*command, "--help")
+                self.assertEqual(status, 0)
+                self.assertNotRegex(text, r"\{(true|false)\}|=\[")
+
+    def test_a_bad_chat_template_is_named_before_the_model_is_looked_at(self):
+        with tempfile.TemporaryDirectory() as directory:
+            pipe = os.path.join(directory, "pipe")
+            os.mkfifo(pipe)
+            bad = os.path.join(directory, "bad.jinja")
+            with open(bad, "w", encoding="utf-8") as file:
+                file.write("{% if %}")
+            for path in (directory, pipe, bad, "/nowhere/template"):
+                with self.subTest(path=path):
+                    status, out, err = weft("serve", "--model", "/nowhere/model.gguf", "--chat-template", path)
+                    self.assertEqual((status, out, err.count("\n")), (1, "", 1), err)
+                    self.assertTrue(err.startswith(f"weft serve: --chat-template {path}: "), err)
+
+    def test_what_is_no_regular_file_is_refused_at_once(self):
+        with tempfile.TemporaryDirectory() as directory:
+            pipe = os.path.join(directory, "model.gguf")
+            os.mkfifo(pipe)
+            os.mkfifo(os.path.join(directory, "config.json"))
+            for arguments, path in (
+                    (["generate", "--prompt", "a", "--model", pipe], pipe),
+                    (["tokenize", "--model", pipe, "a"], pipe),
+                    (["inspect", "/dev/zero"], "/dev/zero"),
+                    (["inspect", directory], os.path.join(directory, "config.json")),
+                    (["serve", "--model", pipe], pipe),
+                    (["serve", "--api-key-file", pipe], pipe)):
+                with self.subTest(arguments=arguments):
+                    status, out, err = weft(*arguments)
+                    self.assertEqual((status, out, err.count("\n")), (1, "", 1), err)
+                    self.assertRegex(err, re.escape(path) + ": is a (named pipe|device), expected a regular file")
+
+    def test_a_start_that_finds_no_memory_ends(self):
+        def limit(size):
+            return lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+        for mebibytes in (80, 100, 120, 150):
+            for arguments in (["serve", "--model", "/nowhere/model.gguf"],
+                              ["generate", "--prompt", "a", "-n", "1", "--model", options.model, "--memory", "64GiB"],
+                              ["generate", "--prompt", "a", "-n", "1", "--model", options.model, "--compute", "f32", "--memory", "64GiB"]):
+                with self.subTest(mebibytes=mebibytes, arguments=arguments):
+                    done = subprocess.run([options.weft, *arguments], capture_output=True, text=True, timeout=120, check=False,
+                                          preexec_fn=limit(mebibytes << 20))
+                    self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+                    self.assertTrue(done.stderr.endswith("\n"), done.stderr)
 
     def test_a_missing_model_is_named(self):
         for command in (["generate", "--prompt", "a"], ["bench"], ["tokenize", "a"], ["serve"]):

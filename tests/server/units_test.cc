@@ -7,9 +7,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "server/byte_budget.h"
+#include "server/chat_template_file.h"
 #include "server/command_line.h"
+#include "server/connection_limit.h"
 #include "server/event_queue.h"
 #include "server/http_message.h"
 #include "server/memory_plan.h"
@@ -193,6 +196,17 @@ TEST(ServeOptionsTest, MistakesAreOneLine) {
   refused({"--compute", "int3"}, "--compute");
   refused({"--kv-type", "q4"}, "--kv-type");
   refused({"--max-body", "0"}, "--max-body");
+  for (const char* size : {"-5", "-5GiB", "+5", "5XB", "", "GiB", "1.5GiB", "99999999999GiB"}) {
+    for (const char* option : {"--memory", "--max-body", "--response-store"}) {
+      refused({option, size}, std::string("weft serve: ") + option +
+                                  ": expected a size, as 8GiB or 512MiB, not '" + size + "'");
+    }
+  }
+  for (const char* option : {"--threads", "--context", "--max-batch-tokens", "--max-stall",
+                             "--max-sequences", "--max-waiting", "--port", "--max-connections",
+                             "--idle-timeout", "--body-timeout", "--shutdown-timeout"}) {
+    refused({option, "-5"}, option);
+  }
   refused({"--frobnicate"}, "--frobnicate");
   refused({"--cors-origin", "https://a/"}, "'https://a/' is not an origin");
   refused({"--cors-origin", "https://a", "https://b"}, "https://b");
@@ -202,6 +216,59 @@ TEST(ServeOptionsTest, MistakesAreOneLine) {
   refused({"--config", path.c_str()}, "not a JSON object");
   std::ofstream(path) << R"({"port": [[1]]})";
   refused({"--config", path.c_str()}, "'port' must be a string, a number, or an array of those");
+  const std::string pipe = directory.path() + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  refused({"--config", pipe.c_str()}, "--config: " + pipe + ": is a named pipe");
+  refused({"--config", "/nowhere"}, "--config: /nowhere: cannot open");
+}
+
+TEST(ServeOptionsTest, SizesHaveUnits) {
+  const auto options =
+      Parse({"--memory", "3GiB", "--max-body", "512 KiB", "--response-store", "0"});
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->model.memory_bytes, uint64_t{3} << 30);
+  EXPECT_EQ(options->server.max_body_bytes, 512u << 10);
+  EXPECT_EQ(options->response_store_bytes, 0u);
+}
+
+// Words, not the values that CLI11 keeps for flags and lists.
+TEST(ServeOptionsTest, HelpIsForPeople) {
+  const auto options = Parse({"--help"});
+  ASSERT_TRUE(options);
+  for (const char* cryptic : {"{false}", "{true}", "=[", "SIZE [", "(=1024b)"}) {
+    EXPECT_EQ(options->help.find(cryptic), std::string::npos) << cryptic;
+  }
+  EXPECT_THAT(options->help, HasSubstr("--max-body SIZE:UINT in [1 - 1073741824]=8MiB\n"));
+}
+
+TEST(ConnectionLimitTest, ThereIsAlwaysRoomForOne) {
+  EXPECT_EQ(ConnectionsWithin(1 << 20, 16384), 16384);
+  EXPECT_EQ(ConnectionsWithin(16384 + 64, 16384), 16384);
+  EXPECT_EQ(ConnectionsWithin(16384 + 63, 16384), 16383);
+  EXPECT_EQ(ConnectionsWithin(66, 16384), 2);
+  for (const uint64_t files : {0, 1, 63, 64, 65}) EXPECT_EQ(ConnectionsWithin(files, 16384), 1);
+  EXPECT_EQ(ConnectionsWithin(UINT64_MAX, 16384), 16384);  // RLIM_INFINITY
+}
+
+TEST(ChatTemplateFileTest, ErrorsNameTheOptionAndTheFile) {
+  const TemporaryDirectory directory;
+  const auto error_of = [](const std::string& path) {
+    const auto source = ReadChatTemplateFile(path);
+    return source ? "none" : source.error().message;
+  };
+  EXPECT_EQ(ReadChatTemplateFile("").value(), std::nullopt);
+  EXPECT_EQ(ReadChatTemplateFile(directory.Write("good", "{{ x }}")).value(), "{{ x }}");
+  EXPECT_EQ(
+      error_of(directory.path() + "/none"),
+      "--chat-template " + directory.path() + "/none: cannot open: No such file or directory");
+  EXPECT_EQ(error_of(directory.path()),
+            "--chat-template " + directory.path() + ": is a directory, expected a regular file");
+  EXPECT_EQ(error_of(directory.Write("bad", "a\n{% if %}")),
+            "--chat-template " + directory.path() +
+                "/bad: chat template, line 2: found '%}', expected an expression");
+  EXPECT_EQ(
+      error_of(directory.Write("long", std::string((1 << 20) + 1, ' '))),
+      "--chat-template " + directory.path() + "/long: has 1048577 bytes, expected at most 1048576");
 }
 
 TEST(CommandLineTest, ReadsTheWholeOfAFile) {
