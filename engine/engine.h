@@ -55,8 +55,7 @@ struct StepReport : EngineState {
   std::vector<TokenGap> token_gaps;        // of sampled tokens but the first; no gap twice
   std::vector<FinishedChoice> finished_choices;  // since the last report
   std::chrono::nanoseconds duration{0};
-  // What `duration` was predicted to be, for a step whose chunks were cut for running streams'
-  // sake; otherwise 0.
+  // What `duration` was predicted to be, for a step whose chunks were cut to the time; otherwise 0.
   std::chrono::nanoseconds predicted{0};
 };
 
@@ -65,7 +64,8 @@ struct EngineOptions {
   int32_t max_batch_tokens = 512;  // rows of one step
   int32_t max_sequences = 64;      // sequences running at once
   int32_t max_waiting = 1024;      // requests queued; one more is refused
-  // How long a step with running streams may take: chunks of prompts are cut to it.
+  // How long a step with running streams, or prompts of several jobs, may take: chunks of prompts
+  // are cut to it.
   std::chrono::nanoseconds max_stall = std::chrono::milliseconds(100);
   bool prefix_cache = true;         // what blocks hold is used again; see PrefixCache
   std::vector<TokenId> end_tokens;  // the model's own

@@ -473,7 +473,7 @@ void EngineCore::CountToken(Sequence& sequence) {
 StepReport EngineCore::TakeReport() {
   StepReport report = std::exchange(report_, {});
   report.running = static_cast<int32_t>(scheduler_.running().size());
-  report.waiting = static_cast<int32_t>(scheduler_.waiting().size());
+  report.waiting = static_cast<int32_t>(scheduler_.line().size());
   report.used_blocks = pool_.used_count();
   report.total_blocks = pool_.total_count();
   return report;

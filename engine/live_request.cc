@@ -36,6 +36,7 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool,
     choices_.push_back(std::make_unique<Sequence>(
         *this, SequenceAge{.priority = request_.priority, .arrival = arrival, .choice = choice},
         pool, StopMatcher(stop_strings, sampling.include_stop)));
+    choices_.back()->job_id = request_.job_id != 0 ? request_.job_id : request_.id;
     choices_.back()->state = SequenceState::kAwaitingPrompt;
     choices_.back()->mirostat_mu = 2 * sampling.mirostat_tau;
     choices_.back()->reads_cache = reads_cache;
@@ -53,7 +54,7 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool,
   }
   Sequence& first = first_choice();
   first.state = SequenceState::kWaiting;
-  first.slot_count = sequence_count;
+  first.awaiting_count = sequence_count - 1;
   first.tokens = request_.prompt;
   first.prompt_count = first.token_count();
   first.next_prompt_logprob = sampling.prompt_logprobs ? 0 : first.prompt_count;
@@ -119,7 +120,8 @@ TokenRule LiveRequest::RuleFor(const Sequence& choice, const EngineOptions& opti
 std::optional<Ending> LiveRequest::AppendToken(Sequence& sequence, TokenId token,
                                                std::string_view bytes,
                                                std::optional<TokenLogprob> logprob) {
-  WEFT_CHECK(sequence.state == SequenceState::kRunning);
+  WEFT_CHECK(sequence.state == SequenceState::kRunning ||
+             sequence.state == SequenceState::kWaiting);  // no slot: its first token
   sequence.tokens.push_back(token);
   TokensEvent event{.choice = sequence.choice(), .text = {}, .tokens = {token}, .logprobs = {}};
   if (logprob) event.logprobs.push_back(*std::move(logprob));

@@ -92,6 +92,9 @@ using VisibleTokens = std::map<TokenId, std::string>;
 
 struct Request {
   RequestId id = 0;             // unique among live requests; Engine::NextId makes them
+  // Of the first request of those that a client asked for in one; they share slots as one, see
+  // Scheduler. 0: its own id.
+  RequestId job_id = 0;
   std::vector<TokenId> prompt;  // not empty
   SamplingParams sampling;
   int32_t choice_count = 1;  // n: continuations that share the prompt's blocks

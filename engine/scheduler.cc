@@ -1,7 +1,6 @@
 #include "engine/scheduler.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "base/check.h"
@@ -30,48 +29,102 @@ Scheduler::Scheduler(const SchedulerOptions& options, BlockPool& pool)
   WEFT_CHECK(options.max_stall.count() > 0);
 }
 
+std::vector<Sequence*> Scheduler::UnitOf(Sequence& sequence) {
+  return sequence.has_siblings() ? *sequence.beams : std::vector<Sequence*>{&sequence};
+}
+
 void Scheduler::Add(Sequence& sequence) {
   WEFT_CHECK(sequence.pending_count() > 0 && sequence.computed_count == 0);
-  WEFT_CHECK(sequence.slot_count <= options_.max_sequences);
+  WEFT_CHECK(sequence.least_slots() <= options_.max_sequences);
+  newest_arrival_ = std::max(newest_arrival_, sequence.age.arrival);
   sequence.state = SequenceState::kWaiting;
-  WEFT_CHECK(waiting_.insert(&sequence).second);
+  line_.Insert(sequence);
 }
 
 void Scheduler::Remove(Sequence& sequence) {
-  if (running_.erase(&sequence) > 0) {
-    running_slots_ -= sequence.slot_count;
+  if (sequence.state == SequenceState::kRunning) {
+    Stop(sequence);
   } else {
-    waiting_.erase(&sequence);
+    line_.Erase(sequence);
   }
   sequence.blocks.Clear();
   sequence.state = SequenceState::kFinished;
 }
 
+void Scheduler::Run(Sequence& sequence, int32_t slot_count) {
+  sequence.state = SequenceState::kRunning;
+  sequence.slot_count = slot_count;
+  WEFT_CHECK(running_.insert(&sequence).second);
+  AddSlots(sequence, slot_count);
+}
+
+void Scheduler::Stop(Sequence& sequence) {
+  WEFT_CHECK(running_.erase(&sequence) == 1);
+  AddSlots(sequence, -sequence.slot_count);
+}
+
+void Scheduler::AddSlots(const Sequence& sequence, int32_t count) {
+  running_slots_ += count;
+  line_.AddSlots(sequence.job_id, count);
+}
+
 StepPlan Scheduler::Plan() {
   StepPlan plan;
-  PlanRows(plan);
-  // Beams may wait for others that have no room, nobody else computing anything.
-  while (plan.sequences.empty() && !running_.empty()) {
-    Preempt(**running_.rbegin(), plan);
-    AdmitWaiting(plan, LimitFor(plan));
-    if (plan.sequences.empty()) PlanDecodes(plan);
+  GiveWay(plan);
+  const int32_t preemptions = plan.preemptions;
+  PlanDecodes(plan);
+  const bool lacks_blocks = plan.preemptions > preemptions;
+  Sequence* const next = lacks_blocks ? nullptr : NextInLine(nullptr);
+  const bool admits = next != nullptr && HasRoom(*next);
+  const bool prompts_run = std::any_of(running_.begin(), running_.end(), IsPrompt);
+  if (plan.row_count == options_.max_batch_tokens || (!admits && !prompts_run)) return plan;
+  const Budget limit = LimitFor(plan);
+  PlanPrompts(!lacks_blocks, plan, limit);
+  ExtendChunks(plan, limit);
+  if (limit.has_seconds()) {
+    Probe(plan, limit);
+    plan.predicted_seconds = cost_.PredictSeconds(plan.shape);
   }
   return plan;
 }
 
-void Scheduler::PlanRows(StepPlan& plan) {
-  PlanDecodes(plan);
-  const bool admits = plan.preemptions == 0 && !waiting_.empty() && FindRoom(**waiting_.begin());
-  const bool prompts_run = std::any_of(running_.begin(), running_.end(), IsPrompt);
-  if (plan.row_count == options_.max_batch_tokens || (!admits && !prompts_run)) return;
-  const Budget limit = LimitFor(plan);
-  PlanPrompts(plan, limit);
-  if (plan.preemptions == 0) AdmitWaiting(plan, limit);
-  ExtendChunks(plan, limit);
-  if (plan.stream_count > 0) {
-    Probe(plan, limit);
-    plan.predicted_seconds = cost_.PredictSeconds(plan.shape);
+void Scheduler::GiveWay(StepPlan& plan) {
+  if (line_.empty()) return;
+  const auto large = std::ranges::find_if(running_, [&](const Sequence* sequence) {
+    return line_.slot_count(sequence->job_id) > fair_slots();
+  });
+  if (large == running_.end()) return;
+  const RequestId job_id = (*large)->job_id;
+  Sequence* const first = FirstOfOthers(job_id);
+  if (first == nullptr) return;
+  const int32_t needed = line_.SlotsForOthers(job_id, options_.max_sequences);
+  while (line_.slot_count(job_id) > fair_slots() && (free_slots() < needed || !HasRoom(*first))) {
+    Sequence* const newest = NewestToSpare(job_id);
+    if (newest == nullptr) return;
+    if (newest->slot_count > newest->least_slots()) {
+      --newest->slot_count;
+      AddSlots(*newest, -1);
+    } else {
+      Preempt(*newest, plan);
+    }
   }
+}
+
+Sequence* Scheduler::FirstOfOthers(RequestId job_id) const {
+  for (const auto& [place, job] : line_.jobs()) {
+    Sequence* const oldest = *job->waiting.begin();
+    if (oldest->job_id != job_id) return oldest;
+  }
+  return nullptr;
+}
+
+Sequence* Scheduler::NewestToSpare(RequestId job_id) const {
+  const auto newest = std::ranges::find(running_.rbegin(), running_.rend(), job_id,
+                                        [](const Sequence* each) { return each->job_id; });
+  WEFT_CHECK(newest != running_.rend());
+  const bool is_only_search =
+      (*newest)->beams != nullptr && line_.slot_count(job_id) == (*newest)->least_slots();
+  return is_only_search ? nullptr : *newest;
 }
 
 void Scheduler::PlanDecodes(StepPlan& plan) {
@@ -114,28 +167,55 @@ bool Scheduler::SecureBeams(const std::vector<Sequence*>& beams, StepPlan& plan)
 
 Scheduler::Budget Scheduler::LimitFor(const StepPlan& plan) {
   constexpr double kMostOverDecoding = 2;  // leaves prompts half of the time
-  Budget limit{.rows = options_.max_batch_tokens,
-               .seconds = std::numeric_limits<double>::infinity()};
-  if (plan.stream_count == 0) return limit;
+  constexpr double kMostOverNothing = 8;   // leaves them most of it
+  Budget limit{.rows = options_.max_batch_tokens, .seconds = kUnlimited};
+  if (plan.stream_count == 0 && !JobsShareSteps()) return limit;
   cost_.Fit();
   limit.seconds = std::chrono::duration<double>(options_.max_stall).count();
-  if (cost_.knows_decoding()) {
+  if (plan.stream_count == 0) {
+    if (!cost_.knows_small_steps()) limit.rows = std::min(limit.rows, 2 * kTileRows);
+    limit.seconds = std::max(limit.seconds, kMostOverNothing * cost_.PredictSeconds({}));
+  } else if (cost_.knows_decoding()) {
     limit.seconds = std::max(limit.seconds, kMostOverDecoding * cost_.PredictSeconds(plan.shape));
   }
   return limit;
 }
 
-void Scheduler::PlanPrompts(StepPlan& plan, const Budget& limit) {
-  // Their blocks are their own since admission.
+bool Scheduler::JobsShareSteps() const {
+  JobSet jobs;
+  for (const Sequence* sequence : running_) {
+    if (IsPrompt(sequence)) jobs.insert(sequence->job_id);
+  }
+  if (jobs.empty()) return line_.jobs().size() > 1;
+  return jobs.size() > 1 || line_.OthersWait(*jobs.begin());
+}
+
+void Scheduler::PlanPrompts(bool admits, StepPlan& plan, const Budget& limit) {
+  // One of each job, then the others.
+  JobSet jobs;
+  std::vector<Sequence*> others;
   for (Sequence* sequence : running_) {
     if (!IsPrompt(sequence)) continue;
-    cache_.Adopt(*sequence, cache_.Match(*sequence));
-    if (IsComputedFor(*sequence, plan)) continue;
-    const int32_t row_count =
-        RowsInTurn(sequence->computed_count, sequence->chunk_end(), plan, limit);
-    if (row_count == 0) return;
-    TakeChunk(*sequence, row_count, plan);
+    if (!jobs.insert(sequence->job_id).second) {
+      others.push_back(sequence);
+    } else if (!PlanPrompt(*sequence, plan, limit)) {
+      return;
+    }
   }
+  if (admits) AdmitWaiting(&jobs, plan, limit);
+  for (Sequence* sequence : others) {
+    if (!PlanPrompt(*sequence, plan, limit)) return;
+  }
+  if (admits) AdmitWaiting(nullptr, plan, limit);
+}
+
+bool Scheduler::PlanPrompt(Sequence& sequence, StepPlan& plan, const Budget& limit) {
+  // Its blocks are its own since admission.
+  cache_.Adopt(sequence, cache_.Match(sequence));
+  if (IsComputedFor(sequence, plan)) return true;
+  const int32_t row_count = RowsInTurn(sequence.computed_count, sequence.chunk_end(), plan, limit);
+  if (row_count > 0) TakeChunk(sequence, row_count, plan);
+  return row_count > 0;
 }
 
 bool Scheduler::IsComputedFor(const Sequence& sequence, const StepPlan& plan) const {
@@ -145,39 +225,81 @@ bool Scheduler::IsComputedFor(const Sequence& sequence, const StepPlan& plan) co
   });
 }
 
-std::optional<std::span<const int32_t>> Scheduler::FindRoom(const Sequence& sequence) {
-  if (running_slots_ + sequence.slot_count > options_.max_sequences) return std::nullopt;
-  const std::span<const int32_t> cached = cache_.Match(sequence);
-  // Those that others use take no room.
-  const int64_t used_count = std::ranges::count_if(
-      cached, [&](int32_t block) { return pool_.reference_count(block) > 0; });
-  const int64_t block_count = CeilDivide(sequence.token_count(), options_.block_size) - used_count;
-  // Beams of one search fit together from the start.
-  const int64_t spare_count = std::ranges::count_if(running_, [&](const Sequence* running) {
-    return running->beams == nullptr || running->beams != sequence.beams;
-  });
-  const bool fits = pool_.free_count() >= block_count + spare_count;
+bool Scheduler::HasRoom(Sequence& sequence) {
+  if (sequence.least_slots() > free_slots()) return false;
+  int64_t block_count = 0;
+  for (const Sequence* each : UnitOf(sequence)) {
+    block_count += CeilDivide(each->token_count(), options_.block_size);
+    // Those that others use take no room.
+    block_count -= std::ranges::count_if(
+        cache_.Match(*each), [&](int32_t block) { return pool_.reference_count(block) > 0; });
+  }
+  const bool fits = pool_.free_count() >= block_count + std::ssize(running_);
   WEFT_CHECK(fits || !running_.empty());  // alone, everybody fits
-  if (!fits) return std::nullopt;
-  return cached;
+  return fits;
 }
 
-void Scheduler::AdmitWaiting(StepPlan& plan, const Budget& limit) {
-  while (!waiting_.empty()) {
-    Sequence& sequence = **waiting_.begin();
-    const std::optional<std::span<const int32_t>> cached = FindRoom(sequence);
-    if (!cached) return;
-    const auto first_position = static_cast<int32_t>(cached->size()) * options_.block_size;
-    const int32_t row_count = RowsInTurn(first_position, sequence.chunk_end(), plan, limit);
-    if (row_count == 0) return;
-    cache_.Adopt(sequence, *cached);
-    const int64_t block_count = CeilDivide(sequence.token_count(), options_.block_size);
-    while (sequence.blocks.block_count() < block_count) WEFT_CHECK(sequence.blocks.Grow());
-    running_.insert(waiting_.extract(waiting_.begin()));
-    running_slots_ += sequence.slot_count;
-    sequence.state = SequenceState::kRunning;
-    if (!IsComputedFor(sequence, plan)) TakeChunk(sequence, row_count, plan);
+void Scheduler::AdmitWaiting(JobSet* passed_over, StepPlan& plan, const Budget& limit) {
+  while (Sequence* const next = NextInLine(passed_over)) {
+    if (!Admit(*next, plan, limit)) return;
+    if (passed_over != nullptr) passed_over->insert(next->job_id);
   }
+}
+
+Sequence* Scheduler::NextInLine(const JobSet* passed_over) {
+  Sequence* blocked = nullptr;  // the next, where others may overtake it
+  for (const auto& [place, job] : line_.jobs()) {
+    Sequence& oldest = **job->waiting.begin();
+    if (passed_over != nullptr && passed_over->contains(oldest.job_id)) continue;
+    if (!MayHold(oldest, oldest.least_slots())) continue;
+    if (blocked == nullptr) {
+      const bool lets_pass = IsWide(oldest) && line_.OthersWait(oldest.job_id);
+      if (oldest.least_slots() <= free_slots() && !lets_pass) return &oldest;
+      blocked = &oldest;
+      if (!blocked->last_to_overtake) blocked->last_to_overtake = newest_arrival_;
+      if (free_slots() == 0) return nullptr;
+    } else if (job->slot_count == 0 && oldest.age.arrival <= *blocked->last_to_overtake &&
+               oldest.least_slots() <= free_slots() && !IsWide(oldest)) {
+      return &oldest;
+    }
+  }
+  // Those that waited have had theirs.
+  const bool fits = blocked != nullptr && blocked->least_slots() <= free_slots();
+  return fits ? blocked : nullptr;
+}
+
+bool Scheduler::MayHold(const Sequence& sequence, int32_t slot_count) const {
+  const int32_t held = line_.slot_count(sequence.job_id);
+  return held == 0 || held + slot_count <= fair_slots() || !line_.OthersWait(sequence.job_id);
+}
+
+bool Scheduler::Admit(Sequence& sequence, StepPlan& plan, const Budget& limit) {
+  if (!HasRoom(sequence)) return false;
+  const auto cached_count = static_cast<int32_t>(cache_.Match(sequence).size());
+  const int32_t first_position = cached_count * options_.block_size;
+  if (RowsInTurn(first_position, sequence.chunk_end(), plan, limit) == 0) return false;
+  const int32_t slot_count = SlotsFor(sequence);
+  line_.Erase(sequence);
+  sequence.last_to_overtake.reset();
+  bool has_rows = true;
+  for (Sequence* each : UnitOf(sequence)) {
+    cache_.Adopt(*each, cache_.Match(*each));
+    const int64_t block_count = CeilDivide(each->token_count(), options_.block_size);
+    while (each->blocks.block_count() < block_count) WEFT_CHECK(each->blocks.Grow());
+    Run(*each, each->has_siblings() ? 1 : slot_count);
+    has_rows = has_rows && PlanPrompt(*each, plan, limit);
+  }
+  return true;
+}
+
+int32_t Scheduler::SlotsFor(const Sequence& sequence) const {
+  const int32_t least = sequence.least_slots();
+  if (sequence.beams != nullptr) return least;
+  const int32_t free = free_slots() - line_.SlotsForOthers(sequence.job_id, free_slots());
+  const int32_t fair = line_.OthersWait(sequence.job_id)
+                           ? fair_slots() - line_.slot_count(sequence.job_id)
+                           : options_.max_sequences;
+  return std::clamp(std::min(free, fair), least, least + sequence.awaiting_count);
 }
 
 void Scheduler::ExtendChunks(StepPlan& plan, const Budget& limit) {
@@ -229,7 +351,7 @@ int32_t Scheduler::RowsInTurn(int32_t first_position, int32_t end_position, cons
 int32_t Scheduler::RowsWithin(const StepPlan& plan, const Budget& budget, int32_t first_position,
                               int32_t pending_count) const {
   int32_t most = std::min(pending_count, budget.rows - plan.row_count);
-  if (plan.stream_count > 0) {
+  if (budget.has_seconds()) {
     most = std::min(most, cost_.trusted_chunk_rows() - plan.shape.chunk_rows);
   }
   if (most <= 0) return 0;
@@ -265,7 +387,7 @@ bool Scheduler::SecureNextPosition(Sequence& sequence, StepPlan& plan) {
     Sequence& newest = **running_.rbegin();
     WEFT_CHECK(running_.size() > 1);  // alone, everybody fits
     Preempt(newest, plan);
-    if (&newest == &sequence) return false;
+    if (sequence.state != SequenceState::kRunning) return false;
   }
   return true;
 }
@@ -280,13 +402,16 @@ bool Scheduler::TrySecureNextPosition(Sequence& sequence, StepPlan& plan) {
 }
 
 void Scheduler::Preempt(Sequence& sequence, StepPlan& plan) {
-  waiting_.insert(running_.extract(&sequence));
-  running_slots_ -= sequence.slot_count;
-  sequence.blocks.Clear();
-  sequence.reached_count = std::max(sequence.reached_count, sequence.computed_count);
-  sequence.computed_count = 0;
-  sequence.state = SequenceState::kWaiting;
-  ++plan.preemptions;
+  const std::vector<Sequence*> unit = UnitOf(sequence);
+  for (Sequence* each : unit) {
+    Stop(*each);
+    each->blocks.Clear();
+    each->reached_count = std::max(each->reached_count, each->computed_count);
+    each->computed_count = 0;
+    each->state = SequenceState::kWaiting;
+    ++plan.preemptions;
+  }
+  line_.Insert(*unit.front());
 }
 
 void Scheduler::Commit(const StepPlan& plan) {
@@ -304,16 +429,22 @@ void Scheduler::Learn(const StepPlan& plan, std::chrono::nanoseconds duration) {
 void Scheduler::Fork(Sequence& from, Sequence& to) {
   WEFT_CHECK(from.state == SequenceState::kRunning && from.pending_count() == 0);
   const bool begins = to.state == SequenceState::kAwaitingPrompt;
-  WEFT_CHECK(begins ? from.slot_count > 1 : to.state == SequenceState::kRunning);
+  WEFT_CHECK(begins ? from.awaiting_count > 0 : to.state == SequenceState::kRunning);
   to.tokens = from.tokens;
   to.prompt_count = from.prompt_count;
   to.next_prompt_logprob = to.prompt_count;
+  if (begins) --from.awaiting_count;
+  if (begins && from.slot_count == 1) {
+    to.state = SequenceState::kWaiting;
+    line_.Insert(to);
+    return;
+  }
   to.computed_count = from.computed_count;
   to.blocks = from.blocks.Share();
   if (!begins) return;
-  running_.insert(&to);
-  to.state = SequenceState::kRunning;
   --from.slot_count;
+  AddSlots(from, -1);
+  Run(to, 1);
 }
 
 }  // namespace weft

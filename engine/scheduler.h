@@ -3,35 +3,42 @@
 // Policy:
 //   * Sequences join and leave at every step. Those with one position to compute (decoding) come
 //     first, oldest first; prompts, cut into chunks, fill what is left of the step.
-//   * A step that carries running streams is predicted (StepCostModel) to take `max_stall` at most;
-//     without one, only `max_batch_tokens` limits it. But prompts always get half of the time,
-//     even where decoding alone takes more than the other half, and the oldest gets 8 rows at
-//     least. With less, few would ever run together while all others wait, which costs throughput
-//     where, as with experts, a row is the cheaper the more there are.
+//   * A step that carries running streams, or computes prompts of several jobs, is predicted
+//     (StepCostModel) to take `max_stall` at most; otherwise only `max_batch_tokens` limits it. But
+//     prompts always get half of the time, even where decoding alone takes more than the other
+//     half, and the oldest gets 8 rows at least. With less, few would ever run together while all
+//     others wait, which costs throughput where, as with experts, a row is the cheaper the more
+//     there are. Without streams a step may take eight times what it costs before its first row.
 //   * Of what is left, each prompt gets half, oldest first, and what nobody took goes round again:
 //     a short prompt does not wait until a long one before it is done, and the oldest is never held
-//     up by more than half.
-//   * A sequence is admitted when a slot is free and the pool holds blocks for all its tokens and,
-//     if others than its own beams run, one more for each of them, so that admission does not cause
-//     preemption at once. The oldest waiting sequence is never overtaken. Nobody is admitted
-//     without a row to compute.
+//     up by more than half. Second prompts of a job come after the first ones of all others.
+//   * Who is next of those that wait, WaitingLine says: the job that holds the fewest slots. While
+//     others wait, no job holds more than half of the slots. If one does, its newest sequences give
+//     way, as many as the others need: first the slots that its prompts keep for their choices.
+//   * A prompt keeps slots for its choices as far as nobody else needs them. A choice for which
+//     there was none waits when the prompt is computed, with its first token, as if preempted.
+//   * A sequence is admitted when a slot is free and the pool holds blocks for all its tokens and
+//     one more for each that runs, so that admission does not cause preemption at once. Nobody
+//     overtakes the next one for want of blocks. Nobody is admitted without a row to compute.
+//   * The beams of a search run together or not at all, from when they part on: they decode in one
+//     step, are admitted at once and give way at once. A search for which too few slots are free is
+//     overtaken by the jobs without a slot that were in the line when it became the next, and by no
+//     later ones; one wider than half of the slots lets them go first in any case, and then may
+//     keep its slots while others wait.
 //   * A sequence starts behind the prompt's blocks that the prefix cache has, and skips those that
 //     others compute before it gets to them. Of several whose next block is the same one, only the
 //     oldest computes it.
 //   * Where a running sequence needs a block and none is free, the newest running sequence gives up
-//     all of its own, goes back to the queue and is computed again later. So the oldest always
-//     finishes, and everybody becomes the oldest.
-//   * The beams of a search decode in one step or not at all. One whose others are not ready (they
-//     were preempted) waits with its last position; where everybody waits, the newest give way
-//     until the oldest waiting sequence has room.
+//     all of its own, goes back to the line and is computed again later. So the oldest that runs
+//     always finishes.
 // Age is (priority, arrival, choice).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <optional>
+#include <limits>
 #include <set>
-#include <span>
 #include <vector>
 
 #include "engine/block_pool.h"
@@ -39,13 +46,9 @@
 #include "engine/sequence.h"
 #include "engine/step_cost.h"
 #include "engine/step_plan.h"
+#include "engine/waiting_line.h"
 
 namespace weft {
-
-struct OlderFirst {
-  bool operator()(const Sequence* a, const Sequence* b) const { return a->age < b->age; }
-};
-using SequenceQueue = std::set<Sequence*, OlderFirst>;
 
 struct SchedulerOptions {
   int32_t block_size = 0;        // positions a block
@@ -58,10 +61,10 @@ class Scheduler {
  public:
   Scheduler(const SchedulerOptions& options, BlockPool& pool);
 
-  // Into the queue. The sequence has tokens, at most max_sequences slots, and fits the pool to its
-  // last token. It stays valid until Remove.
+  // Into the line. The sequence has tokens, needs at most max_sequences slots, and fits the pool to
+  // its last token. It stays valid until Remove.
   void Add(Sequence& sequence);
-  // Out of the queue or out of the running; its blocks are released. Not between Plan and Commit.
+  // Out of the line or out of the running; its blocks are released. Not between Plan and Commit.
   void Remove(Sequence& sequence);
 
   // Not empty unless there is nothing to do. Every plan is followed by Commit, or by Remove of all
@@ -72,30 +75,60 @@ class Scheduler {
   // What a step that succeeded took as a whole, for later plans.
   void Learn(const StepPlan& plan, std::chrono::nanoseconds duration);
   // A choice that awaited the prompt of `from`, which has just been computed, starts to run with
-  // the same tokens and blocks; or a running beam gives up its own for them.
+  // the same tokens and blocks, or waits with them if there is no slot for it; or a running beam
+  // gives up its own for them.
   void Fork(Sequence& from, Sequence& to);
 
   const SequenceQueue& running() const { return running_; }
-  const SequenceQueue& waiting() const { return waiting_; }
+  const WaitingLine& line() const { return line_; }
 
  private:
+  static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
   // How much a step may hold.
   struct Budget {
     int32_t rows = 0;
     double seconds = 0;
+    bool has_seconds() const { return seconds < kUnlimited; }
   };
 
-  void PlanRows(StepPlan& plan);
+  using JobSet = std::set<RequestId>;
+
+  int32_t free_slots() const { return options_.max_sequences - running_slots_; }
+  // What a job may hold while others wait.
+  int32_t fair_slots() const { return std::max(options_.max_sequences / 2, 1); }
+  bool IsWide(const Sequence& sequence) const { return sequence.least_slots() > fair_slots(); }
+  // The sequences that run together or not at all: a search's beams, from when they part on.
+  static std::vector<Sequence*> UnitOf(Sequence& sequence);
+
+  // Takes from a job that holds more than its share what others that wait need.
+  void GiveWay(StepPlan& plan);
+  // The next of those that wait and do not belong to this job.
+  Sequence* FirstOfOthers(RequestId job_id) const;
+  // The job's newest unit; nullptr if it is the only one, and not to be divided.
+  Sequence* NewestToSpare(RequestId job_id) const;
   void PlanDecodes(StepPlan& plan);
   static void TakeDecode(Sequence& sequence, StepPlan& plan);
   // Whether all have one position left and the step has room for it.
   bool AreReady(const std::vector<Sequence*>& beams, const StepPlan& plan) const;
-  // SecureNextPosition for all; false if one of them, the newest, has been preempted.
+  // SecureNextPosition for all; false if they were the newest and have been preempted.
   bool SecureBeams(const std::vector<Sequence*>& beams, StepPlan& plan);
   // What the whole step may hold, its decode rows included.
   Budget LimitFor(const StepPlan& plan);
-  void PlanPrompts(StepPlan& plan, const Budget& limit);
-  void AdmitWaiting(StepPlan& plan, const Budget& limit);
+  // Whether the prompts of several jobs are to be computed.
+  bool JobsShareSteps() const;
+  // The next chunks of running prompts, and of those that wait if `admits`.
+  void PlanPrompts(bool admits, StepPlan& plan, const Budget& limit);
+  // A chunk of a running prompt, unless an older one computes it; false: the step is full.
+  bool PlanPrompt(Sequence& sequence, StepPlan& plan, const Budget& limit);
+  // Those that wait; if there is a set, one of each job that is not part of it, and becomes it.
+  void AdmitWaiting(JobSet* passed_over, StepPlan& plan, const Budget& limit);
+  // Who is to be admitted next, without regard to blocks and rows; nullptr: nobody.
+  Sequence* NextInLine(const JobSet* passed_over);
+  bool MayHold(const Sequence& sequence, int32_t slot_count) const;
+  // False: there is no room, or no row for it.
+  bool Admit(Sequence& sequence, StepPlan& plan, const Budget& limit);
+  // How many slots a waiting sequence gets.
+  int32_t SlotsFor(const Sequence& sequence) const;
   // Gives the rows that its turn did not bring to those that could use them, oldest first.
   void ExtendChunks(StepPlan& plan, const Budget& limit);
   // Now and then a tile more than is predicted to fit, where there is some time left: a scheduler
@@ -112,19 +145,26 @@ class Scheduler {
   static void TakeChunk(Sequence& sequence, int32_t row_count, StepPlan& plan);
   // Whether an older sequence computes this one's next block in this step, to the block's end.
   bool IsComputedFor(const Sequence& sequence, const StepPlan& plan) const;
-  // The cached blocks that a waiting sequence begins with, if it can be admitted. Valid until the
-  // next call.
-  std::optional<std::span<const int32_t>> FindRoom(const Sequence& sequence);
+  // Whether slots and blocks are free for a waiting sequence.
+  bool HasRoom(Sequence& sequence);
+  // From the line, or a choice that has just begun, to those that run.
+  void Run(Sequence& sequence, int32_t slot_count);
+  // From those that run.
+  void Stop(Sequence& sequence);
+  // A running sequence counts as so many slots more, or fewer.
+  void AddSlots(const Sequence& sequence, int32_t count);
   // Makes the block of the next position the sequence's own, at the cost of newer sequences. False
   // if it was itself the newest and has been preempted.
   bool SecureNextPosition(Sequence& sequence, StepPlan& plan);
   bool TrySecureNextPosition(Sequence& sequence, StepPlan& plan);
+  // Its whole unit goes back to the line.
   void Preempt(Sequence& sequence, StepPlan& plan);
 
   const SchedulerOptions options_;
   BlockPool& pool_;
   PrefixCache cache_;
-  SequenceQueue waiting_;
+  WaitingLine line_;
+  uint64_t newest_arrival_ = 0;  // of all that were ever added
   SequenceQueue running_;
   int32_t running_slots_ = 0;
   StepCostModel cost_;

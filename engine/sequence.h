@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -20,7 +21,7 @@ class LiveRequest;
 
 enum class SequenceState {
   kAwaitingPrompt,  // a later choice, until the first one's prompt is computed; holds nothing
-  kWaiting,         // in the queue: new, or preempted; holds no blocks
+  kWaiting,         // in the line: new, preempted, or a later choice without a slot; no blocks
   kRunning,         // holds blocks and takes part in steps
   kFinished,
 };
@@ -45,9 +46,14 @@ struct Sequence {
 
   LiveRequest* request;
   SequenceAge age;
+  RequestId job_id = 0;  // Request::job_id
   SequenceState state = SequenceState::kWaiting;
-  // Running sequences that it counts as: itself and the choices that await its prompt.
+  // While it runs: the running sequences that it counts as, itself and those of the choices that
+  // await its prompt for which there was room.
   int32_t slot_count = 1;
+  int32_t awaiting_count = 0;  // choices that await its prompt
+  // While it is the next in line but too few slots are free: the last arrival that may overtake it.
+  std::optional<uint64_t> last_to_overtake;
 
   std::vector<TokenId> tokens;  // prompt, then output; empty while kAwaitingPrompt
   int32_t prompt_count = 0;     // positions below are TokenPhase::kPrompt for life
@@ -82,6 +88,8 @@ struct Sequence {
   // The position up to which it may be computed alone: the last one of a beam waits for the others.
   int32_t chunk_end() const { return token_count() - (has_siblings() ? 1 : 0); }
   bool has_siblings() const;
+  // Without as many it cannot run: the beams of a search decode together.
+  int32_t least_slots() const { return beams == nullptr ? 1 : static_cast<int32_t>(beams->size()); }
   int32_t output_count() const { return token_count() - prompt_count; }
   int32_t choice() const { return age.choice; }
 };

@@ -10,6 +10,7 @@ namespace {
 
 // So few hardly cost more than none.
 constexpr int32_t kFewChunkRows = 24;
+constexpr int32_t kSmallStepRows = 64;
 // For so many steps a sample counts as fresh; at that age it has half the weight of a new one.
 constexpr int64_t kFreshSteps = 32;
 
@@ -46,6 +47,7 @@ void StepCostModel::Observe(const StepShape& shape, std::chrono::nanoseconds dur
   const Sample sample{CountsOf(shape), seconds, observed_count_};
   latest_[static_cast<size_t>(observed_count_) % kPaceSteps] = sample;
   if (shape.decode_rows > 0 && shape.chunk_rows <= kFewChunkRows) last_decoding_ = observed_count_;
+  if (shape.decode_rows + shape.chunk_rows <= kSmallStepRows) last_small_ = observed_count_;
   ++observed_count_;
   std::vector<Sample>& alike =
       samples_[{Magnitude(shape.decode_rows), Magnitude(shape.chunk_rows)}];
@@ -59,6 +61,10 @@ void StepCostModel::Observe(const StepShape& shape, std::chrono::nanoseconds dur
 
 bool StepCostModel::knows_decoding() const {
   return last_decoding_ >= 0 && observed_count_ - last_decoding_ <= kFreshSteps;
+}
+
+bool StepCostModel::knows_small_steps() const {
+  return last_small_ >= 0 && observed_count_ - last_small_ <= 8 * kFreshSteps;
 }
 
 bool StepCostModel::knows_chunks_beyond(int32_t chunk_rows) const {

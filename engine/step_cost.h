@@ -47,6 +47,8 @@ class StepCostModel {
   // Whether one of the last steps did little but decode. If not, all that is known of decoding is
   // known from steps with large chunks, and may be far too much.
   bool knows_decoding() const;
+  // Whether a step of late had few rows. If not, nobody knows what a step costs besides its rows.
+  bool knows_small_steps() const;
   // Whether one of the last steps had more chunk rows than that. If not, what more rows would cost
   // is a guess.
   bool knows_chunks_beyond(int32_t chunk_rows) const;
@@ -78,7 +80,9 @@ class StepCostModel {
   std::array<Sample, kPaceSteps> latest_;             // ring
   bool started_ = false;
   int64_t observed_count_ = 0;
-  int64_t last_decoding_ = -1;  // number of the last such observation
+  // Numbers of the last such observations.
+  int64_t last_decoding_ = -1;
+  int64_t last_small_ = -1;
   Costs costs_ = {};
   double pace_ = 1;
 };

@@ -25,7 +25,7 @@ struct StepPlan {
   int32_t preemptions = 0;
   StepShape shape;
   int32_t stream_count = 0;  // sequences that get their next token, not their first
-  // What the step is expected to take, if chunks were cut for the streams' sake; otherwise 0.
+  // What the step is expected to take, if chunks were cut to the time; otherwise 0.
   double predicted_seconds = 0;
 };
 

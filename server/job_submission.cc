@@ -39,6 +39,7 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
     if (job.in_flight >= job.max_in_flight) break;
     Request request;
     request.id = engine.NextId();
+    request.job_id = engine_ids.empty() ? request.id : engine_ids.front();
     request.prompt = job.prompts[i];
     request.sampling = job.sampling;
     request.choice_count = job.choice_count;

@@ -1,9 +1,12 @@
 // The scheduler's policy, and what the batch builder makes of its plans, without a model.
 #include "engine/scheduler.h"
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -26,23 +29,56 @@ class SchedulerTest : public ::testing::Test {
 
   Sequence& Add(int32_t prompt_count, int32_t choice_count = 1, int32_t priority = 0) {
     Request request;
-    request.prompt.assign(static_cast<size_t>(prompt_count), 7);
     request.choice_count = choice_count;
     request.priority = priority;
+    return Add(prompt_count, std::move(request));
+  }
+  Sequence& AddOfJob(RequestId job_id, int32_t prompt_count, int32_t choice_count = 1) {
+    Request request;
+    request.job_id = job_id;
+    request.choice_count = choice_count;
+    return Add(prompt_count, std::move(request));
+  }
+  Sequence& AddSearch(int32_t prompt_count, int32_t beam_width, RequestId job_id = 0) {
+    Request request;
+    request.job_id = job_id;
+    request.sampling.beam_width = beam_width;
+    return Add(prompt_count, std::move(request));
+  }
+  Sequence& Add(int32_t prompt_count, Request request) {
+    request.id = requests_.size() + 1;
+    request.prompt.assign(static_cast<size_t>(prompt_count), 7);
     requests_.emplace_back(std::move(request), requests_.size(), *pool_, std::vector<TokenId>{});
     scheduler_->Add(requests_.back().first_choice());
     return requests_.back().first_choice();
   }
+  const std::vector<std::unique_ptr<Sequence>>& ChoicesOf(const Sequence& sequence) const {
+    return sequence.request->choices();
+  }
+  // Of a request's choices, how many are in this state.
+  int64_t Count(const Sequence& sequence, SequenceState state) const {
+    return std::ranges::count(ChoicesOf(sequence), state, [](const auto& c) { return c->state; });
+  }
+  void Remove(const Sequence& sequence) {
+    for (const auto& choice : ChoicesOf(sequence)) scheduler_->Remove(*choice);
+  }
 
-  // One step in which everybody who has computed all tokens gets another; the rows of each planned
-  // sequence.
+  // One step in which everybody who has computed all tokens gets another, choices as well; the rows
+  // of each planned sequence.
   std::vector<int32_t> Step() {
     plan_ = scheduler_->Plan();
     std::vector<int32_t> rows;
     for (const PlannedSequence& planned : plan_.sequences) rows.push_back(planned.row_count);
     scheduler_->Commit(plan_);
     for (const PlannedSequence& planned : plan_.sequences) {
-      if (planned.sequence->pending_count() == 0) planned.sequence->tokens.push_back(7);
+      Sequence& sequence = *planned.sequence;
+      if (sequence.pending_count() > 0) continue;
+      for (const auto& choice : ChoicesOf(sequence)) {
+        if (choice->state != SequenceState::kAwaitingPrompt) continue;
+        scheduler_->Fork(sequence, *choice);
+        choice->tokens.push_back(7);
+      }
+      sequence.tokens.push_back(7);
     }
     return rows;
   }
@@ -95,13 +131,36 @@ TEST_F(SchedulerTest, ChunksBesideAStreamAreCutToTheTime) {
   EXPECT_THAT(Step(), ElementsAre(1, 511));  // all rows that there are
 }
 
-TEST_F(SchedulerTest, WithoutAStreamTimeDoesNotCount) {
+TEST_F(SchedulerTest, WhereNobodyElseWaitsTimeDoesNotCount) {
   Start({.block_size = 16, .max_batch_tokens = 512, .max_sequences = 8}, 1000);
   Teach(/*fixed_ms=*/20, /*row_ms=*/10);
-  Add(1000);
-  Add(1);
+  AddOfJob(1, 1000);
+  AddOfJob(1, 1);
   EXPECT_THAT(Step(), ElementsAre(511, 1));
   EXPECT_EQ(plan_.predicted_seconds, 0);
+}
+
+TEST_F(SchedulerTest, PromptsOfSeveralJobsShareAShortStep) {
+  Start({.block_size = 16, .max_batch_tokens = 512, .max_sequences = 8}, 1000);
+  Teach(/*fixed_ms=*/20, /*row_ms=*/1);
+  Add(1000);
+  Add(1000);
+  EXPECT_THAT(Step(), ElementsAre(112, 32));  // 160 ms: eight times what no row at all costs
+  EXPECT_NEAR(plan_.predicted_seconds, 0.160, 0.005);
+  EXPECT_EQ(plan_.stream_count, 0);
+  Teach(/*fixed_ms=*/1, /*row_ms=*/1);
+  EXPECT_THAT(Step(), ElementsAre(80, 16));
+  EXPECT_NEAR(plan_.predicted_seconds, 0.1, 0.005);
+}
+
+TEST_F(SchedulerTest, OfWhatAStepCostsWithoutRowsASmallOneTells) {
+  Start({.block_size = 16, .max_batch_tokens = 512, .max_sequences = 8}, 1000);
+  Teach(511, 512, 20);
+  Add(1000);
+  Add(1000);
+  EXPECT_THAT(Step(), ElementsAre(24, 8));
+  Teach(31, 40, 1);
+  EXPECT_THAT(Step(), ElementsAre(64, 16));  // in 100 ms
 }
 
 TEST_F(SchedulerTest, PromptsGetHalfOfTheTimeWhereDecodingTakesMore) {
@@ -139,11 +198,12 @@ TEST_F(SchedulerTest, TheOldestPromptAlwaysGetsARestOfATile) {
   Add(1000);
   Add(1000);
   EXPECT_THAT(Step(), ElementsAre(1, 15));
-  EXPECT_EQ(scheduler_->waiting().size(), 1U);  // no row for it, so it holds no blocks
+  EXPECT_EQ(scheduler_->line().size(), 1U);  // no row for it, so it holds no blocks
 }
 
 TEST_F(SchedulerTest, ShortPromptsDoNotWaitForLongOnes) {
   Start({.block_size = 16, .max_batch_tokens = 512, .max_sequences = 8}, 1000);
+  Teach(/*fixed_ms=*/0.1, /*row_ms=*/0.1);
   Add(5000);
   Add(40);
   Add(3000);
@@ -154,15 +214,170 @@ TEST_F(SchedulerTest, ShortPromptsDoNotWaitForLongOnes) {
 }
 
 TEST_F(SchedulerTest, SlotsLimitWhoRuns) {
-  Start({.block_size = 4, .max_batch_tokens = 100, .max_sequences = 3}, 100);
-  Sequence& two = Add(1, 2);
-  Sequence& also_two = Add(1, 2);
-  Add(1);  // would fit, but must not overtake
-  EXPECT_THAT(Step(), ElementsAre(1));
-  EXPECT_EQ(scheduler_->waiting().size(), 2U);
-  scheduler_->Remove(two);
-  EXPECT_THAT(Step(), ElementsAre(1, 1));
-  EXPECT_EQ(also_two.state, SequenceState::kRunning);
+  Start({.block_size = 4, .max_batch_tokens = 100, .max_sequences = 2}, 100);
+  Sequence& first = Add(1);
+  Add(2);
+  Sequence& third = Add(3);
+  EXPECT_THAT(Step(), ElementsAre(1, 2));
+  EXPECT_EQ(scheduler_->line().size(), 1U);
+  scheduler_->Remove(first);
+  EXPECT_THAT(Step(), ElementsAre(1, 3));
+  EXPECT_EQ(third.state, SequenceState::kRunning);
+}
+
+TEST_F(SchedulerTest, APromptKeepsSlotsForItsChoicesAsFarAsNobodyElseNeedsThem) {
+  Start({.block_size = 4, .max_batch_tokens = 32, .max_sequences = 4}, 1000);
+  Sequence& four = Add(500, 4);
+  EXPECT_THAT(Step(), ElementsAre(32));
+  EXPECT_EQ(four.slot_count, 4);
+  Sequence& other = Add(500, 2);
+  EXPECT_THAT(Step(), ElementsAre(24, 8));
+  EXPECT_EQ(four.slot_count, 3);
+  EXPECT_EQ(other.slot_count, 1);
+  Sequence& another = Add(500, 2);
+  EXPECT_THAT(Step(), ElementsAre(16, 8, 8));
+  EXPECT_EQ(four.slot_count, 2);
+  EXPECT_EQ(another.slot_count, 1);
+  Add(500);
+  Step();
+  EXPECT_EQ(four.slot_count, 2);  // half
+  EXPECT_EQ(scheduler_->line().size(), 1U);
+}
+
+TEST_F(SchedulerTest, ChoicesWithoutASlotWaitWithTheirFirstTokenAndStartFromThePromptsBlocks) {
+  pool_.emplace(100, /*block_size=*/4);
+  scheduler_.emplace(SchedulerOptions{.block_size = 4, .max_batch_tokens = 100, .max_sequences = 4},
+                     *pool_);
+  Sequence& lone = Add(1);
+  Sequence& four = Add(9, 4);
+  Step();
+  EXPECT_EQ(Count(four, SequenceState::kRunning), 3);
+  EXPECT_EQ(Count(four, SequenceState::kWaiting), 1);
+  const Sequence& last = *ChoicesOf(four).back();
+  EXPECT_EQ(last.state, SequenceState::kWaiting);
+  EXPECT_EQ(last.token_count(), 10);
+  EXPECT_EQ(last.blocks.block_count(), 0);
+  scheduler_->Remove(lone);
+  EXPECT_THAT(Step(), ElementsAre(1, 1, 1, 2));  // the prompt's last position, and its own
+  EXPECT_EQ(last.state, SequenceState::kRunning);
+  EXPECT_EQ(last.blocks.blocks()[1], four.blocks.blocks()[1]);
+}
+
+TEST_F(SchedulerTest, AJobGivesWayDownToHalfOfTheSlots) {
+  Start({.block_size = 4, .max_batch_tokens = 100, .max_sequences = 4}, 100);
+  Sequence& four = Add(2, 4);
+  Step();
+  EXPECT_EQ(Count(four, SequenceState::kRunning), 4);
+  Add(1);
+  EXPECT_THAT(Step(), ElementsAre(1, 1, 1, 1));
+  EXPECT_EQ(plan_.preemptions, 1);
+  EXPECT_EQ(ChoicesOf(four)[3]->state, SequenceState::kWaiting);  // the newest
+  Add(1);
+  Add(1);
+  Step();
+  EXPECT_EQ(plan_.preemptions, 1);
+  EXPECT_EQ(Count(four, SequenceState::kRunning), 2);
+  Step();
+  EXPECT_EQ(plan_.preemptions, 0);
+  EXPECT_EQ(scheduler_->line().size(), 3U);
+  EXPECT_EQ(requests_[3].first_choice().state, SequenceState::kWaiting);
+}
+
+TEST_F(SchedulerTest, AJobOfManyRequestsIsOne) {
+  Start({.block_size = 4, .max_batch_tokens = 100, .max_sequences = 4}, 100);
+  for (int i = 0; i < 8; ++i) AddOfJob(1, 1);
+  Step();
+  Sequence& other = Add(1);
+  Step();
+  EXPECT_EQ(other.state, SequenceState::kRunning);
+  EXPECT_EQ(scheduler_->line().slot_count(1), 3);
+  // Whoever holds less is next, however long the others have been there.
+  Sequence& another = Add(1);
+  scheduler_->Remove(requests_[0].first_choice());
+  Step();
+  EXPECT_EQ(another.state, SequenceState::kRunning);
+  EXPECT_EQ(scheduler_->line().slot_count(1), 2);
+  scheduler_->Remove(other);
+  scheduler_->Remove(another);
+  Step();
+  EXPECT_EQ(scheduler_->line().slot_count(1), 4);  // nobody else waits
+}
+
+TEST_F(SchedulerTest, AJobsSecondPromptComesAfterTheFirstOnesOfOthers) {
+  Start({.block_size = 16, .max_batch_tokens = 64, .max_sequences = 8}, 1000);
+  Teach(/*fixed_ms=*/0.1, /*row_ms=*/0.1);
+  AddOfJob(1, 1000);
+  AddOfJob(1, 1000);
+  AddOfJob(1, 1000);
+  EXPECT_THAT(Step(), ElementsAre(40, 16, 8));
+  Add(1000);
+  EXPECT_THAT(Step(), ElementsAre(32, 16, 8, 8));
+  EXPECT_EQ(plan_.sequences[1].sequence, &requests_[3].first_choice());
+}
+
+TEST_F(SchedulerTest, OnlyThoseThatWaitedOvertakeASearchThatDoesNotFit) {
+  Start({.block_size = 4, .max_batch_tokens = 100, .max_sequences = 6}, 100);
+  std::vector<Sequence*> running;
+  for (int i = 0; i < 5; ++i) running.push_back(&Add(1));
+  Step();
+  Sequence& search = AddSearch(1, 3);
+  Sequence& waited = Add(1);
+  Step();
+  EXPECT_EQ(search.state, SequenceState::kWaiting);
+  EXPECT_EQ(waited.state, SequenceState::kRunning);
+  Sequence& later = Add(1);
+  for (int i = 0; i < 3; ++i) {
+    Step();
+    EXPECT_EQ(search.state, SequenceState::kWaiting);
+    EXPECT_EQ(later.state, SequenceState::kWaiting);
+    scheduler_->Remove(*running[static_cast<size_t>(i)]);
+  }
+  Step();
+  EXPECT_EQ(search.state, SequenceState::kRunning);
+  EXPECT_EQ(later.state, SequenceState::kWaiting);
+  scheduler_->Remove(waited);
+  Step();
+  EXPECT_EQ(later.state, SequenceState::kRunning);
+}
+
+TEST_F(SchedulerTest, ASearchWiderThanHalfGoesAfterThoseThatWaitAndThenKeepsItsSlots) {
+  Start({.block_size = 4, .max_batch_tokens = 100, .max_sequences = 4}, 100);
+  Sequence& search = AddSearch(1, 3);
+  Sequence& waited = Add(1);
+  Sequence& also_waited = Add(1);
+  Step();
+  EXPECT_EQ(search.state, SequenceState::kWaiting);
+  EXPECT_EQ(waited.state, SequenceState::kRunning);
+  EXPECT_EQ(also_waited.state, SequenceState::kRunning);
+  Sequence& later = Add(1);
+  Step();
+  scheduler_->Remove(waited);
+  Step();
+  EXPECT_EQ(search.state, SequenceState::kRunning);
+  EXPECT_EQ(later.state, SequenceState::kWaiting);
+  Step();
+  EXPECT_EQ(Count(search, SequenceState::kRunning), 3);
+}
+
+TEST_F(SchedulerTest, BeamsGiveWayAndComeBackTogether) {
+  Start({.block_size = 4, .max_batch_tokens = 100, .max_sequences = 4}, 100);
+  Sequence& old = AddSearch(2, 2, /*job_id=*/1);
+  Sequence& young = AddSearch(2, 2, /*job_id=*/1);
+  Step();
+  EXPECT_EQ(Count(young, SequenceState::kRunning), 2);
+  Sequence& other = Add(1);
+  EXPECT_THAT(Step(), ElementsAre(1, 1, 1));
+  EXPECT_EQ(plan_.preemptions, 2);
+  EXPECT_EQ(Count(old, SequenceState::kRunning), 2);
+  EXPECT_EQ(Count(young, SequenceState::kWaiting), 2);
+  EXPECT_EQ(scheduler_->line().size(), 1U);
+  Step();
+  scheduler_->Remove(other);
+  EXPECT_THAT(Step(), ElementsAre(1, 1, 2, 2));  // the last positions wait for each other
+  EXPECT_THAT(Step(), ElementsAre(1, 1, 1, 1));
+  Remove(old);
+  Remove(young);
+  EXPECT_EQ(pool_->used_count(), 0);
 }
 
 TEST_F(SchedulerTest, AdmissionLeavesABlockForEachThatRuns) {
@@ -171,7 +386,7 @@ TEST_F(SchedulerTest, AdmissionLeavesABlockForEachThatRuns) {
   Add(12);  // 3 blocks; leaves 1 for the first
   Add(1);
   EXPECT_THAT(Step(), ElementsAre(4, 12));
-  EXPECT_EQ(scheduler_->waiting().size(), 1U);
+  EXPECT_EQ(scheduler_->line().size(), 1U);
 }
 
 TEST_F(SchedulerTest, TheNewestGivesUpItsBlocksAndComesBack) {
@@ -203,14 +418,9 @@ TEST_F(SchedulerTest, PriorityDecidesWhoIsOlder) {
 TEST_F(SchedulerTest, ForkedChoicesCopyOnlyThePartialBlockAndTheLastWritesInPlace) {
   Start({.block_size = 4, .max_batch_tokens = 100, .max_sequences = 3}, 10);
   Sequence& first = Add(6, 3);
-  StepPlan plan = scheduler_->Plan();
-  scheduler_->Commit(plan);
-  const auto& choices = requests_[0].choices();
-  scheduler_->Fork(first, *choices[1]);
-  scheduler_->Fork(first, *choices[2]);
-  for (const auto& choice : choices) choice->tokens.push_back(7);
+  Step();
   EXPECT_EQ(pool_->used_count(), 2);
-  plan = scheduler_->Plan();
+  StepPlan plan = scheduler_->Plan();
   EXPECT_EQ(plan.row_count, 3);
   ASSERT_EQ(plan.copies.size(), 2U);
   EXPECT_EQ(plan.copies[0].from, plan.copies[1].from);

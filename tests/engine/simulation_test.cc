@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -14,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/engine_core.h"
+#include "tests/engine/engine_invariants.h"
 #include "tests/engine/fake_model_runner.h"
 #include "tests/engine/letter_constraint.h"
 #include "tests/engine/recording_sink.h"
@@ -163,8 +165,12 @@ Schedule RandomSchedule(Random& random) {
     request.sampling = RandomSampling(
         random, echo ? 0 : Between(random, 1, schedule.engine.max_context - prompt_count));
     request.sampling.prompt_logprobs = request.sampling.prompt_logprobs || echo;
-    request.choice_count =
-        OneIn(random, 3) ? Between(random, 1, std::min(4, schedule.engine.max_sequences)) : 1;
+    request.choice_count = OneIn(random, 3) ? Between(random, 1, schedule.engine.max_sequences) : 1;
+    if (i > 0 && OneIn(random, 3)) {
+      const Request& other =
+          schedule.arrivals[static_cast<size_t>(Between(random, 0, i - 1))].request;
+      request.job_id = other.job_id != 0 ? other.job_id : other.id;
+    }
     request.priority = OneIn(random, 6) ? Between(random, -1, 1) : 0;
     if (OneIn(random, 4)) SearchBeams(random, schedule, request);
     if (OneIn(random, 6)) Pool(random, request);
@@ -175,127 +181,6 @@ Schedule RandomSchedule(Random& random) {
   std::stable_sort(schedule.arrivals.begin(), schedule.arrivals.end(),
                    [](const Arrival& a, const Arrival& b) { return a.step < b.step; });
   return schedule;
-}
-
-// Every block's references are the tables that hold it, and the pool's sums agree.
-void CheckBlocks(const EngineCore& core) {
-  std::map<int32_t, int32_t> holders;
-  for (const Sequence* sequence : core.scheduler().running()) {
-    for (const int32_t block : sequence->blocks.blocks()) ++holders[block];
-  }
-  for (const Sequence* sequence : core.scheduler().waiting())
-    ASSERT_TRUE(sequence->blocks.blocks().empty());
-  const BlockPool& pool = core.pool();
-  int32_t used = 0;
-  for (int32_t block = 0; block < pool.total_count(); ++block) {
-    const auto found = holders.find(block);
-    const int32_t expected = found == holders.end() ? 0 : found->second;
-    ASSERT_EQ(pool.reference_count(block), expected) << "block " << block;
-    used += expected > 0 ? 1 : 0;
-  }
-  ASSERT_EQ(pool.used_count(), used);
-  ASSERT_EQ(pool.free_count() + pool.used_count(), pool.total_count());
-}
-
-// The oldest sequence makes progress within a bounded number of steps.
-class StarvationWatch {
- public:
-  explicit StarvationWatch(const EngineOptions& options)
-      : bound_(options.max_sequences * options.max_context + 1) {}
-
-  void Observe(const EngineCore& core) {
-    const Sequence* oldest = nullptr;
-    for (const SequenceQueue* queue : {&core.scheduler().running(), &core.scheduler().waiting()}) {
-      if (!queue->empty() && (oldest == nullptr || (*queue->begin())->age < oldest->age))
-        oldest = *queue->begin();
-    }
-    if (oldest == nullptr) return;
-    if (oldest->age != age_ || oldest->computed_count > computed_count_) streak_ = 0;
-    age_ = oldest->age;
-    computed_count_ = oldest->computed_count;
-    ASSERT_LE(++streak_, bound_) << "the oldest sequence starves";
-  }
-
- private:
-  int32_t bound_;
-  int32_t streak_ = 0;
-  SequenceAge age_;
-  int32_t computed_count_ = 0;
-};
-
-// What every block with content holds is what its content says, all the way from the first token;
-// running sequences hold their tokens, under their salt, and no content is there twice.
-class ContentCheck {
- public:
-  ContentCheck(const EngineCore& core, const FakeModelRunner& runner)
-      : core_(core), pool_(core.pool()), runner_(runner) {}
-
-  // How many blocks have content.
-  int32_t Run() {
-    for (int32_t block = 0; block < pool_.total_count(); ++block) {
-      const ContentId id = pool_.content_id(block);
-      if (id == kNoContent) continue;
-      EXPECT_TRUE(block_of_.emplace(id, block).second) << "block " << block;
-    }
-    for (const auto& [id, block] : block_of_) {
-      const std::vector<TokenId> tokens = TokensUpTo(block);
-      EXPECT_TRUE(runner_.HoldsEndOf(tokens, block)) << "block " << block;
-      EXPECT_EQ(pool_.Find(pool_.content(block)), block);
-    }
-    for (const Sequence* sequence : core_.scheduler().running()) CheckSequence(*sequence);
-    return static_cast<int32_t>(block_of_.size());
-  }
-
- private:
-  std::vector<TokenId> TokensUpTo(int32_t block) const {
-    const BlockContent content = pool_.content(block);
-    std::vector<TokenId> tokens;
-    if (content.parent != kNoContent) {
-      const auto parent = block_of_.find(content.parent);
-      // Blocks go after all that come behind them.
-      EXPECT_NE(parent, block_of_.end());
-      if (parent == block_of_.end()) return {};
-      EXPECT_EQ(pool_.content(parent->second).salt, content.salt);
-      tokens = TokensUpTo(parent->second);
-    }
-    tokens.insert(tokens.end(), content.tokens.begin(), content.tokens.end());
-    return tokens;
-  }
-
-  void CheckSequence(const Sequence& sequence) const {
-    const auto block_size = static_cast<int32_t>(runner_.block_size());
-    for (int32_t index = 0; index < sequence.blocks.block_count(); ++index) {
-      const int32_t block = sequence.blocks.blocks()[static_cast<size_t>(index)];
-      const int32_t end = (index + 1) * block_size;
-      const bool full = pool_.keeps_contents() && end <= sequence.computed_count;
-      EXPECT_EQ(pool_.content_id(block) != kNoContent, full);
-      if (!full) continue;
-      EXPECT_EQ(pool_.content(block).salt, sequence.cache_salt);
-      EXPECT_EQ(TokensUpTo(block),
-                std::vector<TokenId>(sequence.tokens.begin(), sequence.tokens.begin() + end));
-    }
-  }
-
-  const EngineCore& core_;
-  const BlockPool& pool_;
-  const FakeModelRunner& runner_;
-  std::map<ContentId, int32_t> block_of_;
-};
-
-// Rows carry the phase that their position has for life.
-void CheckPhases(const EngineCore& core, const ForwardBatch& batch) {
-  for (const SequenceSpan& span : batch.sequences) {
-    const auto& running = core.scheduler().running();
-    const auto found = std::ranges::find_if(running, [&](const Sequence* sequence) {
-      return sequence->blocks.blocks().data() == span.block_table.data();
-    });
-    ASSERT_NE(found, running.end());
-    for (int32_t i = 0; i < span.row_count; ++i) {
-      ASSERT_EQ(batch.phases[static_cast<size_t>(span.first_row + i)],
-                span.first_position + i < (*found)->prompt_count ? TokenPhase::kPrompt
-                                                                 : TokenPhase::kGenerated);
-    }
-  }
 }
 
 // What one request gets when nobody else is there and nothing is short.
@@ -370,7 +255,9 @@ struct Totals {
   int64_t failed = 0;
   int64_t embeddings = 0;
   int64_t cached_tokens = 0;
-  int64_t kept_blocks = 0;  // summed over steps
+  int64_t kept_blocks = 0;   // summed over steps
+  int64_t shared_slots = 0;  // likewise: a job held half of the slots, and another had none
+  int32_t longest_wait = 0;
 };
 
 void RunSchedule(uint64_t seed, Totals& totals) {
@@ -394,7 +281,7 @@ void RunSchedule(uint64_t seed, Totals& totals) {
     if (OneIn(random, 2)) throw std::runtime_error("thrown");
     return Fail(ErrorCode::kInternal, "returned");
   };
-  StarvationWatch watch(schedule.engine);
+  StarvationWatch watch(schedule.engine, schedule.arrivals.size());
   size_t next = 0;
   for (int32_t step = 0; next < schedule.arrivals.size() || core.has_work(); ++step) {
     for (; next < schedule.arrivals.size() && schedule.arrivals[next].step <= step; ++next) {
@@ -408,16 +295,19 @@ void RunSchedule(uint64_t seed, Totals& totals) {
       }
     }
     if (!core.has_work()) continue;
+    const ShareCheck shares(core);
     core.Step();
     ++totals.steps;
+    totals.shared_slots += shares.Run(schedule.engine.max_sequences);
+    ASSERT_NO_FATAL_FAILURE(CheckSlots(core, schedule.engine.max_sequences));
     ASSERT_EQ(runner.complaint(), "");
-    ASSERT_LE(std::ssize(core.scheduler().running()), schedule.engine.max_sequences);
     ASSERT_NO_FATAL_FAILURE(CheckBlocks(core));
     totals.kept_blocks += ContentCheck(core, runner).Run();
     ASSERT_FALSE(testing::Test::HasFailure());
     ASSERT_NO_FATAL_FAILURE(watch.Observe(core));
   }
   ASSERT_EQ(core.pool().free_count(), core.pool().total_count());
+  totals.longest_wait = std::max(totals.longest_wait, watch.longest());
   totals.preemptions += core.TakeReport().preemptions;
   for (const Arrival& arrival : schedule.arrivals) {
     ASSERT_NO_FATAL_FAILURE(
@@ -444,7 +334,80 @@ TEST(Simulation, RandomSchedulesKeepEveryInvariant) {
   EXPECT_GT(totals.embeddings, 500);
   EXPECT_GT(totals.cached_tokens, 10'000);
   EXPECT_GT(totals.kept_blocks, 100'000);
+  EXPECT_GT(totals.shared_slots, 1000);
+  RecordProperty("longest_wait", std::to_string(totals.longest_wait));
+  RecordProperty("shared_slots", std::to_string(totals.shared_slots));
   RecordProperty("steps", std::to_string(totals.steps));
+}
+
+// Requests of every kind, and newcomers without end: somebody always waits.
+class EndlessRun {
+ public:
+  explicit EndlessRun(uint64_t seed) : random_(seed) {
+    schedule_.model = {.vocab_size = 29, .block_size = 4, .block_count = Between(random_, 10, 80)};
+    schedule_.engine.max_context = 40;
+    schedule_.engine.max_batch_tokens = Between(random_, 8, 64);
+    schedule_.engine.max_sequences = Between(random_, 2, 8);
+    runner_.emplace(schedule_.model);
+    core_.emplace(schedule_.engine, *runner_, [this] { return runner_->now(); });
+  }
+
+  // The steps until all requests that are there at the start are answered, `most` at most.
+  int32_t Run(int32_t most) {
+    const int32_t count = Between(random_, 1, 8);
+    for (int32_t i = 0; i < count; ++i) AddPatient();
+    int32_t step = 0;
+    const auto finished = [](const auto& sink) { return sink->finished(); };
+    for (; step < most && !std::ranges::all_of(patient_, finished); ++step) {
+      while (core_->scheduler().line().jobs().size() < 3) AddNewcomer();
+      core_->Step();
+    }
+    EXPECT_EQ(runner_->complaint(), "");
+    core_->AbortAll();
+    return step;
+  }
+
+ private:
+  Request MakeRequest(int32_t most_tokens) {
+    Request request = GreedyRequest(next_id_++, {}, Between(random_, 1, most_tokens));
+    request.sampling.ignore_eos = true;
+    AddPrompt(random_, schedule_, Between(random_, 1, most_tokens), request);
+    return request;
+  }
+
+  void AddPatient() {
+    Request request = MakeRequest(20);
+    request.choice_count = Between(random_, 1, schedule_.engine.max_sequences);
+    if (OneIn(random_, 2)) SearchBeams(random_, schedule_, request);
+    if (OneIn(random_, 2)) request.job_id = 1;
+    patient_.push_back(AddRecorded(*core_, std::move(request)));
+  }
+
+  void AddNewcomer() {
+    Request request = MakeRequest(6);
+    if (OneIn(random_, 4))
+      request.choice_count = Between(random_, 1, schedule_.engine.max_sequences);
+    if (OneIn(random_, 8)) SearchBeams(random_, schedule_, request);
+    AddRecorded(*core_, std::move(request));
+  }
+
+  Random random_;
+  Schedule schedule_;
+  std::optional<FakeModelRunner> runner_;
+  std::optional<EngineCore> core_;
+  RequestId next_id_ = 1;
+  std::vector<std::shared_ptr<RecordingSink>> patient_;
+};
+
+TEST(Simulation, NobodyStarvesWhereNewcomersNeverEnd) {
+  constexpr int32_t kMostSteps = 3000;
+  int32_t longest = 0;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    const int32_t step_count = EndlessRun(seed).Run(kMostSteps);
+    ASSERT_LT(step_count, kMostSteps) << "seed " << seed;
+    longest = std::max(longest, step_count);
+  }
+  RecordProperty("longest", std::to_string(longest));
 }
 
 }  // namespace

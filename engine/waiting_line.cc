@@ -1,0 +1,69 @@
+#include "engine/waiting_line.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/check.h"
+
+namespace weft {
+
+bool WaitingLine::Place::operator<(const Place& other) const {
+  return std::tie(priority, slot_count, age) <
+         std::tie(other.priority, other.slot_count, other.age);
+}
+
+void WaitingLine::Insert(Sequence& sequence) {
+  Job& job = jobs_[sequence.job_id];
+  WEFT_CHECK(job.waiting.insert(&sequence).second);
+  ++size_;
+  Update(sequence.job_id, job);
+}
+
+void WaitingLine::Erase(Sequence& sequence) {
+  const auto job = jobs_.find(sequence.job_id);
+  if (job == jobs_.end() || job->second.waiting.erase(&sequence) == 0) return;
+  --size_;
+  Update(job->first, job->second);
+}
+
+void WaitingLine::AddSlots(RequestId job_id, int32_t count) {
+  Job& job = jobs_[job_id];
+  job.slot_count += count;
+  WEFT_CHECK(job.slot_count >= 0);
+  Update(job_id, job);
+}
+
+void WaitingLine::Update(RequestId job_id, Job& job) {
+  if (job.place) line_.erase(*job.place);
+  job.place.reset();
+  if (!job.waiting.empty()) {
+    const SequenceAge& age = (*job.waiting.begin())->age;
+    job.place = Place{.priority = age.priority, .slot_count = job.slot_count, .age = age};
+    line_.emplace(*job.place, &job);
+  } else if (job.slot_count == 0) {
+    jobs_.erase(job_id);
+  }
+}
+
+int32_t WaitingLine::slot_count(RequestId job_id) const {
+  const auto job = jobs_.find(job_id);
+  return job == jobs_.end() ? 0 : job->second.slot_count;
+}
+
+bool WaitingLine::OthersWait(RequestId job_id) const {
+  const auto job = jobs_.find(job_id);
+  const bool waits = job != jobs_.end() && job->second.place;
+  return line_.size() > (waits ? 1U : 0U);
+}
+
+int32_t WaitingLine::SlotsForOthers(RequestId job_id, int32_t most) const {
+  int32_t count = 0;
+  for (const auto& [place, job] : line_) {
+    const Sequence& oldest = **job->waiting.begin();
+    if (oldest.job_id != job_id) count += oldest.least_slots();
+    if (count >= most) return most;
+  }
+  return count;
+}
+
+}  // namespace weft

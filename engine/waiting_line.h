@@ -1,0 +1,63 @@
+// Who waits for slots, and who is next. Slots belong to jobs: all that a client asks for in one
+// request, however many prompts and choices that makes. Next is the oldest sequence of the job that
+// holds the fewest slots; of jobs that hold as many, the older sequence; but first priority
+// decides. So whoever comes is served before those that have something already, and a job of a
+// thousand sequences is one among others. Used by the scheduler alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "engine/sequence.h"
+
+namespace weft {
+
+struct OlderFirst {
+  bool operator()(const Sequence* a, const Sequence* b) const { return a->age < b->age; }
+};
+using SequenceQueue = std::set<Sequence*, OlderFirst>;
+
+class WaitingLine {
+ public:
+  // The place in the line of a job of which a sequence waits.
+  struct Place {
+    int32_t priority = 0;
+    int32_t slot_count = 0;  // that the job holds
+    SequenceAge age;         // of its oldest waiting sequence
+    bool operator<(const Place& other) const;
+  };
+  struct Job {
+    int32_t slot_count = 0;  // of all its running sequences
+    SequenceQueue waiting;
+    std::optional<Place> place;
+  };
+
+  // A sequence waits. Those of a search wait as its first beam.
+  void Insert(Sequence& sequence);
+  // It no longer does; nothing happens if it did not.
+  void Erase(Sequence& sequence);
+  // The job holds so many slots more, or fewer.
+  void AddSlots(RequestId job_id, int32_t count);
+
+  // Jobs of which a sequence waits, the next one first.
+  const std::map<Place, Job*>& jobs() const { return line_; }
+  int32_t slot_count(RequestId job_id) const;
+  bool OthersWait(RequestId job_id) const;
+  // The slots that the oldest waiting sequences of all other jobs need; no more than `most`.
+  int32_t SlotsForOthers(RequestId job_id, int32_t most) const;
+  // Sequences, the beams of a search as one.
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+ private:
+  void Update(RequestId job_id, Job& job);
+
+  std::map<RequestId, Job> jobs_;  // that hold slots or wait
+  std::map<Place, Job*> line_;
+  size_t size_ = 0;
+};
+
+}  // namespace weft
