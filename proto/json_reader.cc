@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -82,9 +83,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
 
   bool null() override { return Place(nullptr); }
   bool boolean(bool value) override { return Place(value); }
-  bool number_integer(int64_t value) override { return Place(value); }
-  bool number_unsigned(uint64_t value) override { return Place(value); }
-  bool number_float(double value, const std::string&) override { return Place(value); }
+  bool number_integer(int64_t value) override { return PlaceNumber(value); }
+  bool number_unsigned(uint64_t value) override { return PlaceNumber(value); }
+  bool number_float(double value, const std::string&) override { return PlaceNumber(value); }
   bool string(std::string& value) override { return Place(std::move(value)); }
   bool binary(typename Json::binary_t&) override { return false; }  // no such thing in JSON text
   bool start_object(size_t) override { return Open(Json::object()); }
@@ -136,9 +137,25 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     return member_;
   }
 
-  bool Place(Json value) {
+  bool Place(Json value) { return Count() && PlaceUncounted(std::move(value)); }
+  bool PlaceNumber(Json value) {
+    constexpr bool kCounts = std::is_same_v<Json, ordered_json>;
+    constexpr int64_t kNumbersAValue = 8;
+    if (kCounts && ++number_count_ % kNumbersAValue == 0 && !Count()) return false;
+    return PlaceUncounted(std::move(value));
+  }
+  bool PlaceUncounted(Json value) {
     Put(std::move(value));
     return true;
+  }
+
+  bool Count() {
+    if (++value_count_ <= kMaxJsonValues) return true;
+    error_ = JsonError(
+        "too_many_values",
+        fmt::format("the request body has more than {} JSON values; send fewer", kMaxJsonValues));
+    if (!open_.empty()) error_->param = PathOfNext();
+    return false;
   }
 
   // Where the document has come to, and a member there: "x[3].name". Looks for names from the end,
@@ -159,13 +176,19 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     return path;
   }
 
+  // Where the next value would stand.
+  std::string PathOfNext() const {
+    const Json& parent = *open_.back();
+    return PathOf(parent.is_object() ? NameOf(parent, *member_) : std::string_view());
+  }
+
   bool Open(Json container) {
+    if (!Count()) return false;
     if (open_.size() >= kMaxJsonDepth) {
       error_ =
           JsonError("json_too_deep",
                     fmt::format("the request body nests deeper than {} levels", kMaxJsonDepth));
-      const Json& parent = *open_.back();
-      error_->param = PathOf(parent.is_object() ? NameOf(parent, *member_) : std::string_view());
+      error_->param = PathOfNext();
       return false;
     }
     open_.push_back(Put(std::move(container)));
@@ -182,7 +205,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   Json root_;
   std::vector<Json*> open_;                             // containers, outermost first
   std::vector<std::unordered_set<std::string>> names_;  // see AddMember; one a container
-  Json* member_ = nullptr;                              // the value of the key just read
+  int64_t value_count_ = 0;
+  int64_t number_count_ = 0;
+  Json* member_ = nullptr;  // the value of the key just read
   std::optional<ApiError> error_;
 };
 

@@ -2,6 +2,7 @@
 // surrogates, no numbers beyond a double. Include from .cc files only: nlohmann's header is heavy.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -11,11 +12,14 @@
 namespace weft {
 
 inline constexpr int kMaxJsonDepth = 64;  // schemas of tools are what nests deepest
+// A value takes some twenty times the memory of its two bytes, and a template may print each.
+inline constexpr int64_t kMaxJsonValues = 1 << 17;
 
-// Errors: status 400; code "invalid_json" (with the byte's position), "json_too_deep" or
-// "duplicate_key".
+// Errors: status 400; code "invalid_json" (with the byte's position), "json_too_deep",
+// "too_many_values" or "duplicate_key". Numbers do not count: prompts may be lists of token ids.
 ApiResult<nlohmann::json> ParseJson(std::string_view text);
-// The same, members of objects in the order of the text: what templates print.
+// The same, members of objects in the order of the text: what templates print. Eight numbers
+// count as one.
 ApiResult<nlohmann::ordered_json> ParseOrderedJson(std::string_view text);
 
 // The same for a request's body, which must be an object ("invalid_value" otherwise).

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format_bytes.h"
+#include "proto/call_arguments.h"
 #include "proto/chat_request.h"
 #include "server/chat_messages.h"
 #include "server/final_message.h"
@@ -129,6 +130,7 @@ ApiError ChatFormat::RefusalOf(const Error& error, const ChatRequest& request,
 
 ApiResult<std::string> ChatFormat::RenderPrompt(const ChatRequest& request,
                                                 bool offers_tools) const {
+  WEFT_RETURN_IF_ERROR(CheckCallArguments(request.messages, request.messages_path));
   const bool lists = offers_tools && lists_tools();
   const ChatTemplateTraits& traits = this->traits(lists);
   ordered_json variables = request.template_variables;

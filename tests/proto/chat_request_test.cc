@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/chat_messages.h"
+#include "proto/json_reader.h"
 
 namespace weft {
 namespace {
@@ -317,6 +318,15 @@ const RefusalCase kFieldRefusals[] = {
     {With(R"("service_tier":1)"), "service_tier", "a string"},
 };
 INSTANTIATE_TEST_SUITE_P(Fields, ChatRefusalTest, testing::ValuesIn(kFieldRefusals));
+
+TEST(ChatRequestTest, RefusesMoreValuesThanTheLimitOfWhichEightNumbersAreOne) {
+  std::string body = R"({"messages":[{"role":"user","content":"a"}],"x":[1)";  // six, and a number
+  for (int64_t i = 1; i < 8 * (kMaxJsonValues - 6) + 7; ++i) body += ",1";
+  EXPECT_EQ(Parsed(body + "]}").unknown_field_count, 1);
+  const ApiError error = Refused(body + ",1]}");
+  EXPECT_EQ(error.code, "too_many_values");
+  EXPECT_EQ(error.param, "x[1048535]");
+}
 
 TEST(ChatRequestTest, RefusesDeepNestingWithoutRecursion) {
   std::string deep = R"({"messages":)";

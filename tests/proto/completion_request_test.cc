@@ -268,6 +268,22 @@ TEST(CompletionRequestTest, RefusesDeepNestingWithoutRecursion) {
   EXPECT_EQ(Parsed(R"({"prompt":"","x":)" + deepest + "}").unknown_field_count, 1);
 }
 
+TEST(CompletionRequestTest, RefusesMoreValuesThanTheLimitButTakesAnyNumberOfNumbers) {
+  const auto with = [](int64_t count, std::string_view value) {
+    std::string body = R"({"prompt":"","x":[)";  // three values
+    for (int64_t i = 0; i < count; ++i) body.append(i > 0 ? "," : "").append(value);
+    return body + "]}";
+  };
+  EXPECT_EQ(Parsed(with(kMaxJsonValues - 3, "[]")).unknown_field_count, 1);
+  const ApiError error = Refused(with(kMaxJsonValues - 2, "[]"));
+  EXPECT_EQ(error.status, 400);
+  EXPECT_EQ(error.code, "too_many_values");
+  EXPECT_EQ(error.param, "x[131069]");
+  EXPECT_EQ(error.message, "the request body has more than 131072 JSON values; send fewer");
+  EXPECT_EQ(Refused(with(kMaxJsonValues - 2, "null")).code, "too_many_values");
+  EXPECT_EQ(Parsed(with(2 * kMaxJsonValues, "17")).unknown_field_count, 1);
+}
+
 TEST(CompletionRequestTest, TakesAHundredMegabytes) {
   std::string text;
   text.resize(100'000'000, 'x');
