@@ -1,8 +1,12 @@
 #include "server/preparation.h"
 
 #include <atomic>
+#include <exception>
+#include <memory>
+#include <utility>
 
-#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "server/server_context.h"
@@ -25,10 +29,24 @@ struct PreparationSlot {
   int32_t position = 0;
 };
 
-asio::awaitable<void, asio::thread_pool::executor_type> RunOnPool(
-    const std::function<void()>& work) {
-  work();
-  co_return;
+// Calls `work` on a preparation thread; what it throws comes out here.
+asio::awaitable<void> RunOnThread(ServerContext& context, size_t size_bytes,
+                                  const std::function<void()>& work) {
+  const auto add = [&](auto handler) {
+    const auto waiter = std::make_shared<decltype(handler)>(std::move(handler));
+    context.preparation.Add(size_bytes, [&work, waiter] {
+      std::exception_ptr failure;
+      try {
+        work();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      asio::post(asio::get_associated_executor(*waiter),
+                 [waiter, failure] { std::move (*waiter)(failure); });
+    });
+  };
+  co_await asio::async_initiate<const asio::use_awaitable_t<>&, void(std::exception_ptr)>(
+      add, asio::use_awaitable);
 }
 
 }  // namespace
@@ -44,7 +62,7 @@ asio::awaitable<ApiResult<void>> RunPreparation(ServerContext& context, size_t b
     co_return tl::unexpected(HttpError(
         503, "overloaded", "too many long requests are being read; try again in a second"));
   }
-  co_await asio::co_spawn(context.preparation.executor(), RunOnPool(work), asio::use_awaitable);
+  co_await RunOnThread(context, body_bytes, work);
   co_return ApiResult<void>();
 }
 
@@ -54,7 +72,7 @@ asio::awaitable<void> RunAnswering(ServerContext& context, size_t answer_bytes,
     work();
     co_return;
   }
-  co_await asio::co_spawn(context.preparation.executor(), RunOnPool(work), asio::use_awaitable);
+  co_await RunOnThread(context, answer_bytes, work);
 }
 
 }  // namespace weft

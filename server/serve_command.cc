@@ -55,6 +55,10 @@ void FitResponseStore(ServeOptions& options) {
   options.model.stored_bytes = options.server.response_store_bytes;
 }
 
+// Long bodies are rare, and compute threads want the cores: few threads, but so many that a long
+// body never has all of them.
+int PreparationThreads() { return std::clamp(AvailableCpuCount(), 2, 4); }
+
 // What requests may take, of the reserve.
 void FitRequests(const MemoryPlan& memory, ServerOptions& options) {
   const RequestMemory requests = memory.request_memory();
@@ -164,6 +168,7 @@ Result<void> Serve(ServeOptions options) {
   // Where nothing can be read again, a terminal that closes ends the process as usual.
   if (access->is_reloadable()) InstallReloadSignal();
   WEFT_ASSIGN_OR_RETURN(const std::shared_ptr<Tracer> tracer, MakeTracer(options, metrics));
+  options.server.preparation_threads = PreparationThreads();
   FitResponseStore(options);
   options.model.meter = std::make_shared<EngineMeter>();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(options.model));

@@ -63,7 +63,7 @@ class Server::Implementation {
       std::this_thread::sleep_for(kPollInterval);
     }
     JoinThreads();
-    context_.preparation.join();
+    context_.preparation.Join();
     context_.background.Clear();
     tcp_acceptor_.reset();
     unix_acceptor_.reset();

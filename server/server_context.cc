@@ -18,7 +18,7 @@ ServerContext::ServerContext(ServerOptions options_, std::vector<ServedModel> mo
       body_budget(options.max_buffered_body_bytes),
       logprob_budget(options.max_logprob_bytes),
       responses(options.response_store_bytes),
-      preparation(static_cast<size_t>(options.preparation_threads)) {}
+      preparation(options.preparation_threads) {}
 
 std::string ServerContext::NextRequestId() {
   const uint64_t count = id_count_.fetch_add(1, std::memory_order_relaxed);

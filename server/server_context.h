@@ -7,13 +7,12 @@
 #include <string>
 #include <vector>
 
-#include <boost/asio/thread_pool.hpp>
-
 #include "server/access.h"
 #include "server/background_runs.h"
 #include "server/byte_budget.h"
 #include "server/cors.h"
 #include "server/metrics.h"
+#include "server/preparation_queue.h"
 #include "server/random_sequence.h"
 #include "server/response_store.h"
 #include "server/served_model.h"
@@ -41,7 +40,7 @@ struct ServerContext {
   ByteBudget body_budget;
   ByteBudget logprob_budget;
   ResponseStore responses;
-  boost::asio::thread_pool preparation;
+  PreparationQueue preparation;
   std::atomic<int32_t> preparations{0};     // on or waiting for its threads
   std::atomic<bool> draining{false};        // no new work; running work goes on
   std::atomic<int32_t> active_requests{0};  // between head read and answer written

@@ -21,7 +21,7 @@ struct ServerOptions {
   bool keys_share_prefixes = false;       // otherwise each key's requests among themselves
   std::vector<std::string> cors_origins;  // see CorsPolicy
   int io_threads = 2;
-  int preparation_threads = 1;       // parse and tokenise bodies above inline_body_bytes
+  int preparation_threads = 2;       // parse and tokenise bodies above inline_body_bytes
   int32_t max_preparations = 64;     // waiting for those threads; one more: 503
   size_t inline_body_bytes = 65536;  // bodies up to this are prepared on an io thread
 

@@ -1,10 +1,16 @@
 // Where long work is done, and what log probabilities may take.
 #include "server/preparation.h"
 
+#include <atomic>
+#include <chrono>
+#include <exception>
 #include <functional>
+#include <future>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -20,6 +26,77 @@ namespace weft {
 namespace {
 
 using testing::HasSubstr;
+
+TEST(PreparationQueueTest, TheShortestIsNextAndWhatWaitsAges) {
+  std::promise<void> released;
+  std::vector<int> order;
+  PreparationQueue queue(1);
+  std::promise<void> begun;
+  queue.Add(10, [&] {
+    begun.set_value();
+    released.get_future().wait();
+  });
+  begun.get_future().wait();
+  std::promise<void> more;
+  queue.Add(500, [&] { order.push_back(500); });
+  queue.Add(200, [&] {  // from here on it is as if the one of 500 had 300
+    order.push_back(200);
+    queue.Add(301, [&] { order.push_back(301); });
+    queue.Add(299, [&] { order.push_back(299); });
+    more.set_value();
+  });
+  released.set_value();
+  more.get_future().wait();
+  queue.Join();
+  EXPECT_EQ(order, (std::vector<int>{200, 299, 500, 301}));
+}
+
+TEST(PreparationQueueTest, LongWorkLeavesAThreadForShortWork) {
+  constexpr size_t kLong = PreparationQueue::kShortBytes + 1;
+  std::promise<void> released;
+  const std::shared_future<void> release = released.get_future().share();
+  std::atomic<int> long_count = 0;
+  PreparationQueue queue(2);
+  for (int i = 0; i < 3; ++i) {
+    queue.Add(kLong, [&] {
+      release.wait();
+      ++long_count;
+    });
+  }
+  std::promise<void> done;
+  queue.Add(PreparationQueue::kShortBytes, [&] { done.set_value(); });
+  EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(long_count, 0);
+  released.set_value();
+  queue.Join();
+  EXPECT_EQ(long_count, 3);
+}
+
+TEST(PreparationQueueTest, OneThreadTakesLongWorkToo) {
+  int count = 0;
+  PreparationQueue queue(1);
+  for (int i = 0; i < 3; ++i) queue.Add(PreparationQueue::kShortBytes + 1, [&] { ++count; });
+  queue.Join();
+  EXPECT_EQ(count, 3);
+}
+
+TEST(PreparationTest, WhatTheWorkThrowsComesOut) {
+  const TestModel model;
+  ServerContext context({}, {model.Served()}, model.metrics(), *Access::Load({}),
+                        std::make_shared<Tracer>());
+  const std::function<void()> work = [] { throw std::runtime_error("thrown"); };
+  boost::asio::io_context io;
+  std::string caught;
+  boost::asio::co_spawn(io, RunAnswering(context, 1 << 20, work), [&](std::exception_ptr failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& exception) {
+      caught = exception.what();
+    }
+  });
+  io.run();
+  EXPECT_EQ(caught, "thrown");
+}
 
 TEST(PreparationTest, LargeAnswersArePutTogetherOffTheIoThreads) {
   const TestModel model;
