@@ -13,6 +13,7 @@
 #include "base/float_env.h"
 #include "base/log.h"
 #include "base/mailbox.h"
+#include "engine/drain_rate.h"
 #include "engine/engine_core.h"
 
 namespace weft {
@@ -78,6 +79,15 @@ class Engine::Loop {
 
   int32_t queued_count() const { return queued_count_.load(std::memory_order_relaxed); }
 
+  std::optional<std::chrono::milliseconds> TimeToDrain() const {
+    constexpr double kMsPerSecond = 1000;
+    constexpr double kMostMs = 86'400'000;  // nobody waits for more than a day
+    const std::optional<double> per_second = drain_rate_.per_second();
+    if (!per_second) return std::nullopt;
+    const double ms = kMsPerSecond * queued_count() / *per_second;
+    return std::chrono::milliseconds(static_cast<int64_t>(std::min(ms, kMostMs)));
+  }
+
   RequestId NextId() { return next_id_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
@@ -116,8 +126,10 @@ class Engine::Loop {
   }
 
   void Publish(bool stepped) {
-    queued_count_.fetch_sub(core_.TakeDequeuedCount(), std::memory_order_relaxed);
+    const int32_t dequeued_count = core_.TakeDequeuedCount();
+    queued_count_.fetch_sub(dequeued_count, std::memory_order_relaxed);
     const StepReport report = core_.TakeReport();
+    drain_rate_.Add(Clock::now(), dequeued_count, report.waiting > 0);
     {
       const std::lock_guard lock(published_mutex_);
       published_ = static_cast<const EngineState&>(report);
@@ -129,6 +141,7 @@ class Engine::Loop {
   const std::unique_ptr<ModelRunner> runner_;
   Mailbox<Message> mailbox_;              // queued_count_ bounds the requests in it
   std::atomic<int32_t> queued_count_{0};  // accepted, but not yet in a step
+  DrainRate drain_rate_;                  // the engine thread alone adds to it
   std::atomic<RequestId> next_id_{1};
 
   EngineCore core_;
@@ -153,6 +166,12 @@ void Engine::Abort(RequestId id) { loop_->Abort(id); }
 void Engine::Shutdown(Clock::time_point deadline) { loop_->Shutdown(deadline); }
 const EngineOptions& Engine::options() const { return loop_->options(); }
 int32_t Engine::queued_count() const { return loop_->queued_count(); }
+int32_t Engine::queue_room() const {
+  return std::max(loop_->options().max_waiting - loop_->queued_count(), 0);
+}
+std::optional<std::chrono::milliseconds> Engine::TimeToDrain() const {
+  return loop_->TimeToDrain();
+}
 EngineState Engine::Stats() const { return loop_->Stats(); }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -101,6 +102,11 @@ class Engine {
   EngineState Stats() const;
   // Requests that were accepted and have not been through a step yet; from any thread, at once.
   int32_t queued_count() const;
+  // How many more the queue takes now; from any thread, at once.
+  int32_t queue_room() const;
+  // How long those that are queued will take to leave the queue, at the pace at which requests left
+  // it lately; nullopt: none has left one that stood. From any thread, at once.
+  std::optional<std::chrono::milliseconds> TimeToDrain() const;
 
  private:
   class Loop;

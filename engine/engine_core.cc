@@ -1,6 +1,7 @@
 #include "engine/engine_core.h"
 
 #include <algorithm>
+#include <bit>
 #include <exception>
 #include <utility>
 
@@ -120,8 +121,11 @@ void EngineCore::Add(Request request) {
       auto live = std::make_unique<LiveRequest>(std::move(request), next_arrival_++, pool_,
                                                 options_.end_tokens);
       Sequence& first_choice = live->first_choice();
+      const bool has_deadline = live->deadline().has_value();
+      finished_.reserve(std::bit_ceil(live_.size() + 1));
       live_.emplace(id, std::move(live));
       scheduler_.Add(first_choice);
+      if (has_deadline) ++deadline_count_;
       return;
     } catch (const std::exception& exception) {
       live_.erase(id);
@@ -148,6 +152,7 @@ void EngineCore::Abort(RequestId id) {
 }
 
 void EngineCore::AbortExpired(std::chrono::steady_clock::time_point now) {
+  if (deadline_count_ == 0) return;
   for (const auto& [id, request] : live_) {
     if (request->deadline() && *request->deadline() <= now) FinishAllChoices(*request, Aborted());
   }
@@ -329,6 +334,7 @@ void EngineCore::AdvanceBeams(LiveRequest& request, const std::vector<BeamRow*>&
     for (Sequence* beam : beams) scheduler_.Remove(*beam);
     const size_t first = report_.finished_choices.size();
     request.FinishBeams(options_.token_bytes, clock_(), report_.finished_choices);
+    NoteFinished(request);
     for (const FinishedChoice& choice : std::span(report_.finished_choices).subspan(first))
       report_.sampled_tokens += choice.completion_tokens;
     return;
@@ -420,6 +426,7 @@ void EngineCore::CommitToken(SampledToken& sampled) {
 void EngineCore::Finish(Sequence& sequence, Ending ending) {
   if (sequence.state != SequenceState::kFinished) scheduler_.Remove(sequence);
   sequence.request->Finish(sequence, std::move(ending), clock_(), report_.finished_choices);
+  NoteFinished(*sequence.request);
 }
 
 void EngineCore::FinishAllChoices(LiveRequest& request, const Ending& ending) {
@@ -428,11 +435,17 @@ void EngineCore::FinishAllChoices(LiveRequest& request, const Ending& ending) {
 }
 
 void EngineCore::EraseFinished() {
-  report_.finished_requests += static_cast<int32_t>(std::erase_if(live_, [&](const auto& entry) {
-    if (!entry.second->finished()) return false;
-    Dequeue(*entry.second);
-    return true;
-  }));
+  for (LiveRequest* const request : finished_) {
+    Dequeue(*request);
+    if (request->deadline()) --deadline_count_;
+    live_.erase(request->id());
+    ++report_.finished_requests;
+  }
+  finished_.clear();
+}
+
+void EngineCore::NoteFinished(LiveRequest& request) {
+  if (request.finished() && !std::exchange(request.noted, true)) finished_.push_back(&request);
 }
 
 void EngineCore::Dequeue(LiveRequest& request) {

@@ -106,6 +106,8 @@ class EngineCore {
   void Finish(Sequence& sequence, Ending ending);
   // Ends every choice that has not ended; the request is erased by EraseFinished.
   void FinishAllChoices(LiveRequest& request, const Ending& ending);
+  // For EraseFinished, if its last choice has ended.
+  void NoteFinished(LiveRequest& request);
   void EraseFinished();
   void Dequeue(LiveRequest& request);
   void CountPlan(const StepPlan& plan, RequestTimes::Time started);
@@ -119,7 +121,10 @@ class EngineCore {
   Scheduler scheduler_;
   BatchBuilder batch_builder_;
   std::vector<Sampler> samplers_;  // one a thread that computes
+  // A step costs nothing a request that waits: what is looked for in all of them is counted.
   std::map<RequestId, std::unique_ptr<LiveRequest>> live_;
+  std::vector<LiveRequest*> finished_;  // of live_, to be erased; room for all is there
+  int32_t deadline_count_ = 0;          // of live_, those with a deadline
   uint64_t next_arrival_ = 0;
 
   // Results of the step that runs.

@@ -88,6 +88,7 @@ class LiveRequest {
                    RequestTimes::Time now, std::vector<FinishedChoice>& report);
 
   bool queued = true;  // has not been in a step yet
+  bool noted = false;  // the engine knows that it has finished
 
  private:
   void EmitFinish(FinishEvent event, RequestTimes::Time now, std::vector<FinishedChoice>& report);

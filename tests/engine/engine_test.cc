@@ -116,6 +116,29 @@ TEST(Engine, RefusesWhenTheQueueIsFull) {
   later.sink->WaitUntilFinished();
 }
 
+TEST(Engine, TellsHowLongItsQueueWillTake) {
+  Gate gate;
+  auto runner = MakeRunner();
+  runner->before_run = [&](const ForwardBatch&) -> Result<void> {
+    gate.Pass();
+    return {};
+  };
+  EngineOptions options = SmallOptions();
+  options.max_sequences = 1;
+  options.max_waiting = 4;
+  Engine engine(options, std::move(runner));
+  std::vector<Submitted> accepted = {Submit(engine, 1)};
+  gate.WaitForArrival();
+  for (int i = 0; i < 3; ++i) accepted.push_back(Submit(engine, 1));
+  EXPECT_EQ(engine.queue_room(), 0);
+  EXPECT_EQ(engine.TimeToDrain(), std::nullopt);
+  gate.Open();
+  for (const Submitted& submitted : accepted) submitted.sink->WaitUntilFinished();
+  engine.Shutdown(std::chrono::steady_clock::now() + std::chrono::seconds(20));
+  EXPECT_EQ(engine.queue_room(), 4);
+  EXPECT_EQ(engine.TimeToDrain(), std::chrono::milliseconds(0));
+}
+
 TEST(Engine, AbortEndsARequestWithinOneStepAndFreesItsBlocks) {
   std::promise<StepReport> after_abort;
   std::atomic<bool> aborting{false};
