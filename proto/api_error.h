@@ -1,6 +1,7 @@
 // What every refusal looks like on the wire: OpenAI's error object, or Anthropic's.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,8 @@ struct ApiError {
   std::string code;                            // for programs; empty: null
   std::string param;                           // JSON path of the field: "stop[2]"; empty: null
   std::string message;                         // for people: what was found and what to do
+  // Of 429 and 503: when it will be worth asking again; 0: nobody knows, soon.
+  std::chrono::milliseconds retry_after{0};
 };
 
 template <typename T>

@@ -10,6 +10,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/read_size.hpp>
 #include <boost/beast/http/error.hpp>
@@ -28,6 +29,7 @@ using boost::system::error_code;
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kReadChunkBytes = 65536;
+constexpr size_t kHeadChunkBytes = 4096;
 
 std::string RemoteOf(const StreamSocket& socket) {
   error_code error;
@@ -79,7 +81,11 @@ asio::awaitable<HandshakeStatus> Connection::Handshake() {
 }
 
 asio::awaitable<bool> Connection::WaitForRequest() {
-  if (buffer_.size() > 0 || (tls_ && tls_->has_pending())) co_return true;
+  if (buffer_.size() > 0 || (tls_ && tls_->has_pending())) {
+    // Reading and writing need not wait: whoever pipelines lets others have their turn.
+    co_await asio::post(socket_.get_executor(), asio::use_awaitable);
+    co_return true;
+  }
   buffer_.shrink_to_fit();  // thousands of idle connections hold no buffer
   ArmTimeout(options_.idle_timeout, OnTimeout::kClose);
   const auto [error] = co_await socket_.async_wait(asio::socket_base::wait_read, kAwait);
@@ -88,11 +94,25 @@ asio::awaitable<bool> Connection::WaitForRequest() {
 }
 
 asio::awaitable<ReadStatus> Connection::ReadHead(RequestParser& parser) {
-  ArmTimeout(options_.header_timeout, OnTimeout::kStopReading);
-  error_code error;
-  while (!error && !parser.is_header_done()) error = co_await Parse(parser);
-  DisarmTimeout();
+  error_code error = ParseWhatIsThere(parser);
+  if (!error && !parser.is_header_done()) {
+    ArmTimeout(options_.header_timeout, OnTimeout::kStopReading);
+    while (!error && !parser.is_header_done()) error = co_await Parse(parser);
+    DisarmTimeout();
+  }
   co_return StatusOf(error, parser.got_some() || buffer_.size() > 0);
+}
+
+// Mostly a request comes in one piece, which takes neither a timer nor a large buffer.
+error_code Connection::ParseWhatIsThere(RequestParser& parser) {
+  error_code error;
+  if (buffer_.size() == 0 && !tls_) {
+    buffer_.commit(socket_.read_some(buffer_.prepare(kHeadChunkBytes), error));
+    if (error) return {};  // nothing yet, or what Parse will find, too
+  }
+  if (buffer_.size() == 0) return {};
+  buffer_.consume(parser.put(buffer_.data(), error));
+  return error == http::error::need_more ? error_code() : error;
 }
 
 asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudget::Hold& held) {
@@ -106,6 +126,21 @@ asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudg
   }
   DisarmTimeout();
   co_return status;
+}
+
+asio::awaitable<bool> Connection::SkipBody(RequestParser& parser) {
+  parser.eager(true);
+  error_code error;
+  if (buffer_.size() > 0) buffer_.consume(parser.put(buffer_.data(), error));
+  if (parser.is_done()) co_return true;  // it came with the head
+  if (error == http::error::need_more) error = {};
+  ArmTimeout(options_.body_timeout, OnTimeout::kStopReading);
+  while (!error && !parser.is_done()) {
+    error = co_await Parse(parser);
+    parser.get().body().clear();
+  }
+  DisarmTimeout();
+  co_return parser.is_done();
 }
 
 asio::awaitable<error_code> Connection::Parse(RequestParser& parser) {
@@ -157,6 +192,12 @@ ReadStatus Connection::StatusOf(const error_code& error, bool begun) {
 
 asio::awaitable<bool> Connection::Write(std::string_view data) {
   while (!data.empty()) {
+    if (!tls_) {  // mostly the kernel takes it at once
+      error_code error;
+      data.remove_prefix(socket_.write_some(asio::buffer(data.data(), data.size()), error));
+      if (!error) continue;
+      if (error != asio::error::would_block) co_return false;
+    }
     ArmTimeout(options_.write_timeout, OnTimeout::kClose);
     TlsStream::Transferred written;
     if (tls_) {

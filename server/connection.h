@@ -65,6 +65,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::awaitable<ReadStatus> ReadHead(RequestParser& parser);
   // `held` grows with the body.
   boost::asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, ByteBudget::Hold& held);
+  // Reads the rest of a body and drops it; false: it did not come.
+  boost::asio::awaitable<bool> SkipBody(RequestParser& parser);
   const std::string& read_error() const { return read_error_; }
 
   // Writes all of it; false: the client has gone, or has not read for write_timeout.
@@ -89,6 +91,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class OnTimeout { kStopReading, kClose };
   void ArmTimeout(std::chrono::milliseconds duration, OnTimeout action);
   void DisarmTimeout();
+  // Without waiting.
+  boost::system::error_code ParseWhatIsThere(RequestParser& parser);
   // Reads until the parser has got some further.
   boost::asio::awaitable<boost::system::error_code> Parse(RequestParser& parser);
   // More bytes into the buffer.

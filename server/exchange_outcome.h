@@ -15,6 +15,7 @@ struct ExchangeOutcome {
   int64_t prompt_tokens = 0;
   int64_t completion_tokens = 0;
   int32_t ignored_fields = 0;  // of the request: nobody knows them
+  bool refused_early = false;  // for want of room, before its body was read
   // For the spans, if its trace is sampled.
   std::optional<GenerationSummary> generation = std::nullopt;
 };

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "engine/engine.h"
+#include "server/admission.h"
 #include "server/job_submission.h"
 #include "server/preparation.h"
 
@@ -69,10 +70,7 @@ std::shared_ptr<EventQueue> GenerationHandler::MakeQueue() {
 }
 
 asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
-  if (context_.draining) {
-    co_return co_await AnswerError(
-        HttpError(503, "shutting_down", "the server is shutting down; try another one"));
-  }
+  if (context_.draining) co_return co_await AnswerError(ShuttingDown());
   ApiResult<GenerationJob> job = co_await Prepare();
   if (!job) co_return co_await AnswerError(std::move(job).error());
   job_ = *std::move(job);

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "base/ascii.h"
+#include "server/retry_after.h"
 
 namespace weft {
 namespace {
@@ -64,12 +65,17 @@ HttpResponse ErrorResponse(const ApiError& error) {
   HttpResponse response;
   response.status = error.status;
   response.body = ToJson(error);
-  if (error.status == 429 || error.status == 503) response.headers.emplace_back("Retry-After", "1");
   return response;
 }
 
 HttpResponse ErrorResponse(const ApiError& error, const HttpRequest& request) {
   HttpResponse response = ErrorResponse(error);
+  if (error.status == 429 || error.status == 503) {
+    // The official clients read the second one first, which says it finer.
+    const int64_t delay_ms = RetryDelay(error.retry_after, request.id).count();
+    response.headers.emplace_back("Retry-After", std::to_string((delay_ms + 999) / 1000));
+    response.headers.emplace_back("Retry-After-Ms", std::to_string(delay_ms));
+  }
   if (request.style == ApiStyle::kAnthropic) response.body = ToAnthropicJson(error, request.id);
   return response;
 }
@@ -82,8 +88,8 @@ std::string FormatHead(const HttpResponse& response, const HttpRequest& request,
     head += fmt::format("Content-Type: {}\r\n", response.content_type);
   }
   if (!request.id.empty()) head += fmt::format("X-Request-Id: {}\r\n", request.id);
-  for (const HttpHeaders& headers : {response.headers, request.answer_headers}) {
-    for (const auto& [name, value] : headers) head += fmt::format("{}: {}\r\n", name, value);
+  for (const HttpHeaders* headers : {&response.headers, &request.answer_headers}) {
+    for (const auto& [name, value] : *headers) head += fmt::format("{}: {}\r\n", name, value);
   }
   if (content_length) {
     head += fmt::format("Content-Length: {}\r\n", *content_length);

@@ -42,9 +42,9 @@ struct HttpResponse {
   std::string body;
 };
 
-// OpenAI's error object; with Retry-After where the status asks the client to come back.
+// OpenAI's error object.
 HttpResponse ErrorResponse(const ApiError& error);
-// The same in the request's style.
+// The same in the request's style; with Retry-After where the status asks the client to come back.
 HttpResponse ErrorResponse(const ApiError& error, const HttpRequest& request);
 
 // The head of a response, up to and including the empty line. Every one begins with kHeadPrefix.

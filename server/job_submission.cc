@@ -4,26 +4,21 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "server/admission.h"
 #include "server/server_context.h"
 
 namespace weft {
 namespace {
 
 // What the engine's refusal of a request means to the client.
-ApiError RefusalOf(const Error& refusal) {
-  ApiError error;
-  error.message = refusal.message;
+ApiError RefusalOf(const Error& refusal, const Engine& engine) {
   switch (refusal.code) {
     case ErrorCode::kResourceExhausted:
-      error.status = 429;
-      error.type = "rate_limit_error";
-      error.code = "queue_full";
-      return error;
+      return QueueFull(engine);
     case ErrorCode::kUnavailable:
-      return HttpError(503, "shutting_down", "the server is shutting down; try another one");
+      return ShuttingDown();
     case ErrorCode::kInvalidArgument:
-      error.code = "invalid_value";
-      return error;
+      return HttpError(400, "invalid_value", refusal.message);
     default:
       return HttpError(500, "internal_error", refusal.message);
   }
@@ -58,7 +53,7 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
       const bool is_full = submitted.error().code == ErrorCode::kResourceExhausted;
       if (can_wait && is_full && !engine_ids.empty()) break;
       AbortJob(job, engine_ids);
-      return RefusalOf(submitted.error());
+      return RefusalOf(submitted.error(), engine);
     }
     job.prompts[i] = {};
     engine_ids.push_back(id);

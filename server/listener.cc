@@ -15,7 +15,9 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/log.h"
+#include "base/resources.h"
 #include "server/connection.h"
+#include "server/processor_clock.h"
 #include "server/session.h"
 
 namespace weft {
@@ -71,9 +73,19 @@ Result<StreamAcceptor> OpenTcpListener(asio::io_context& io, const ServerOptions
 asio::awaitable<void> AcceptConnections(asio::io_context& io, StreamAcceptor& acceptor,
                                         bool uses_tls, ServerContext& context) {
   constexpr std::chrono::milliseconds kPause{50};
+  const int cpu_count = AvailableCpuCount();
   while (acceptor.is_open()) {
     std::string problem;
     try {
+      // Those that wait to be accepted cost nothing, but where there is room for one it may be a
+      // probe.
+      const bool is_full = context.connections >= context.options.max_connections;
+      const auto delay = is_full ? context.refusal_pacing.AcceptDelay(ProcessorNow())
+                                 : std::chrono::nanoseconds(0);
+      if (delay.count() > 0) {
+        asio::steady_timer pause(acceptor.get_executor(), delay / cpu_count);
+        co_await pause.async_wait(kAwait);
+      }
       const error_code error = co_await AcceptConnection(io, acceptor, uses_tls, context);
       if (error == asio::error::operation_aborted) break;
       if (!error) continue;

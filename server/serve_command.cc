@@ -170,6 +170,8 @@ Result<void> Serve(ServeOptions options) {
   WEFT_ASSIGN_OR_RETURN(const std::shared_ptr<Tracer> tracer, MakeTracer(options, metrics));
   options.server.preparation_threads = PreparationThreads();
   FitResponseStore(options);
+  // More of them than cores would only take them from each other.
+  options.server.io_threads = std::min(options.server.io_threads, AvailableCpuCount());
   options.model.meter = std::make_shared<EngineMeter>();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(options.model));
   ServedModel served;

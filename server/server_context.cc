@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include "server/processor_clock.h"
+
 namespace weft {
 
 ServerContext::ServerContext(ServerOptions options_, std::vector<ServedModel> models_,
@@ -17,6 +19,8 @@ ServerContext::ServerContext(ServerOptions options_, std::vector<ServedModel> mo
       cors(options.cors_origins),
       body_budget(options.max_buffered_body_bytes),
       logprob_budget(options.max_logprob_bytes),
+      refusal_pacing({.share = options.refusal_share, .max_waiting = options.max_delayed_refusals},
+                     ProcessorNow()),
       responses(options.response_store_bytes),
       preparation(options.preparation_threads) {}
 

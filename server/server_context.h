@@ -14,6 +14,7 @@
 #include "server/metrics.h"
 #include "server/preparation_queue.h"
 #include "server/random_sequence.h"
+#include "server/refusal_pacing.h"
 #include "server/response_store.h"
 #include "server/served_model.h"
 #include "server/server_options.h"
@@ -39,6 +40,7 @@ struct ServerContext {
   const CorsPolicy cors;
   ByteBudget body_budget;
   ByteBudget logprob_budget;
+  RefusalPacing refusal_pacing;
   ResponseStore responses;
   PreparationQueue preparation;
   std::atomic<int32_t> preparations{0};     // on or waiting for its threads

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "server/access_log.h"
+#include "server/admission.h"
 #include "server/chat_job.h"
 #include "server/completion_job.h"
 #include "server/embedding_job.h"
@@ -17,6 +18,7 @@
 #include "server/messages_job.h"
 #include "server/plain_handlers.h"
 #include "server/preparation.h"
+#include "server/processor_clock.h"
 #include "server/responses_job.h"
 #include "server/tokenize_answers.h"
 #include "server/tracing/request_spans.h"
@@ -98,8 +100,13 @@ class Session {
  private:
   asio::awaitable<bool> Secure();
   asio::awaitable<bool> ServeOne();
+  asio::awaitable<ExchangeOutcome> Answer(ReadStatus status, RequestParser& parser,
+                                          Clock::time_point started);
   asio::awaitable<ExchangeOutcome> Exchange(RequestParser& parser, HttpRequest& request,
-                                            const RouteMatch& match);
+                                            const RouteMatch& match, CpuStopwatch& spent);
+  asio::awaitable<ExchangeOutcome> AnswerWithoutBody(const RequestParser& parser,
+                                                     const HttpRequest& request,
+                                                     const HttpResponse& answer);
   asio::awaitable<ExchangeOutcome> Dispatch(const HttpRequest& request, const RouteMatch& match,
                                             ByteBudget::Hold& held);
   asio::awaitable<ExchangeOutcome> AnswerPost(const HttpRequest& request, AnswerFunction answer,
@@ -111,6 +118,7 @@ class Session {
 
   const std::shared_ptr<Connection> connection_;
   ServerContext& context_;
+  bool is_first_ = true;  // request of the connection
 };
 
 // Counts an exchange that a shutdown waits for.
@@ -161,33 +169,55 @@ asio::awaitable<bool> Session::ServeOne() {
   parser.body_limit(context_.options.max_body_bytes);
   const ReadStatus status = co_await connection_->ReadHead(parser);
   if (status == ReadStatus::kClosed) co_return false;
+  ExchangeOutcome outcome = co_await Answer(status, parser, started);
+  // Of a body that nobody wanted the client may send the rest: the next request comes behind it.
+  if (outcome.keep_alive && !parser.is_done()) {
+    outcome.keep_alive = co_await connection_->SkipBody(parser);
+  }
+  co_return outcome.keep_alive;
+}
+
+asio::awaitable<ExchangeOutcome> Session::Answer(ReadStatus status, RequestParser& parser,
+                                                 Clock::time_point started) {
   const ActiveRequest active(context_.active_requests);
+  CpuStopwatch spent;
   HttpRequest request = ToHttpRequest(parser, context_);
   const RouteMatch match = FindRoute(request.method, request.path);
   ExchangeOutcome outcome;
   if (status == ReadStatus::kOk) {
-    outcome = co_await Exchange(parser, request, match);
+    outcome = co_await Exchange(parser, request, match, spent);
   } else {
     const HttpResponse refusal =
         ErrorResponse(ReadErrorOf(status, *connection_, context_.options), request);
     outcome = co_await SendResponse(*connection_, request, refusal, false);
   }
   Record(request, match.label, outcome, started);
-  co_return outcome.keep_alive;
+  if (outcome.refused_early) {
+    // Waking up, reading the head and dropping the body take as much again; so does a connection.
+    const int times = is_first_ ? 3 : 2;
+    spent.Stop();
+    context_.refusal_pacing.Charge(times * spent.spent(), ProcessorNow());
+  }
+  is_first_ = false;
+  co_return outcome;
 }
 
 asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRequest& request,
-                                                   const RouteMatch& match) {
-  constexpr uint64_t kMaxSkippedBodyBytes = 65536;
-  const std::optional<HttpResponse> answer = AnswerHead(parser.get(), match, context_, request);
-  const bool has_body = !parser.is_done();
-  const bool is_short =
-      parser.content_length().value_or(kMaxSkippedBodyBytes + 1) <= kMaxSkippedBodyBytes;
-  if (answer && has_body && (!is_short || !request.expect.empty() || answer->status == 401)) {
-    // The body would have to be read away before the next request: not worth it, and of a stranger
-    // nothing is read.
-    co_return co_await SendResponse(*connection_, request, *answer, false);
+                                                   const RouteMatch& match, CpuStopwatch& spent) {
+  if (auto answer = AnswerHead(parser.get(), match, context_, request)) {
+    co_return co_await AnswerWithoutBody(parser, request, *answer);
   }
+  if (PrepareFunctionOf(match.route->id) != nullptr) {
+    const Admission admission = co_await AskToComeIn(*connection_, context_, spent);
+    if (admission.refusal) {
+      request.keep_alive &= admission.keep_alive;
+      ExchangeOutcome outcome =
+          co_await AnswerWithoutBody(parser, request, ErrorResponse(*admission.refusal, request));
+      outcome.refused_early = true;
+      co_return outcome;
+    }
+  }
+  const bool has_body = !parser.is_done();
   ByteBudget::Hold held(context_.body_budget);
   if (has_body) {
     const ReadStatus status = co_await ReadBody(parser, request, held);
@@ -202,11 +232,22 @@ asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRe
     }
     request.body = std::move(parser.get().body());
   }
-  if (answer) {
-    co_return co_await SendResponse(*connection_, request, *answer,
-                                    request.keep_alive && !context_.draining);
-  }
   co_return co_await Dispatch(request, match, held);
+}
+
+// Before the client has sent more than the head. If the connection is kept, what is left of the
+// body is read and dropped afterwards.
+asio::awaitable<ExchangeOutcome> Session::AnswerWithoutBody(const RequestParser& parser,
+                                                            const HttpRequest& request,
+                                                            const HttpResponse& answer) {
+  constexpr uint64_t kMaxSkippedBodyBytes = 65536;
+  const bool is_short =
+      parser.content_length().value_or(kMaxSkippedBodyBytes + 1) <= kMaxSkippedBodyBytes;
+  // Of a stranger nothing is read; and who waits for 100 Continue sends nothing behind an answer.
+  const bool may_skip =
+      parser.is_done() || (is_short && request.expect.empty() && answer.status != 401);
+  co_return co_await SendResponse(*connection_, request, answer,
+                                  may_skip && request.keep_alive && !context_.draining);
 }
 
 asio::awaitable<ReadStatus> Session::ReadBody(RequestParser& parser, const HttpRequest& request,
@@ -292,17 +333,17 @@ asio::awaitable<void> RunSession(std::shared_ptr<Connection> connection, ServerC
 
 asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection,
                                        ServerContext& context) {
-  constexpr int32_t kMaxPolite = 32;  // at a time; the rest are just closed
+  constexpr int32_t kMaxPolite = 32;            // at a time; the rest are just closed
+  constexpr std::chrono::seconds kExpected{2};  // whoever has one keeps it for a while
   const ActiveRequest counted(context.refusals);
   // A handshake costs more than what it would say.
   if (context.refusals > kMaxPolite || connection->needs_handshake()) co_return;
   HttpRequest nobodys;  // was not read
   nobodys.id = context.NextRequestId();
-  const HttpResponse response =
-      ErrorResponse(HttpError(503, "too_many_connections",
-                              "the server has all the connections it can; try again later"),
-                    nobodys);
-  co_await SendResponse(*connection, nobodys, response, false);
+  ApiError error = HttpError(503, "too_many_connections",
+                             "the server has all the connections it can; try again later");
+  error.retry_after = kExpected;
+  co_await SendResponse(*connection, nobodys, ErrorResponse(error, nobodys), false);
   co_await connection->CloseGently();
 }
 

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-const std::string kExposed = "X-Request-Id, Retry-After";
+const std::string kExposed = "X-Request-Id, Retry-After, Retry-After-Ms";
 
 TEST(CorsTest, OffUnlessAsked) {
   const CorsPolicy policy({});
