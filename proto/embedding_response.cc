@@ -49,8 +49,20 @@ void AppendBytes(const std::vector<float>& numbers, std::string& output) {
 
 }  // namespace
 
+uint64_t EmbeddingJsonBytes(int64_t count, int64_t dimensions, bool base64) {
+  constexpr int64_t kNumberBytes = 16;  // "-0.000123456789,"
+  constexpr int64_t kEntryBytes = 80;
+  constexpr int64_t kEnvelopeBytes = 1024;
+  const int64_t numbers = base64 ? dimensions * 16 / 3 + 4 : dimensions * kNumberBytes;
+  return static_cast<uint64_t>(count * (kEntryBytes + numbers) + kEnvelopeBytes);
+}
+
 std::string ToJson(const EmbeddingResponse& response) {
-  std::string text = R"({"object":"list","data":[)";
+  const int64_t count = std::ssize(response.embeddings);
+  const int64_t dimensions = count == 0 ? 0 : std::ssize(response.embeddings[0]);
+  std::string text;
+  text.reserve(EmbeddingJsonBytes(count, dimensions, response.base64));
+  text += R"({"object":"list","data":[)";
   for (size_t i = 0; i < response.embeddings.size(); ++i) {
     if (i > 0) text += ',';
     text += fmt::format(R"({{"object":"embedding","index":{},"embedding":)", i);

@@ -14,6 +14,9 @@ struct EmbeddingResponse {
   int64_t prompt_tokens = 0;
 };
 
+// The most that ToJson makes of so many embeddings.
+uint64_t EmbeddingJsonBytes(int64_t count, int64_t dimensions, bool base64);
+
 // One line of JSON; the numbers are the shortest that read back as the same float32.
 std::string ToJson(const EmbeddingResponse& response);
 

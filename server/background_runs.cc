@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "server/event_queue.h"
 #include "server/generation_job.h"
+#include "server/job_memory.h"
 #include "server/job_submission.h"
 #include "server/responses_answer.h"
 #include "server/server_context.h"
@@ -26,7 +27,10 @@ class BackgroundRuns::Run : public std::enable_shared_from_this<Run> {
   Run(GenerationJob job, ServerContext& context) : job_(std::move(job)), context_(context) {
     ++context_.active_requests;
   }
-  ~Run() { --context_.active_requests; }
+  ~Run() {
+    if (queue_) queue_->Close();
+    --context_.active_requests;
+  }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -37,8 +41,8 @@ class BackgroundRuns::Run : public std::enable_shared_from_this<Run> {
         if (const auto run = weak.lock()) run->Consume(overflowed);
       });
     };
-    queue_ =
-        std::make_shared<EventQueue>(context_.options.max_stream_backlog_bytes, std::move(wake));
+    queue_ = std::make_shared<EventQueue>(context_.options.max_stream_backlog_bytes,
+                                          context_.request_budget.anybody(), std::move(wake));
     return SubmitJob(job_, queue_, context_, engine_ids_);
   }
 
@@ -98,7 +102,7 @@ class BackgroundRuns::Run : public std::enable_shared_from_this<Run> {
   bool ConsumeRunning(bool overflowed) {
     ResponsesAnswer& answer = *job_.background;
     std::vector<EngineEvent> events = queue_->Drain();
-    if (const auto refusal = HoldLogprobs(context_.logprob_budget, events, job_)) {
+    if (const auto refusal = HoldEvents(events, job_)) {
       answer.Fail(*refusal);
       AbortJob(job_, engine_ids_);
       return true;

@@ -6,42 +6,54 @@
 
 namespace weft {
 
-// Thread-safe. Outlives its holds.
+// Thread-safe. Outlives its holds and its shares.
 class ByteBudget {
  public:
-  explicit ByteBudget(uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  // Holds up to this size may take what is kept for small ones.
+  static constexpr uint64_t kSmallHoldBytes = 128 << 10;
+
+  // `small_bytes` of them are kept: no hold that is larger than a small one takes them.
+  explicit ByteBudget(uint64_t limit_bytes, uint64_t small_bytes = 0)
+      : limit_bytes_(limit_bytes), small_bytes_(small_bytes) {}
+  // A share: what is taken of it is taken of `whole` too.
+  ByteBudget(uint64_t limit_bytes, ByteBudget& whole) : limit_bytes_(limit_bytes), whole_(&whole) {}
+  ByteBudget(const ByteBudget&) = delete;
+  ByteBudget& operator=(const ByteBudget&) = delete;
 
   uint64_t limit_bytes() const { return limit_bytes_; }
+  uint64_t taken_bytes() const { return taken_bytes_.load(std::memory_order_relaxed); }
+  // The largest hold that there can be, while nobody else holds anything.
+  uint64_t largest_hold_bytes() const;
 
-  // What one holder has taken; given back at its end. One thread.
+  // What one holder has taken; given back at its end. One thread at a time.
   class Hold {
    public:
-    explicit Hold(ByteBudget& budget) : budget_(budget) {}
-    ~Hold() { budget_.taken_bytes_.fetch_sub(bytes_, std::memory_order_relaxed); }
-    Hold(const Hold&) = delete;
-    Hold& operator=(const Hold&) = delete;
+    explicit Hold(ByteBudget& budget) : budget_(&budget) {}
+    Hold(Hold&& other) noexcept;
+    Hold& operator=(Hold&& other) noexcept;
+    ~Hold() { budget_->Give(bytes_); }
 
-    // Holds `bytes` in all from now on (never fewer than before); false, and nothing changed, if
-    // the budget does not allow it.
-    [[nodiscard]] bool GrowTo(uint64_t bytes) {
-      if (bytes <= bytes_) return true;
-      const uint64_t more = bytes - bytes_;
-      const uint64_t before = budget_.taken_bytes_.fetch_add(more, std::memory_order_relaxed);
-      if (before + more > budget_.limit_bytes_) {
-        budget_.taken_bytes_.fetch_sub(more, std::memory_order_relaxed);
-        return false;
-      }
-      bytes_ = bytes;
-      return true;
-    }
+    uint64_t bytes() const { return bytes_; }
+    uint64_t largest_bytes() const { return budget_->largest_hold_bytes(); }
+    // Holds `bytes` in all from now on. False, and nothing changed: the budget does not allow as
+    // many more; fewer are always allowed.
+    [[nodiscard]] bool Resize(uint64_t bytes);
+    [[nodiscard]] bool Take(uint64_t more_bytes) { return Resize(bytes_ + more_bytes); }
+    // Not more than it holds.
+    void Give(uint64_t bytes);
 
    private:
-    ByteBudget& budget_;
+    ByteBudget* budget_;
     uint64_t bytes_ = 0;
   };
 
  private:
+  bool Take(uint64_t bytes, bool is_small);
+  void Give(uint64_t bytes);
+
   const uint64_t limit_bytes_;
+  const uint64_t small_bytes_ = 0;
+  ByteBudget* const whole_ = nullptr;
   std::atomic<uint64_t> taken_bytes_{0};
 };
 

@@ -15,9 +15,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 
 #include "server/byte_budget.h"
+#include "server/held_body.h"
+#include "server/request_budget.h"
 #include "server/server_options.h"
 #include "server/stream_socket.h"
 #include "server/tls_context.h"
@@ -25,7 +26,7 @@
 
 namespace weft {
 
-using RequestParser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+using RequestParser = boost::beast::http::request_parser<HeldBody>;
 
 enum class ReadStatus {
   kOk,
@@ -35,7 +36,7 @@ enum class ReadStatus {
   kMalformed,       // not HTTP; see Connection::read_error
   kHeaderTooLarge,  // more than max_header_bytes
   kBodyTooLarge,    // more than max_body_bytes
-  kBudgetSpent,     // all requests together hold too many body bytes
+  kBudgetSpent,     // there is no memory for it
 };
 
 enum class HandshakeStatus {
@@ -47,9 +48,12 @@ enum class HandshakeStatus {
 // Used on the socket's strand only. Shared, because handlers of its timers may outlive the session.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // `tls`: nullptr without TLS.
+  // `tls`: nullptr without TLS. What the connection takes is held of `budget`, which outlives it.
   Connection(StreamSocket socket, const ServerOptions& options,
-             std::shared_ptr<const TlsContext> tls);
+             std::shared_ptr<const TlsContext> tls, RequestBudget& budget);
+
+  // Before a session: the memory that it takes at least; false: there is none.
+  [[nodiscard]] bool HoldMemory();
 
   const std::string& remote() const { return remote_; }  // "127.0.0.1:4711", or "unix"
   boost::asio::any_io_executor executor() { return socket_.get_executor(); }
@@ -63,7 +67,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Waits for the first byte of the next request; false: there will be none.
   boost::asio::awaitable<bool> WaitForRequest();
   boost::asio::awaitable<ReadStatus> ReadHead(RequestParser& parser);
-  // `held` grows with the body.
+  // `held` grows with the body, of which a large one must bring min_body_bytes in each body_window.
+  // After kBudgetSpent the parser is done if so little was left that it was read away.
   boost::asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, ByteBudget::Hold& held);
   // Reads the rest of a body and drops it; false: it did not come.
   boost::asio::awaitable<bool> SkipBody(RequestParser& parser);
@@ -73,6 +78,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::awaitable<bool> Write(std::string_view data);
   // The first write of a response; `head` begins with kHeadPrefix.
   boost::asio::awaitable<bool> WriteHead(std::string head);
+
+  // A whole response to the request that was begun last, unless there is one: as much of it as the
+  // socket takes now, without allocating anything.
+  void TryAnswer(std::string_view response);
 
   // Calls `on_gone`, at most once, as soon as the client is known to have gone: a reset, or both
   // directions closed. End of file alone may be a client that still reads. Until WriteHead, the
@@ -95,8 +104,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::system::error_code ParseWhatIsThere(RequestParser& parser);
   // Reads until the parser has got some further.
   boost::asio::awaitable<boost::system::error_code> Parse(RequestParser& parser);
-  // More bytes into the buffer.
-  boost::asio::awaitable<boost::system::error_code> Fill();
+  // At most so many bytes more into the buffer.
+  boost::asio::awaitable<boost::system::error_code> Fill(size_t max_bytes);
+  // For so many bytes more; false: there is no memory.
+  bool MakeRoom(size_t more_bytes);
+  // Idle connections, and those that wait for an answer, hold no buffer.
+  void ShrinkBuffer();
   ReadStatus StatusOf(const boost::system::error_code& error, bool begun);
   void WaitForChange(boost::asio::socket_base::wait_type type, uint64_t generation);
   void LookAgainIn(std::chrono::milliseconds delay, uint64_t generation);
@@ -109,6 +122,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<const TlsContext> tls_context_;  // until the handshake
   std::unique_ptr<TlsStream> tls_;                 // from then on; null without TLS
   std::string remote_;
+  ByteBudget::Hold hold_;             // what it takes at least
+  ByteBudget::Hold buffer_hold_;      // what the buffer takes beyond
   boost::beast::flat_buffer buffer_;  // read but not parsed yet: pipelined requests
   std::string read_error_;
 

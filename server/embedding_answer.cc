@@ -1,5 +1,6 @@
 #include "server/embedding_answer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -15,6 +16,18 @@ std::vector<float> NormalizedEmbedding(const std::vector<float>& pooled, int64_t
   if (length == 0) return result;
   for (float& number : result) number = static_cast<float>(double{number} / length);
   return result;
+}
+
+uint64_t EmbeddingAnswerBytes(int64_t input_count, int64_t dimensions, bool base64,
+                              int64_t pooled_size, int64_t in_flight) {
+  constexpr int64_t kVectorBytes = sizeof(std::vector<float>) + 16;  // with malloc's part
+  constexpr int64_t kNumberBytes = sizeof(float);
+  const int64_t kept = input_count * (kVectorBytes + dimensions * kNumberBytes);
+  constexpr int64_t kEventBytes = sizeof(EngineEvent);
+  const int64_t waiting =
+      std::min(input_count, in_flight) * (kEventBytes + kVectorBytes + pooled_size * kNumberBytes);
+  return static_cast<uint64_t>(kept + waiting) +
+         EmbeddingJsonBytes(input_count, dimensions, base64);
 }
 
 void EmbeddingAnswer::OnEmbedding(int32_t prompt_index, const Embedding& pooled) {

@@ -12,6 +12,11 @@ namespace weft {
 // The first `dimensions` numbers, scaled to length 1 (zeros stay zeros).
 std::vector<float> NormalizedEmbedding(const std::vector<float>& pooled, int64_t dimensions);
 
+// What the answer takes, with its JSON and the vectors, `pooled_size` numbers each, of as many
+// inputs as are in the engine at a time.
+uint64_t EmbeddingAnswerBytes(int64_t input_count, int64_t dimensions, bool base64,
+                              int64_t pooled_size, int64_t in_flight);
+
 struct EmbeddingAnswerOptions {
   std::string model;
   int64_t input_count = 0;

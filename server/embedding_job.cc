@@ -86,6 +86,8 @@ ApiResult<GenerationJob> PrepareEmbedding(std::string_view body, const PrepareCo
     if (!tokens) return tl::unexpected(std::move(tokens).error());
     job.prompts.push_back(*std::move(tokens));
   }
+  job.answer_bytes = EmbeddingAnswerBytes(std::ssize(job.prompts), *dimensions, request.base64,
+                                          (*model)->embedding_size, kMaxInFlight);
   job.answer = std::make_unique<EmbeddingAnswer>(
       EmbeddingAnswerOptions{.model = (*model)->id,
                              .input_count = std::ssize(job.prompts),

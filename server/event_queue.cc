@@ -23,6 +23,13 @@ size_t CostBytes(const EngineEvent& event) {
 
 }  // namespace
 
+bool EventQueue::HasRoomFor(size_t cost_bytes) {
+  if (events_.empty()) return true;  // whatever it takes: nobody was slow
+  if (cost_bytes > max_pending_bytes_ - pending_bytes_) return false;
+  const size_t pending = drained_bytes_ + pending_bytes_ + cost_bytes;
+  return pending <= kFreeBytes || hold_->Resize(pending - kFreeBytes);
+}
+
 void EventQueue::Push(EngineEvent event) {
   const size_t cost = CostBytes(event);
   bool overflows = false;
@@ -30,10 +37,11 @@ void EventQueue::Push(EngineEvent event) {
     const std::lock_guard lock(mutex_);
     if (closed_ || overflowed_) return;
     const bool was_empty = events_.empty();
-    overflows = cost > max_pending_bytes_ - pending_bytes_ && !was_empty;
+    overflows = !HasRoomFor(cost);
     if (overflows) {
       overflowed_ = true;
       events_.clear();
+      hold_.reset();
     } else {
       pending_bytes_ += std::min(cost, max_pending_bytes_ - pending_bytes_);
       events_.push_back(std::move(event));
@@ -45,7 +53,9 @@ void EventQueue::Push(EngineEvent event) {
 
 std::vector<EngineEvent> EventQueue::Drain() {
   const std::lock_guard lock(mutex_);
-  pending_bytes_ = 0;
+  drained_bytes_ = std::exchange(pending_bytes_, 0);
+  const size_t held = drained_bytes_ - std::min(drained_bytes_, kFreeBytes);
+  if (hold_ && held < hold_->bytes()) hold_->Give(hold_->bytes() - held);
   return std::exchange(events_, {});
 }
 
@@ -58,6 +68,7 @@ void EventQueue::Close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   events_.clear();
+  hold_.reset();
 }
 
 void QueueSink::OnPromptLogprobs(std::vector<TokenLogprob> logprobs) {

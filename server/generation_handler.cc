@@ -10,6 +10,7 @@
 
 #include "engine/engine.h"
 #include "server/admission.h"
+#include "server/job_memory.h"
 #include "server/job_submission.h"
 #include "server/preparation.h"
 
@@ -33,19 +34,25 @@ size_t LogprobBytesOf(const std::vector<EngineEvent>& events) {
 
 asio::awaitable<ExchangeOutcome> SendResponse(Connection& connection, const HttpRequest& request,
                                               const HttpResponse& response, bool keep_alive) {
+  constexpr size_t kMaxCopiedBytes = 16384;  // less is copied than a second packet costs
   std::string message = FormatHead(response, request, keep_alive, response.body.size());
-  if (request.method != "HEAD") message += response.body;
-  const bool written = co_await connection.WriteHead(std::move(message));
+  std::string_view body = request.method == "HEAD" ? "" : std::string_view(response.body);
+  if (body.size() <= kMaxCopiedBytes) message += std::exchange(body, "");
+  bool written = co_await connection.WriteHead(std::move(message));
+  if (written) written = co_await connection.Write(body);
   ExchangeOutcome outcome;
   outcome.status = written ? response.status : kClientGone;
   outcome.keep_alive = written && keep_alive;
   co_return outcome;
 }
 
-GenerationHandler::GenerationHandler(Connection& connection, const HttpRequest& request,
-                                     ServerContext& context, PrepareFunction prepare)
+GenerationHandler::GenerationHandler(Connection& connection, HttpRequest& request,
+                                     ServerContext& context, PrepareFunction prepare,
+                                     ByteBudget::Hold held)
     : connection_(connection),
       request_(request),
+      body_(std::exchange(request.body, {})),
+      held_(std::move(held)),
       context_(context),
       wakeup_(std::make_shared<Wakeup>(connection.executor())),
       queue_(MakeQueue()),
@@ -66,7 +73,8 @@ std::shared_ptr<EventQueue> GenerationHandler::MakeQueue() {
       wakeup->Signal();
     });
   };
-  return std::make_shared<EventQueue>(context_.options.max_stream_backlog_bytes, std::move(wake));
+  return std::make_shared<EventQueue>(context_.options.max_stream_backlog_bytes,
+                                      context_.BudgetOf(request_.key_name), std::move(wake));
 }
 
 asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
@@ -77,9 +85,6 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   job_.received = received_;
   job_.trace = request_.trace;
   context_.metrics->CountUnknownFields(job_.unknown_field_count);
-  if (std::optional<ApiError> refusal = HoldLogprobs(context_.logprob_budget, {}, job_)) {
-    co_return co_await AnswerError(*std::move(refusal));
-  }
   job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));
 
   if (job_.background != nullptr) co_return co_await AnswerBackground();
@@ -101,17 +106,31 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
 }
 
 asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
-  const size_t body_bytes = request_.body.size();
+  ApiResult<GenerationJob> job = co_await PrepareBody();
+  if (!job) co_return job;
+  job->hold = std::move(held_);
+  const size_t body_bytes = std::exchange(body_, {}).size();
+  if (std::optional<ApiError> refusal = HoldPrepared(*job, body_bytes)) {
+    co_return tl::unexpected(*std::move(refusal));
+  }
+  co_return job;
+}
+
+asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
+  const size_t body_bytes = body_.size();
   const size_t inline_bytes = context_.options.inline_body_bytes;
   PrepareContext context{
       .models = context_.models, .responses = &context_.responses, .owner = request_.key_name};
   if (body_bytes <= inline_bytes) context.max_bytes = inline_bytes;
   ApiResult<GenerationJob> job;
-  const std::function<void()> work = [&] { job = prepare_(request_.body, context); };
-  ApiResult<void> run = co_await RunPreparation(context_, body_bytes, work);
+  const std::function<void()> work = [&] { job = prepare_(body_, context); };
+  ApiResult<void> run =
+      co_await RunHeldPreparation(context_, body_bytes, PreparationBytes(body_), held_, work);
   if (run && job && job->excess_bytes > 0) {  // a short body that refers to a long conversation
     context.max_bytes = std::numeric_limits<size_t>::max();
-    run = co_await RunPreparation(context_, job->excess_bytes, work);
+    const size_t excess_bytes = job->excess_bytes;
+    run = co_await RunHeldPreparation(context_, excess_bytes, PreparationBytes(excess_bytes), held_,
+                                      work);
   }
   if (!run) co_return tl::unexpected(run.error());
   // Also where there is one key: after a reload it may be another's, or one of several.
@@ -140,7 +159,7 @@ asio::awaitable<void> GenerationHandler::ConsumeEvents() {
     co_await wakeup_->Wait();
     events = queue_->Drain();
   }
-  late_refusal_ = HoldLogprobs(context_.logprob_budget, events, job_);
+  late_refusal_ = HoldEvents(events, job_);
   if (late_refusal_) co_return;
   event_bytes_ = LogprobBytesOf(events);
   const std::function<void()> consume = [&] {

@@ -29,8 +29,9 @@ boost::asio::awaitable<ExchangeOutcome> SendResponse(Connection& connection,
 // Used on the connection's strand; everything passed in outlives it.
 class GenerationHandler {
  public:
-  GenerationHandler(Connection& connection, const HttpRequest& request, ServerContext& context,
-                    PrepareFunction prepare);
+  // Takes the request's body away; `held` is what the exchange holds with it.
+  GenerationHandler(Connection& connection, HttpRequest& request, ServerContext& context,
+                    PrepareFunction prepare, ByteBudget::Hold held);
   ~GenerationHandler();
   GenerationHandler(const GenerationHandler&) = delete;
   GenerationHandler& operator=(const GenerationHandler&) = delete;
@@ -40,7 +41,9 @@ class GenerationHandler {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // The body, into a job that holds the memory it needs.
   boost::asio::awaitable<ApiResult<GenerationJob>> Prepare();
+  boost::asio::awaitable<ApiResult<GenerationJob>> PrepareBody();
   std::shared_ptr<EventQueue> MakeQueue();
   bool client_gone() const { return client_gone_ || queue_->overflowed(); }
   // Waits for events and hands them to the answer; none come when the client has gone.
@@ -58,6 +61,8 @@ class GenerationHandler {
 
   Connection& connection_;
   const HttpRequest& request_;
+  std::string body_;       // until it is prepared
+  ByteBudget::Hold held_;  // then the job's
   ServerContext& context_;
   const Clock::time_point received_ = Clock::now();
   const std::shared_ptr<Wakeup> wakeup_;  // shared with what the engine thread posts

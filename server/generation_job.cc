@@ -112,29 +112,4 @@ ApiResult<void> CheckChoiceCount(const ServedModel& model, int32_t choice_count,
                         choice_count, limit)));
 }
 
-std::optional<ApiError> HoldLogprobs(ByteBudget& budget, const std::vector<EngineEvent>& events,
-                                     GenerationJob& job) {
-  LogprobUse& use = job.logprobs;
-  if (use.bytes_each == 0) return std::nullopt;
-  for (const EngineEvent& event : events) {
-    const auto* tokens = std::get_if<TokensEvent>(&event.event);
-    if (tokens == nullptr || use.is_streamed) continue;
-    for (const TokenLogprob& entry : tokens->logprobs) use.count += 1 + std::ssize(entry.top);
-  }
-  const uint64_t room = budget.limit_bytes() / use.bytes_each;
-  const auto most = static_cast<uint64_t>(std::max(use.count, use.asked_count));
-  if (most > room) {
-    return InvalidField(
-        use.path, fmt::format("{} log probabilities are more than the {} that this server has "
-                              "memory for at once; lower '{}', 'n' or 'max_tokens'",
-                              most, room, use.path));
-  }
-  const uint64_t size_bytes = static_cast<uint64_t>(use.count) * use.bytes_each;
-  if (!job.logprob_hold) job.logprob_hold = std::make_unique<ByteBudget::Hold>(budget);
-  if (job.logprob_hold->GrowTo(size_bytes)) return std::nullopt;
-  return HttpError(503, "overloaded",
-                   "answers with many log probabilities take all the memory that there is for "
-                   "them; try again in a second");
-}
-
 }  // namespace weft

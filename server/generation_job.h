@@ -56,8 +56,12 @@ struct GenerationJob {
   size_t excess_bytes = 0;
   std::unique_ptr<GenerationAnswer> answer;
   LogprobUse logprobs;
-  std::unique_ptr<ByteBudget::Hold> logprob_hold;  // see HoldLogprobs
-  ResponsesAnswer* background = nullptr;           // the answer, if nobody waits for it
+  uint64_t answer_bytes = 0;              // what the answer takes, where that is known beforehand
+  bool keeps_stream = false;              // the answer of a stream grows until its end
+  std::optional<ByteBudget::Hold> hold;   // see job_memory.h
+  uint64_t prepared_bytes = 0;            // of it
+  uint64_t generated_bytes = 0;           // of it
+  ResponsesAnswer* background = nullptr;  // the answer, if nobody waits for it
   RequestTrace trace;
 };
 
@@ -107,11 +111,5 @@ ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& r
 // More choices than the engine runs at once cannot share their prompt.
 ApiResult<void> CheckChoiceCount(const ServedModel& model, int32_t choice_count,
                                  const std::string& path = "n");
-
-// Adds the entries that the events bring for the job's answer to those that it holds already.
-// nullopt: all answers together have room for them, and the job holds its part as long as it lives.
-// Otherwise why not: 400 for what never fits, 503 "overloaded".
-std::optional<ApiError> HoldLogprobs(ByteBudget& budget, const std::vector<EngineEvent>& events,
-                                     GenerationJob& job);
 
 }  // namespace weft

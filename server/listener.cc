@@ -36,8 +36,9 @@ asio::awaitable<error_code> AcceptConnection(asio::io_context& io, StreamAccepto
   if (error) co_return error;
   const auto executor = socket.get_executor();
   auto connection = std::make_shared<Connection>(std::move(socket), context.options,
-                                                 uses_tls ? context.access->tls() : nullptr);
-  if (context.connections < context.options.max_connections) {
+                                                 uses_tls ? context.access->tls() : nullptr,
+                                                 context.request_budget);
+  if (context.connections < context.options.max_connections && connection->HoldMemory()) {
     asio::co_spawn(executor, RunSession(std::move(connection), context), asio::detached);
   } else {
     context.metrics->CountRefusedConnection();

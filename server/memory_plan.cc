@@ -13,7 +13,8 @@
 namespace weft {
 namespace {
 
-constexpr uint64_t kMaxReserveBytes = 512ULL << 20;
+constexpr uint64_t kMaxRequestBytes = 512ULL << 20;
+constexpr uint64_t kProgramBytes = 16ULL << 20;  // with its libraries, as measured
 
 }  // namespace
 
@@ -32,7 +33,8 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
   MemoryPlan plan;
   plan.limit_bytes = request.limit_bytes;
   plan.stored_bytes = request.stored_bytes;
-  plan.reserve_bytes = std::min(kMaxReserveBytes, request.limit_bytes / 8) + request.stored_bytes;
+  plan.request_bytes = std::min(kMaxRequestBytes, request.limit_bytes / 8);
+  plan.reserve_bytes = kProgramBytes + plan.request_bytes + request.stored_bytes;
   plan.weight_bytes = static_cast<uint64_t>(Weights::PackedBytes(checkpoint.tensors, kernels));
   plan.workspace_bytes =
       static_cast<uint64_t>(TransformerRunner::WorkspaceBytes(config, kernels, runner));
@@ -64,9 +66,8 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
 }
 
 RequestMemory MemoryPlan::request_memory() const {
-  const uint64_t quarter_bytes = (reserve_bytes - stored_bytes) / 4;
-  return {
-      .body_bytes = quarter_bytes, .render_bytes = quarter_bytes, .logprob_bytes = quarter_bytes};
+  const uint64_t quarter_bytes = request_bytes / 4;
+  return {.held_bytes = request_bytes - quarter_bytes, .render_bytes = quarter_bytes};
 }
 
 std::string Describe(const MemoryPlan& plan) {

@@ -21,16 +21,17 @@ struct MemoryRequest {
   uint64_t stored_bytes = 0;  // of responses that the server keeps
 };
 
-// What is set aside for requests, in quarters; the fourth is the program's and its sockets'.
+// What is set aside for requests: three quarters for all that they and their connections hold, one
+// for the threads that work for them.
 struct RequestMemory {
-  uint64_t body_bytes = 0;     // of all bodies, as long as their requests are answered
-  uint64_t render_bytes = 0;   // of all conversations that templates render at a time
-  uint64_t logprob_bytes = 0;  // of all answers with log probabilities
+  uint64_t held_bytes = 0;
+  uint64_t render_bytes = 0;  // of all conversations that templates render at a time
 };
 
 struct MemoryPlan {
   uint64_t limit_bytes = 0;
   uint64_t stored_bytes = 0;   // part of the reserve
+  uint64_t request_bytes = 0;  // part of the reserve
   uint64_t reserve_bytes = 0;  // for the program, its sockets, the requests in them, what it keeps
   uint64_t weight_bytes = 0;
   uint64_t workspace_bytes = 0;

@@ -86,6 +86,10 @@ struct Metrics::Families {
   std::array<Counter*, 3> spans_by_fate = {&spans.Add({{"result", "exported"}}),  // as SpanFate
                                            &spans.Add({{"result", "dropped"}}),
                                            &spans.Add({{"result", "failed"}})};
+  Gauge& request_memory =
+      Gauges(registry, "weft_request_memory_bytes", "Held by requests and connections.").Add({});
+  Gauge& request_memory_limit =
+      Gauges(registry, "weft_request_memory_limit_bytes", "What they may hold together.").Add({});
   Gauge& resident_bytes =
       Gauges(registry, "weft_process_resident_bytes", "Resident memory of the process.").Add({});
 };
@@ -116,6 +120,11 @@ void Metrics::CountUnknownFields(int32_t count) { families_->unknown_fields.Incr
 void Metrics::ChangeConnections(int change) { families_->connections.Increment(change); }
 
 void Metrics::CountRefusedConnection() { families_->refused_connections.Increment(); }
+
+void Metrics::SetRequestMemory(uint64_t held_bytes, uint64_t limit_bytes) {
+  families_->request_memory.Set(static_cast<double>(held_bytes));
+  families_->request_memory_limit.Set(static_cast<double>(limit_bytes));
+}
 
 void Metrics::CountFailedHandshake() { families_->failed_handshakes.Increment(); }
 

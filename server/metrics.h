@@ -32,6 +32,8 @@ class Metrics {
   void ChangeConnections(int change);
   void CountRefusedConnection();
   void CountFailedHandshake();
+  // What requests and connections hold now, and may hold together.
+  void SetRequestMemory(uint64_t held_bytes, uint64_t limit_bytes);
   // The client went away, or was cut because it did not read, before its answer was complete.
   void CountDisconnect();
   void CountSpans(SpanFate fate, int64_t count);

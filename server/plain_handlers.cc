@@ -57,6 +57,8 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
     case RouteId::kMetrics: {
       HttpResponse response;
       response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+      context.metrics->SetRequestMemory(context.request_budget.taken_bytes(),
+                                        context.options.request_memory_bytes);
       response.body = context.metrics->Render();
       return response;
     }

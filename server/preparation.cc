@@ -3,12 +3,14 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "server/job_memory.h"
 #include "server/server_context.h"
 
 namespace weft {
@@ -63,6 +65,24 @@ asio::awaitable<ApiResult<void>> RunPreparation(ServerContext& context, size_t b
         503, "overloaded", "too many long requests are being read; try again in a second"));
   }
   co_await RunOnThread(context, body_bytes, work);
+  co_return ApiResult<void>();
+}
+
+asio::awaitable<ApiResult<void>> RunHeldPreparation(ServerContext& context, size_t body_bytes,
+                                                    uint64_t working_bytes, ByteBudget::Hold& held,
+                                                    const std::function<void()>& work) {
+  // What short ones need is set aside for the io threads.
+  if (body_bytes <= context.options.inline_body_bytes) working_bytes = 0;
+  std::optional<ApiError> refusal;
+  const std::function<void()> held_work = [&] {
+    refusal = HoldMore(held, working_bytes);
+    if (refusal) return;
+    work();
+    held.Give(working_bytes);
+  };
+  const ApiResult<void> run = co_await RunPreparation(context, body_bytes, held_work);
+  if (!run) co_return run;
+  if (refusal) co_return tl::unexpected(*std::move(refusal));
   co_return ApiResult<void>();
 }
 

@@ -7,6 +7,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include "proto/api_error.h"
+#include "server/byte_budget.h"
 
 namespace weft {
 
@@ -17,6 +18,14 @@ struct ServerContext;
 // threads. What `work` throws comes out here.
 boost::asio::awaitable<ApiResult<void>> RunPreparation(ServerContext& context, size_t body_bytes,
                                                        const std::function<void()>& work);
+
+// As RunPreparation, but `held` has `working_bytes` more while a long body's work is done. Errors
+// besides: as HoldMore.
+boost::asio::awaitable<ApiResult<void>> RunHeldPreparation(ServerContext& context,
+                                                           size_t body_bytes,
+                                                           uint64_t working_bytes,
+                                                           ByteBudget::Hold& held,
+                                                           const std::function<void()>& work);
 
 // As RunPreparation, for an answer of which so many bytes are put together: never refused, because
 // what the engine has done is not done again, and not more at a time than requests.

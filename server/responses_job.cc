@@ -155,6 +155,7 @@ ApiResult<GenerationJob> PrepareResponse(std::string_view body, const PrepareCon
   answer.history = *std::move(history);
   answer.input = *std::move(input);
   job->stream = request->chat.stream;
+  job->keeps_stream = true;  // for the store, and for its last event
   auto made = std::make_unique<ResponsesAnswer>(std::move(answer));
   if (request->background) job->background = made.get();
   job->answer = std::move(made);

@@ -24,6 +24,7 @@
 #include "server/command_line.h"
 #include "server/connection_limit.h"
 #include "server/health_check.h"
+#include "server/job_memory.h"
 #include "server/loaded_model.h"
 #include "server/metrics.h"
 #include "server/metrics/engine_meter.h"
@@ -62,15 +63,15 @@ int PreparationThreads() { return std::clamp(AvailableCpuCount(), 2, 4); }
 // What requests may take, of the reserve.
 void FitRequests(const MemoryPlan& memory, ServerOptions& options) {
   const RequestMemory requests = memory.request_memory();
-  options.max_buffered_body_bytes = requests.body_bytes;
-  options.max_logprob_bytes = requests.logprob_bytes;
+  options.request_memory_bytes = requests.held_bytes;
   options.max_render_bytes =
       requests.render_bytes /
       static_cast<uint64_t>(options.io_threads + options.preparation_threads);
-  if (options.max_body_bytes <= requests.body_bytes) return;
+  const uint64_t largest_body = LargestBodyBytes(requests.held_bytes);
+  if (options.max_body_bytes <= largest_body) return;
   Log(LogLevel::kWarning, "bodies of at most {}: there is no memory for more in the reserve",
-      FormatBytes(requests.body_bytes));
-  options.max_body_bytes = requests.body_bytes;
+      FormatBytes(largest_body));
+  options.max_body_bytes = largest_body;
 }
 
 // People get it on stdout, machines as an event of the log.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
+#include "base/log.h"
 #include "engine/engine.h"
 #include "server/listener.h"
 #include "server/server_context.h"
@@ -48,7 +50,7 @@ class Server::Implementation {
     if (tcp_acceptor_) Accept(*tcp_acceptor_, true);
     if (unix_acceptor_) Accept(*unix_acceptor_, false);  // who may read it is the file's matter
     for (int i = 0; i < context_.options.io_threads; ++i) {
-      threads_.emplace_back([this] { io_.run(); });
+      threads_.emplace_back([this] { RunHandlers(); });
     }
     return {};
   }
@@ -78,6 +80,18 @@ class Server::Implementation {
     asio::ip::tcp::endpoint endpoint;
     std::memcpy(endpoint.data(), generic.data(), std::min(generic.size(), endpoint.capacity()));
     return endpoint.port();
+  }
+
+  // What a handler throws, for want of memory most likely, ends that handler.
+  void RunHandlers() {
+    while (true) {
+      try {
+        io_.run();
+        return;
+      } catch (const std::exception& exception) {
+        Log(LogLevel::kError, "a handler failed: {}", exception.what());
+      }
+    }
   }
 
   void JoinThreads() {

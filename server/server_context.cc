@@ -17,12 +17,17 @@ ServerContext::ServerContext(ServerOptions options_, std::vector<ServedModel> mo
       access(std::move(access_)),
       tracer(std::move(tracer_)),
       cors(options.cors_origins),
-      body_budget(options.max_buffered_body_bytes),
-      logprob_budget(options.max_logprob_bytes),
       refusal_pacing({.share = options.refusal_share, .max_waiting = options.max_delayed_refusals},
                      ProcessorNow()),
+      request_budget(options.request_memory_bytes),
       responses(options.response_store_bytes),
       preparation(options.preparation_threads) {}
+
+ByteBudget& ServerContext::BudgetOf(const std::string& key_name) {
+  const std::shared_ptr<const ApiKeys> keys = access->keys();
+  const bool has_peers = !key_name.empty() && keys != nullptr && keys->size() > 1;
+  return has_peers ? request_budget.OfKey(key_name) : request_budget.anybody();
+}
 
 std::string ServerContext::NextRequestId() {
   const uint64_t count = id_count_.fetch_add(1, std::memory_order_relaxed);

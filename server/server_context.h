@@ -9,12 +9,12 @@
 
 #include "server/access.h"
 #include "server/background_runs.h"
-#include "server/byte_budget.h"
 #include "server/cors.h"
 #include "server/metrics.h"
 #include "server/preparation_queue.h"
 #include "server/random_sequence.h"
 #include "server/refusal_pacing.h"
+#include "server/request_budget.h"
 #include "server/response_store.h"
 #include "server/served_model.h"
 #include "server/server_options.h"
@@ -27,6 +27,8 @@ struct ServerContext {
                 std::shared_ptr<Metrics> metrics_, std::shared_ptr<const Access> access_,
                 std::shared_ptr<Tracer> tracer_);
 
+  // What a request may hold memory of; `key_name` as in HttpRequest.
+  ByteBudget& BudgetOf(const std::string& key_name);
   // "4f0c...": unique in this process and, with high probability, among all.
   std::string NextRequestId();
   // For requests that bring none.
@@ -38,9 +40,8 @@ struct ServerContext {
   const std::shared_ptr<const Access> access;
   const std::shared_ptr<Tracer> tracer;
   const CorsPolicy cors;
-  ByteBudget body_budget;
-  ByteBudget logprob_budget;
   RefusalPacing refusal_pacing;
+  RequestBudget request_budget;
   ResponseStore responses;
   PreparationQueue preparation;
   std::atomic<int32_t> preparations{0};     // on or waiting for its threads

@@ -28,12 +28,11 @@ struct ServerOptions {
   int32_t max_connections = 16384;  // one more: 503
   // Of the processor time that the process gets, what refusing may take; see RefusalPacing.
   double refusal_share = 0.05;
-  size_t max_delayed_refusals = 16384;            // one more: its connection is closed
-  uint32_t max_header_bytes = 16384;              // more: 431
-  uint64_t max_body_bytes = 8 << 20;              // more: 413
-  uint64_t max_buffered_body_bytes = 256u << 20;  // of all requests being read; more: 503
-  // Of log probabilities in all answers that are put together; what never fits: 400, more: 503.
-  uint64_t max_logprob_bytes = 128u << 20;
+  size_t max_delayed_refusals = 16384;  // one more: its connection is closed
+  uint32_t max_header_bytes = 16384;    // more: 431
+  uint64_t max_body_bytes = 8 << 20;    // more: 413
+  // Of all that requests and connections hold; more: 503, what never fits: 400.
+  uint64_t request_memory_bytes = 384u << 20;
   uint64_t max_render_bytes = 128u << 20;  // of one conversation by its template; more: 400
   // More of a stream that its client has not read yet: the stream is cut.
   size_t max_stream_backlog_bytes = 1 << 20;
@@ -43,7 +42,12 @@ struct ServerOptions {
   std::chrono::milliseconds idle_timeout{75'000};  // between requests; then closed
   std::chrono::milliseconds header_timeout{
       10'000};  // first to last byte of a head; then 408. Also for a TLS handshake
-  std::chrono::milliseconds body_timeout{30'000};   // for the whole body; then 408
+  std::chrono::milliseconds body_timeout{30'000};  // for the whole body; then 408
+  // Beyond small_body_bytes a body brings at least min_body_bytes in each body_window, or 408: who
+  // stalls does not keep the memory that it holds.
+  uint64_t small_body_bytes = 65536;
+  uint64_t min_body_bytes = 16384;
+  std::chrono::milliseconds body_window{5'000};
   std::chrono::milliseconds write_timeout{30'000};  // without a byte accepted; then closed
 };
 

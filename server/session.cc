@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <functional>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "server/completion_job.h"
 #include "server/embedding_job.h"
 #include "server/head_checks.h"
+#include "server/job_memory.h"
 #include "server/messages_job.h"
 #include "server/plain_handlers.h"
 #include "server/preparation.h"
@@ -30,6 +32,13 @@ namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+// The answer where there is no memory to make one.
+constexpr std::string_view kNoMemory =
+    "HTTP/1.1 503 Service Unavailable\r\nServer: weft\r\nContent-Type: application/json\r\n"
+    "Retry-After: 1\r\nContent-Length: 129\r\nConnection: close\r\n\r\n"
+    R"({"error":{"message":"the server is out of memory; try again in a second",)"
+    R"("type":"server_error","param":null,"code":"overloaded"}})";
 
 ApiError ReadErrorOf(ReadStatus status, const Connection& connection,
                      const ServerOptions& options) {
@@ -48,8 +57,7 @@ ApiError ReadErrorOf(ReadStatus status, const Connection& connection,
                        fmt::format("the request's body is larger than {} bytes; send a shorter one",
                                    options.max_body_bytes));
     case ReadStatus::kBudgetSpent:
-      return HttpError(503, "overloaded",
-                       "the server is reading too many long requests; try again in a second");
+      return Overloaded();
     default:
       return HttpError(400, "malformed_request",
                        fmt::format("not an HTTP request: {}", connection.read_error()));
@@ -107,8 +115,8 @@ class Session {
   asio::awaitable<ExchangeOutcome> AnswerWithoutBody(const RequestParser& parser,
                                                      const HttpRequest& request,
                                                      const HttpResponse& answer);
-  asio::awaitable<ExchangeOutcome> Dispatch(const HttpRequest& request, const RouteMatch& match,
-                                            ByteBudget::Hold& held);
+  asio::awaitable<ExchangeOutcome> Dispatch(HttpRequest& request, const RouteMatch& match,
+                                            ByteBudget::Hold held);
   asio::awaitable<ExchangeOutcome> AnswerPost(const HttpRequest& request, AnswerFunction answer,
                                               ByteBudget::Hold& held);
   asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, const HttpRequest& request,
@@ -139,7 +147,12 @@ asio::awaitable<void> Session::Run() {
   while (keep_alive) {
     keep_alive = co_await connection_->WaitForRequest();
     if (!keep_alive) break;
-    keep_alive = co_await ServeOne();
+    try {
+      keep_alive = co_await ServeOne();
+    } catch (const std::bad_alloc&) {
+      connection_->TryAnswer(kNoMemory);
+      throw;
+    }
   }
   co_await connection_->CloseGently();
 }
@@ -217,8 +230,11 @@ asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRe
       co_return outcome;
     }
   }
+  ByteBudget::Hold held(context_.BudgetOf(request.key_name));
+  if (match.route->method == "POST" && !held.Take(kExchangeBytes)) {
+    co_return co_await AnswerWithoutBody(parser, request, ErrorResponse(Overloaded(), request));
+  }
   const bool has_body = !parser.is_done();
-  ByteBudget::Hold held(context_.body_budget);
   if (has_body) {
     const ReadStatus status = co_await ReadBody(parser, request, held);
     if (status == ReadStatus::kClosed) {
@@ -228,11 +244,13 @@ asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRe
     }
     if (status != ReadStatus::kOk) {
       const ApiError error = ReadErrorOf(status, *connection_, context_.options);
-      co_return co_await SendResponse(*connection_, request, ErrorResponse(error, request), false);
+      const bool keep_alive = parser.is_done() && request.keep_alive && !context_.draining;
+      co_return co_await SendResponse(*connection_, request, ErrorResponse(error, request),
+                                      keep_alive);
     }
-    request.body = std::move(parser.get().body());
+    request.body = std::move(parser.get().body().text);
   }
-  co_return co_await Dispatch(request, match, held);
+  co_return co_await Dispatch(request, match, std::move(held));
 }
 
 // Before the client has sent more than the head. If the connection is kept, what is left of the
@@ -259,11 +277,10 @@ asio::awaitable<ReadStatus> Session::ReadBody(RequestParser& parser, const HttpR
   co_return co_await connection_->ReadBody(parser, held);
 }
 
-asio::awaitable<ExchangeOutcome> Session::Dispatch(const HttpRequest& request,
-                                                   const RouteMatch& match,
-                                                   ByteBudget::Hold& held) {
+asio::awaitable<ExchangeOutcome> Session::Dispatch(HttpRequest& request, const RouteMatch& match,
+                                                   ByteBudget::Hold held) {
   if (const PrepareFunction prepare = PrepareFunctionOf(match.route->id)) {
-    GenerationHandler handler(*connection_, request, context_, prepare);
+    GenerationHandler handler(*connection_, request, context_, prepare, std::move(held));
     co_return co_await handler.Run();
   }
   if (const AnswerFunction answer = AnswerFunctionOf(match.route->id)) {
@@ -274,17 +291,18 @@ asio::awaitable<ExchangeOutcome> Session::Dispatch(const HttpRequest& request,
                                   request.keep_alive && !context_.draining);
 }
 
-// An answer may be some times as long as what was asked: it counts as the body did.
+// An answer may be some times as long as what was asked.
 asio::awaitable<ExchangeOutcome> Session::AnswerPost(const HttpRequest& request,
                                                      AnswerFunction answer,
                                                      ByteBudget::Hold& held) {
   const PrepareContext prepare_context{.models = context_.models};
   ApiResult<PostAnswer> result;
   const std::function<void()> work = [&] { result = answer(request.body, prepare_context); };
-  const ApiResult<void> run = co_await RunPreparation(context_, request.body.size(), work);
+  const ApiResult<void> run = co_await RunHeldPreparation(
+      context_, request.body.size(), PreparationBytes(request.body), held, work);
   if (!run) result = tl::unexpected(run.error());
-  if (result && !held.GrowTo(request.body.size() + result->body.size())) {
-    result = tl::unexpected(ReadErrorOf(ReadStatus::kBudgetSpent, *connection_, context_.options));
+  if (result) {
+    if (auto refusal = HoldMore(held, result->body.size())) result = tl::unexpected(*refusal);
   }
   HttpResponse response;
   if (result) {
@@ -317,18 +335,30 @@ void Session::Record(const HttpRequest& request, std::string_view route,
   context_.tracer->Export(ExchangeSpans(exchange, *context_.tracer));
 }
 
+// Memory is what is missing, most likely: what was answered shall still arrive.
+asio::awaitable<void> EndBrokenSession(Connection& connection, std::exception_ptr problem) {
+  try {
+    std::rethrow_exception(std::move(problem));
+  } catch (const std::exception& exception) {
+    Log(LogLevel::kError, "connection {}: {}", connection.remote(), exception.what());
+  }
+  co_await connection.CloseGently();
+}
+
 }  // namespace
 
 asio::awaitable<void> RunSession(std::shared_ptr<Connection> connection, ServerContext& context) {
   const ActiveRequest counted(context.connections);
   context.metrics->ChangeConnections(1);
+  std::exception_ptr problem;
   try {
     Session session(connection, context);
     co_await session.Run();
-  } catch (const std::exception& exception) {
-    Log(LogLevel::kError, "connection {}: {}", connection->remote(), exception.what());
+  } catch (const std::exception&) {
+    problem = std::current_exception();
   }
   context.metrics->ChangeConnections(-1);
+  if (problem) co_await EndBrokenSession(*connection, problem);
 }
 
 asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection,

@@ -140,10 +140,10 @@ asio::awaitable<TlsStream::Transferred> TlsStream::WriteSome(std::string_view da
   co_return transferred;
 }
 
-TlsStream::TryResult TlsStream::TryWrite(char byte) {
+TlsStream::TryResult TlsStream::TryWrite(std::string_view data) {
   ERR_clear_error();
   size_t written = 0;
-  const int result = SSL_write_ex(ssl_.get(), &byte, 1, &written);
+  const int result = SSL_write_ex(ssl_.get(), data.data(), data.size(), &written);
   if (result == 1) return TryResult::kWritten;
   const int reason = SSL_get_error(ssl_.get(), result);
   const bool is_later = reason == SSL_ERROR_WANT_WRITE || reason == SSL_ERROR_WANT_READ;

@@ -38,8 +38,9 @@ class TlsStream {
   // At least one byte, unless there is an error.
   boost::asio::awaitable<Transferred> ReadSome(boost::asio::mutable_buffer space);
   boost::asio::awaitable<Transferred> WriteSome(std::string_view data);
-  // Does not wait. After kNotNow the next thing to be written begins with the same byte.
-  TryResult TryWrite(char byte);
+  // Does not wait. All of it or nothing. After kNotNow the next thing to be written begins with the
+  // same bytes.
+  TryResult TryWrite(std::string_view data);
   // Whether bytes have been read from the socket that ReadSome has not returned.
   bool has_pending() const;
   // Says, as far as that can be done without waiting, that no more will come.

@@ -205,30 +205,6 @@ TEST(LimitTest, HeaderAndBodySize) {
   EXPECT_EQ(declared.status, 413);
 }
 
-TEST(LimitTest, AllBodiesTogether) {
-  ServerOptions options;
-  options.max_buffered_body_bytes = 3000;
-  const TestServer server({}, options);
-  const auto hold = [&] {
-    auto client = std::make_unique<RawClient>(server.port());
-    client->Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 4000\r\n\r\n" +
-                 std::string(2000, 'x'));
-    return client;
-  };
-  std::unique_ptr<RawClient> holder = hold();
-  ASSERT_TRUE(Eventually([&] {
-    // It is refused itself if the other body was there first.
-    if (holder->IsClosedWithin(milliseconds(1))) holder = hold();
-    return server.Post(R"({"prompt":")" + std::string(1500, 'x') + "\"}").status == 503;
-  }));
-  EXPECT_EQ(server.Post(R"({"prompt":"a"})").status, 200);
-  holder->Close();
-  EXPECT_TRUE(Eventually([&] {
-    return server.Post(R"({"prompt":")" + std::string(100, 'x') + std::string(1500, ' ') + "\"}")
-               .status != 503;
-  }));
-}
-
 TEST(LimitTest, Times) {
   ServerOptions options;
   options.idle_timeout = milliseconds(100);

@@ -61,6 +61,29 @@ TEST(OutOfMemoryTest, TheListenerGoesOn) {
               HasSubstr("cannot accept a connection: std::bad_alloc"));
 }
 
+TEST(OutOfMemoryTest, ARequestIsAnsweredAndTheOthersGoOn) {
+  constexpr size_t kLength = 50'000;
+  const std::string body(kLength, 'x');
+  const TestServer server;
+  RawClient other(server.port());
+  RawClient client(server.port());
+  client.Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 50000\r\n\r\n");
+  testing::internal::CaptureStderr();
+  RefuseNext(kLength, std::numeric_limits<size_t>::max());
+  client.Send(body);
+  const RawResponse answer = client.Read();
+  EXPECT_TRUE(HasRefused());
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_TRUE(answer.complete);
+  EXPECT_EQ(ErrorOf(answer)["code"], "overloaded");
+  EXPECT_EQ(ErrorOf(answer)["message"], "the server is out of memory; try again in a second");
+  EXPECT_EQ(answer.headers.at("connection"), "close");
+  EXPECT_EQ(client.ReadToEnd(), "");
+  other.Send(CompletionPost(R"({"prompt":"a"})"));
+  EXPECT_EQ(other.Read().status, 200);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(": std::bad_alloc"));
+}
+
 TEST(OutOfMemoryTest, ABackgroundResponseFailsAlone) {
   constexpr size_t kLength = 100'000;
   TestServer server(Saying("Hello"));

@@ -137,24 +137,31 @@ TEST(PreparationTest, AnswersAreTheSameWhereverTheyArePutTogether) {
   }
 }
 
-ServerOptions WithLogprobBytes(uint64_t size_bytes) {
+ServerOptions WithRequestBytes(uint64_t size_bytes) {
   ServerOptions options;
-  options.max_logprob_bytes = size_bytes;
+  options.request_memory_bytes = size_bytes;
   return options;
 }
 
+std::string Prompt(int token_count) {
+  std::string text = "[1";
+  for (int i = 1; i < token_count; ++i) text += ",1";
+  return R"({"prompt":)" + text + "]";
+}
+
 TEST(LogprobMemoryTest, WhatNeverFitsIsRefused) {
-  const TestServer server({}, WithLogprobBytes(10'000));
-  EXPECT_EQ(server.Post(R"({"prompt":[1,2,3],"prompt_logprobs":12})").status, 200);
-  const RawResponse prompts = server.Post(R"({"prompt":[1,2,3],"prompt_logprobs":13})");
+  // There is room for some 3,000 entries.
+  const TestServer server({}, WithRequestBytes(1'000'000));
+  EXPECT_EQ(server.Post(Prompt(100) + R"(,"prompt_logprobs":20})").status, 200);
+  const RawResponse prompts = server.Post(Prompt(200) + R"(,"prompt_logprobs":20})");
   EXPECT_EQ(prompts.status, 400);
   EXPECT_EQ(ErrorOf(prompts)["param"], "prompt_logprobs");
-  const std::string many = R"({"prompt":"a","max_tokens":16,"logprobs":2)";
+  const std::string many = R"({"prompt":"a","max_tokens":200,"logprobs":20)";
   const RawResponse asked = server.Post(many + "}");
   EXPECT_EQ(asked.status, 400);
   EXPECT_EQ(ErrorOf(asked)["param"], "logprobs");
   EXPECT_THAT(ErrorOf(asked)["message"],
-              HasSubstr("48 log probabilities are more than the 39 that this server has memory"));
+              HasSubstr("4200 log probabilities are more than the 3329 that this server has"));
   // A stream's go with its chunks.
   const RawResponse stream = server.Post(many + R"(,"stream":true})");
   EXPECT_EQ(stream.status, 200);
@@ -162,7 +169,7 @@ TEST(LogprobMemoryTest, WhatNeverFitsIsRefused) {
 }
 
 TEST(LogprobMemoryTest, WhatIsNotGeneratedNeedsNone) {
-  const TestServer server(Saying("Hello"), WithLogprobBytes(20'000));
+  const TestServer server(Saying("Hello"), WithRequestBytes(120'000));
   const auto chat = [&](const std::string& fields) {
     return server.PostTo(
         "/v1/chat/completions",
@@ -176,9 +183,10 @@ TEST(LogprobMemoryTest, WhatIsNotGeneratedNeedsNone) {
 }
 
 TEST(LogprobMemoryTest, AllAnswersTogether) {
-  TestServer server({}, WithLogprobBytes(10'000));
+  TestServer server({}, WithRequestBytes(1'000'000));
   server.model.HoldSteps();
-  const std::string body = R"({"prompt":[1,2,3,4,5,6,7],"echo":true,"logprobs":3,"max_tokens":1})";
+  // 1,680 entries of 256 bytes.
+  const std::string body = Prompt(20) + R"(,"echo":true,"logprobs":20,"n":4,"max_tokens":1})";
   RawClient first(server.port());
   first.Send(CompletionPost(body));
   ASSERT_TRUE(Eventually([&] { return server.model.steps() > 0; }));

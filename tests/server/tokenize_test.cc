@@ -119,11 +119,12 @@ TEST(TokenizeTest, AnswersAreBounded) {
   EXPECT_THAT(ErrorOf(many)["message"], HasSubstr("1048577 tokens; at most 1048576"));
   // An answer counts among the bytes that requests hold.
   ServerOptions options;
-  options.max_buffered_body_bytes = 100'000;
+  options.request_memory_bytes = 100'000;
   const TestServer small({}, options);
   const RawResponse refused =
       small.PostTo("/tokenize", R"({"prompt":")" + std::string(50'000, 'x') + R"("})");
-  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(ErrorOf(refused)["message"], HasSubstr("this server has 100000 for one"));
   EXPECT_EQ(small.PostTo("/tokenize", R"({"prompt":"x"})").status, 200);
 }
 

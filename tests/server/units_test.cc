@@ -9,11 +9,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "server/byte_budget.h"
 #include "server/chat_template_file.h"
 #include "server/command_line.h"
 #include "server/connection_limit.h"
-#include "server/event_queue.h"
 #include "server/http_message.h"
 #include "server/memory_plan.h"
 #include "server/router.h"
@@ -83,63 +81,6 @@ TEST(HttpMessageTest, HeadsBeginWithWhatProbesSend) {
   EXPECT_THAT(head, HasSubstr("\r\nConnection: close\r\n"));
   EXPECT_TRUE(head.ends_with("\r\n\r\n"));
   EXPECT_EQ(FormatChunk("0123456789abcdef"), "10\r\n0123456789abcdef\r\n");
-}
-
-TEST(ByteBudgetTest, IsSharedAndGivenBack) {
-  ByteBudget budget(100);
-  ByteBudget::Hold first(budget);
-  EXPECT_TRUE(first.GrowTo(60));
-  {
-    ByteBudget::Hold second(budget);
-    EXPECT_TRUE(second.GrowTo(40));
-    EXPECT_FALSE(second.GrowTo(41));
-    EXPECT_FALSE(first.GrowTo(61));
-  }
-  EXPECT_TRUE(first.GrowTo(100));
-  EXPECT_TRUE(first.GrowTo(10));  // never shrinks
-  ByteBudget::Hold third(budget);
-  EXPECT_FALSE(third.GrowTo(1));
-}
-
-EngineEvent Tokens(size_t text_bytes) {
-  TokensEvent event;
-  event.text = std::string(text_bytes, 'x');
-  return {0, event};
-}
-
-TEST(EventQueueTest, WakesOnceUntilDrained) {
-  int wakes = 0;
-  EventQueue queue(10'000, [&](bool overflowed) { wakes += overflowed ? 100 : 1; });
-  queue.Push(Tokens(1));
-  queue.Push(Tokens(1));
-  queue.Push({0, FinishEvent{}});
-  EXPECT_EQ(wakes, 1);
-  EXPECT_EQ(queue.Drain().size(), 3U);
-  EXPECT_TRUE(queue.Drain().empty());
-  queue.Push(Tokens(1));
-  EXPECT_EQ(wakes, 2);
-}
-
-TEST(EventQueueTest, OverflowDropsEverythingAndSaysSoOnce) {
-  int overflows = 0;
-  EventQueue queue(2000, [&](bool overflowed) { overflows += overflowed ? 1 : 0; });
-  queue.Push(Tokens(5000));  // the first is taken whatever its size
-  EXPECT_FALSE(queue.overflowed());
-  queue.Push(Tokens(1));
-  EXPECT_TRUE(queue.overflowed());
-  queue.Push(Tokens(1));
-  queue.Push({0, FinishEvent{}});
-  EXPECT_EQ(overflows, 1);
-  EXPECT_TRUE(queue.Drain().empty());
-}
-
-TEST(EventQueueTest, NothingComesAfterClose) {
-  int wakes = 0;
-  EventQueue queue(2000, [&](bool) { ++wakes; });
-  queue.Close();
-  queue.Push(Tokens(1));
-  EXPECT_EQ(wakes, 0);
-  EXPECT_TRUE(queue.Drain().empty());
 }
 
 Result<ServeOptions> Parse(std::vector<const char*> arguments) {
@@ -305,10 +246,10 @@ TEST(MemoryPlanTest, FitsTheLimitOrSaysWhatToChange) {
   EXPECT_EQ(roomy->block_count, 4 * ((roomy->context + 31) / 32));
   EXPECT_LE(roomy->reserve_bytes + roomy->weight_bytes + roomy->workspace_bytes + roomy->kv_bytes(),
             roomy->limit_bytes);
-  // An eighth is for requests, in quarters.
-  EXPECT_EQ(roomy->request_memory().body_bytes, 32U << 20);
+  // An eighth is for requests, and 16 MiB are the program's.
+  EXPECT_EQ(roomy->reserve_bytes, (128U + 16U + 8U) << 20);
+  EXPECT_EQ(roomy->request_memory().held_bytes, 96U << 20);
   EXPECT_EQ(roomy->request_memory().render_bytes, 32U << 20);
-  EXPECT_EQ(roomy->request_memory().logprob_bytes, 32U << 20);
 
   const auto half =
       PlanMemory(*checkpoint, KernelsFor(Arithmetic::kBF16, Isa::kScalar, KvType::kQ8), request);

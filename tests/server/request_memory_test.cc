@@ -1,0 +1,269 @@
+// What requests and connections may hold: the budget and its shares, and what clients see of it.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/request_budget.h"
+#include "tests/server/test_server.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+constexpr uint64_t kSmall = ByteBudget::kSmallHoldBytes;
+
+TEST(ByteBudgetTest, IsSharedAndGivenBack) {
+  ByteBudget budget(100);
+  ByteBudget::Hold first(budget);
+  EXPECT_TRUE(first.Take(60));
+  {
+    ByteBudget::Hold second(budget);
+    EXPECT_TRUE(second.Resize(40));
+    EXPECT_FALSE(second.Resize(41));
+    EXPECT_FALSE(first.Take(1));
+    EXPECT_EQ(budget.taken_bytes(), 100U);
+  }
+  EXPECT_EQ(budget.taken_bytes(), 60U);
+  EXPECT_TRUE(first.Resize(100));
+  EXPECT_TRUE(first.Resize(10));
+  first.Give(5);
+  EXPECT_EQ(first.bytes(), 5U);
+  EXPECT_EQ(budget.taken_bytes(), 5U);
+  ByteBudget::Hold moved = std::move(first);
+  EXPECT_EQ(moved.bytes(), 5U);
+  EXPECT_EQ(first.bytes(), 0U);  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(budget.taken_bytes(), 5U);
+  EXPECT_FALSE(moved.Resize(UINT64_MAX));
+}
+
+TEST(ByteBudgetTest, LargeHoldsDoNotTakeWhatIsKeptForSmallOnes) {
+  ByteBudget budget(1000'000, 300'000);
+  EXPECT_EQ(budget.largest_hold_bytes(), 700'000U);
+  ByteBudget::Hold large(budget);
+  EXPECT_FALSE(large.Resize(700'001));
+  EXPECT_TRUE(large.Resize(700'000));
+  ByteBudget::Hold small(budget);
+  EXPECT_TRUE(small.Resize(kSmall));
+  EXPECT_FALSE(small.Resize(kSmall + 1));  // it is large from here on
+  ByteBudget::Hold another(budget);
+  EXPECT_TRUE(another.Resize(kSmall));
+  ByteBudget::Hold last(budget);
+  EXPECT_FALSE(last.Resize(kSmall));
+  EXPECT_TRUE(last.Resize(300'000 - 2 * kSmall));
+}
+
+TEST(ByteBudgetTest, AShareTakesOfTheWhole) {
+  ByteBudget whole(100);
+  ByteBudget share(60, whole);
+  EXPECT_EQ(share.largest_hold_bytes(), 60U);
+  ByteBudget::Hold of_share(share);
+  EXPECT_FALSE(of_share.Resize(61));
+  EXPECT_TRUE(of_share.Resize(50));
+  ByteBudget::Hold of_whole(whole);
+  EXPECT_FALSE(of_whole.Resize(51));
+  EXPECT_TRUE(of_whole.Resize(45));
+  EXPECT_FALSE(of_share.Resize(56));  // the share allows it, the whole does not
+  EXPECT_EQ(share.taken_bytes(), 50U);
+  EXPECT_EQ(whole.taken_bytes(), 95U);
+}
+
+TEST(RequestBudgetTest, OneKeyHoldsHalfAtMost) {
+  RequestBudget budget(8 << 20);
+  ByteBudget::Hold alice(budget.OfKey("alice"));
+  EXPECT_TRUE(alice.Resize(4 << 20));
+  ByteBudget::Hold alice_too(budget.OfKey("alice"));
+  EXPECT_FALSE(alice_too.Resize(1));
+  ByteBudget::Hold bob(budget.OfKey("bob"));
+  EXPECT_TRUE(bob.Resize(3 << 20));
+  EXPECT_EQ(budget.taken_bytes(), 7U << 20);
+}
+
+TEST(RequestBudgetTest, ConnectionsHoldHalfAtMost) {
+  RequestBudget budget(1000);
+  ByteBudget::Hold connections(budget.connections());
+  EXPECT_FALSE(connections.Resize(501));
+  EXPECT_TRUE(connections.Resize(500));
+}
+
+ServerOptions WithRequestBytes(uint64_t size_bytes) {
+  ServerOptions options;
+  options.request_memory_bytes = size_bytes;
+  return options;
+}
+
+std::string LargeBody(size_t size_bytes) {
+  return R"({"max_tokens":1,"prompt":")" + std::string(size_bytes, 'x') + R"("})";
+}
+
+// A body that is announced as one byte longer than what comes.
+std::unique_ptr<RawClient> Stall(const TestServer& server, size_t size_bytes,
+                                 std::string_view headers = "") {
+  auto client = std::make_unique<RawClient>(server.port());
+  client->Send(fmt::format("POST /v1/completions HTTP/1.1\r\n{}Content-Length: {}\r\n\r\n", headers,
+                           size_bytes + 1));
+  client->Send(std::string(size_bytes, 'x'));
+  return client;
+}
+
+int64_t HeldBytes(RawClient& client) {
+  constexpr std::string_view kName = "\nweft_request_memory_bytes ";
+  client.Send(Get("/metrics"));
+  const std::string text = client.Read().body;
+  return std::stoll(text.substr(text.find(kName) + kName.size()));
+}
+
+TEST(RequestMemoryTest, StalledBodiesDoNotShutOutSmallOnes) {
+  const TestServer server({}, WithRequestBytes(4 << 20));
+  std::vector<std::unique_ptr<RawClient>> stalled;
+  EXPECT_TRUE(Eventually([&] {
+    stalled.push_back(Stall(server, 140'000));
+    return server.Post(LargeBody(140'000)).status == 503;
+  }));
+  // Small ones at the same time, of more than what no large one fits into.
+  std::vector<std::unique_ptr<RawClient>> small;
+  const std::string request = CompletionPost(R"({"prompt":"a"})");
+  for (int i = 0; i < 16; ++i) {
+    small.push_back(std::make_unique<RawClient>(server.port()));
+    small.back()->Send(request.substr(0, request.size() - 1));
+  }
+  for (const auto& client : small) {
+    client->Send(request.substr(request.size() - 1));
+    EXPECT_EQ(client->Read().status, 200);
+  }
+  stalled.clear();
+  EXPECT_TRUE(Eventually([&] { return server.Post(LargeBody(200'000)).status != 503; }));
+}
+
+TEST(RequestMemoryTest, WhatIsAnnouncedIsNotHeldBeforeItComes) {
+  const TestServer server({}, WithRequestBytes(4 << 20));
+  std::vector<std::unique_ptr<RawClient>> announcing;
+  for (int i = 0; i < 20; ++i) {
+    announcing.push_back(std::make_unique<RawClient>(server.port()));
+    announcing.back()->Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 4000000\r\n\r\n{");
+  }
+  RawClient client(server.port());
+  EXPECT_TRUE(Eventually([&] { return HeldBytes(client) > 20 * 20'000; }));
+  EXPECT_LT(HeldBytes(client), 21 * 64'000);
+  EXPECT_NE(server.Post(LargeBody(200'000)).status, 503);
+}
+
+TEST(RequestMemoryTest, ALargeBodyThatStallsIsEnded) {
+  ServerOptions options;
+  options.body_window = milliseconds(100);
+  const TestServer server({}, options);
+  const auto small = Stall(server, 60'000);
+  const auto large = Stall(server, 100'000);
+  EXPECT_EQ(large->Read().status, 408);
+  EXPECT_TRUE(large->IsClosedWithin(seconds(5)));
+  EXPECT_FALSE(small->IsClosedWithin(milliseconds(1)));
+  small->Send("x");
+  EXPECT_EQ(small->Read().status, 400);  // it was no JSON
+}
+
+TEST(RequestMemoryTest, OneKeyDoesNotTakeWhatOthersNeed) {
+  const TemporaryDirectory directory;
+  ServerOptions options = WithRequestBytes(8 << 20);
+  options.api_key_path =
+      directory.Write("keys", "alice:aaaaaaaaaaaaaaaaaaaa\nbob:bbbbbbbbbbbbbbbbbbbb\n");
+  const TestServer server({}, options);
+  const std::string alice = "Authorization: Bearer aaaaaaaaaaaaaaaaaaaa\r\n";
+  const std::string bob = "Authorization: Bearer bbbbbbbbbbbbbbbbbbbb\r\n";
+  std::vector<std::unique_ptr<RawClient>> stalled;
+  const auto post = [&](const std::string& key, size_t size_bytes) {
+    RawClient client(server.port());
+    client.Send(CompletionPost(LargeBody(size_bytes), key));
+    return client.Read().status;
+  };
+  EXPECT_TRUE(Eventually([&] {
+    stalled.push_back(Stall(server, 300'000, alice));
+    return post(alice, 300'000) == 503;
+  }));
+  EXPECT_EQ(post(bob, 300'000), 400);  // too many tokens, but it was read
+}
+
+TEST(RequestMemoryTest, RefusedConnectionsAreKept) {
+  TestServer server({}, WithRequestBytes(60'000));
+  server.model.HoldSteps();
+  RawClient first(server.port());
+  first.Send(CompletionPost(R"({"prompt":"a"})"));
+  ASSERT_TRUE(Eventually([&] { return server.model.steps() > 0; }));
+  RawClient second(server.port());
+  const std::string body = R"({"prompt":")" + std::string(20'000, 'x') + R"("})";
+  for (int i = 0; i < 3; ++i) {
+    second.Send(CompletionPost(body));
+    const RawResponse refused = second.Read();
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_EQ(ErrorOf(refused)["code"], "overloaded");
+    EXPECT_EQ(refused.headers.count("connection"), 0U);
+  }
+  server.model.ReleaseSteps();
+  EXPECT_EQ(first.Read().status, 200);
+  second.Send(CompletionPost(R"({"prompt":"a"})"));
+  EXPECT_EQ(second.Read().status, 200);
+}
+
+TEST(RequestMemoryTest, EmbeddingsAreCountedBeforeTheyAreComputed) {
+  TestServer server({}, WithRequestBytes(700'000));
+  const auto embed = [](int count) {
+    return Post("/v1/embeddings", json{{"input", std::vector<std::string>(count, "a")}}.dump());
+  };
+  RawClient observer(server.port());
+  RawClient first(server.port());
+  RawClient second(server.port());
+  for (RawClient* const client : {&first, &second}) {
+    client->Send(CompletionPost(R"({"prompt":"a"})"));
+    EXPECT_EQ(client->Read().status, 200);
+  }
+  int64_t before = -1;
+  EXPECT_TRUE(Eventually([&] {  // until the exchanges have ended
+    const int64_t last = std::exchange(before, HeldBytes(observer));
+    return before == last;
+  }));
+  const int64_t steps = server.model.steps();
+  server.model.HoldSteps();
+  first.Send(embed(1300));
+  ASSERT_TRUE(Eventually([&] { return server.model.steps() > steps; }));
+  second.Send(embed(1300));
+  const RawResponse refused = second.Read();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(ErrorOf(refused)["code"], "overloaded");
+  second.Send(embed(2048));  // on the same connection
+  const RawResponse too_many = second.Read();
+  EXPECT_EQ(too_many.status, 400);
+  EXPECT_THAT(ErrorOf(too_many)["message"], HasSubstr("this server has 612500 for one"));
+  server.model.ReleaseSteps();
+  EXPECT_EQ(first.Read().status, 200);
+  second.Send(embed(1300));
+  EXPECT_EQ(second.Read().status, 200);
+  EXPECT_TRUE(Eventually([&] { return HeldBytes(observer) <= before; }));
+  EXPECT_EQ(HeldBytes(observer), before);
+}
+
+TEST(RequestMemoryTest, HeadsThatNeverEndHaveAShareOfTheirOwn) {
+  ServerOptions options = WithRequestBytes(200'000);
+  options.header_timeout = std::chrono::hours(1);
+  const TestServer server({}, options);
+  std::vector<std::unique_ptr<RawClient>> slow;
+  for (int i = 0; i < 12; ++i) {
+    slow.push_back(std::make_unique<RawClient>(server.port()));
+    slow.back()->Send("GET /health HTTP/1.1\r\nX: " + std::string(10'000, 'x'));
+  }
+  EXPECT_TRUE(Eventually([&] {
+    return std::ranges::any_of(
+        slow, [](const auto& client) { return client->IsClosedWithin(milliseconds(1)); });
+  }));
+  EXPECT_EQ(server.Post(R"({"prompt":"a"})").status, 200);
+}
+
+}  // namespace
+}  // namespace weft
