@@ -1,11 +1,13 @@
 // `weft`: one binary, a subcommand for each thing it does.
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <string_view>
 #include <unistd.h>
 
 #include <fmt/core.h>
 
+#include "base/log.h"
 #include "loadtest/command.h"
 #include "server/bench_command.h"
 #include "server/command_line.h"
@@ -46,6 +48,7 @@ void PrintUsage(std::FILE* file) {
 // order may wait forever for what never came to be.
 int Leave(int status) {
   if (status == 0) return status;
+  weft::FlushLog(std::chrono::seconds(1));
   std::fflush(nullptr);
   _exit(status);
 }
