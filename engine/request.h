@@ -91,7 +91,7 @@ class TokenSink {
 using VisibleTokens = std::map<TokenId, std::string>;
 
 struct Request {
-  RequestId id = 0;             // unique among live requests; Engine::NextId makes them
+  RequestId id = 0;  // unique among live requests; Engine::NextId makes them
   // Of the first request of those that a client asked for in one; they share slots as one, see
   // Scheduler. 0: its own id.
   RequestId job_id = 0;

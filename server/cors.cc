@@ -58,7 +58,8 @@ HttpHeaders CorsPolicy::AnswerHeaders(std::string_view origin) const {
   if (!allows_all_) headers.emplace_back("Vary", "Origin");  // for caches: others get other answers
   if (origin.empty() || !Allows(origin)) return headers;
   headers.emplace_back("Access-Control-Allow-Origin", allows_all_ ? "*" : std::string(origin));
-  headers.emplace_back("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, Retry-After-Ms");
+  headers.emplace_back("Access-Control-Expose-Headers",
+                       "X-Request-Id, Retry-After, Retry-After-Ms");
   return headers;
 }
 

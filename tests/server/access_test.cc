@@ -147,7 +147,8 @@ TEST_F(KeyedServerTest, PagesMayReadEveryAnswer) {
         CompletionPost(R"({"prompt":"a","stream":true})", origin + kBob)}) {
     const RawResponse response = Ask(request);
     EXPECT_EQ(response.headers.at("access-control-allow-origin"), "https://a.example");
-    EXPECT_EQ(response.headers.at("access-control-expose-headers"), "X-Request-Id, Retry-After, Retry-After-Ms");
+    EXPECT_EQ(response.headers.at("access-control-expose-headers"),
+              "X-Request-Id, Retry-After, Retry-After-Ms");
     EXPECT_EQ(response.headers.at("vary"), "Origin");
   }
   EXPECT_FALSE(Ask(Get("/health")).headers.contains("access-control-allow-origin"));
