@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "server/http_message.h"
+#include "server/request_framing.h"
 
 namespace weft {
 namespace {
@@ -174,7 +175,12 @@ asio::awaitable<error_code> Connection::Parse(RequestParser& parser) {
   while (true) {
     if (buffer_.size() > 0) {
       error_code error;
-      buffer_.consume(parser.put(buffer_.data(), error));
+      const auto* const bytes = static_cast<const char*>(buffer_.data().data());
+      const bool is_head = !parser.is_header_done();
+      const size_t count = parser.put(buffer_.data(), error);
+      // Beast takes whole fields, and would make one line of several.
+      if (is_head && HasFoldedLine({bytes, count})) error = http::error::bad_line_ending;
+      buffer_.consume(count);
       if (error != http::error::need_more) co_return error;
     }
     error_code error = co_await Fill(parser.is_header_done() ? kBodyChunkBytes : kHeadChunkBytes);

@@ -10,6 +10,8 @@
 #include <boost/beast/http/field.hpp>
 #include <fmt/core.h>
 
+#include "server/request_framing.h"
+
 namespace weft {
 namespace {
 
@@ -108,13 +110,23 @@ std::optional<HttpResponse> RefuseHead(const HttpRequest& request, const RouteMa
   return std::nullopt;
 }
 
+// `OPTIONS *`: what there is at all.
+HttpResponse AnswerForServer() {
+  HttpResponse response;
+  response.content_type.clear();
+  response.headers.emplace_back("Allow", "GET, HEAD, POST, DELETE, OPTIONS");
+  return response;
+}
+
 }  // namespace
 
 HttpRequest ToHttpRequest(const RequestParser& parser, ServerContext& context) {
   const auto& message = parser.get();
   HttpRequest request;
   request.method.assign(message.method_string().data(), message.method_string().size());
-  request.target.assign(message.target().data(), message.target().size());
+  const std::string_view target(message.target().data(), message.target().size());
+  const auto parts = ParseTarget(request.method, target);
+  request.target = parts ? parts->origin : target;
   request.path =
       PercentDecode(std::string_view(request.target).substr(0, request.target.find('?')));
   request.is_http_1_1 = message.version() >= 11;
@@ -145,6 +157,7 @@ std::optional<HttpResponse> AnswerHead(const http::fields& fields, const RouteMa
                                         Field(fields, http::field::access_control_request_headers));
   }
   if (auto refusal = Authenticate(fields, match, *context.access, request)) return refusal;
+  if (request.target == "*") return AnswerForServer();
   return RefuseHead(request, match);
 }
 

@@ -19,7 +19,7 @@ enum class ApiStyle { kOpenAi, kAnthropic };
 
 struct HttpRequest {
   std::string method;  // "GET"; as the client spelt it
-  std::string target;  // path and query, as sent
+  std::string target;  // path and query, as sent; "*" of `OPTIONS *`
   std::string path;    // without the query, percent-decoded
   bool is_http_1_1 = true;
   bool keep_alive = true;

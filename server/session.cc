@@ -21,6 +21,7 @@
 #include "server/plain_handlers.h"
 #include "server/preparation.h"
 #include "server/processor_clock.h"
+#include "server/request_framing.h"
 #include "server/responses_job.h"
 #include "server/tokenize_answers.h"
 #include "server/tracing/request_spans.h"
@@ -180,6 +181,7 @@ asio::awaitable<bool> Session::ServeOne() {
   RequestParser parser;
   parser.header_limit(context_.options.max_header_bytes);
   parser.body_limit(context_.options.max_body_bytes);
+  parser.on_chunk_header(CheckChunkHeader);
   const ReadStatus status = co_await connection_->ReadHead(parser);
   if (status == ReadStatus::kClosed) co_return false;
   ExchangeOutcome outcome = co_await Answer(status, parser, started);
@@ -196,13 +198,14 @@ asio::awaitable<ExchangeOutcome> Session::Answer(ReadStatus status, RequestParse
   CpuStopwatch spent;
   HttpRequest request = ToHttpRequest(parser, context_);
   const RouteMatch match = FindRoute(request.method, request.path);
+  const std::optional<ApiError> error = status == ReadStatus::kOk
+                                            ? FramingErrorOf(parser.get())
+                                            : ReadErrorOf(status, *connection_, context_.options);
   ExchangeOutcome outcome;
-  if (status == ReadStatus::kOk) {
-    outcome = co_await Exchange(parser, request, match, spent);
+  if (error) {
+    outcome = co_await SendResponse(*connection_, request, ErrorResponse(*error, request), false);
   } else {
-    const HttpResponse refusal =
-        ErrorResponse(ReadErrorOf(status, *connection_, context_.options), request);
-    outcome = co_await SendResponse(*connection_, request, refusal, false);
+    outcome = co_await Exchange(parser, request, match, spent);
   }
   Record(request, match.label, outcome, started);
   if (outcome.refused_early) {

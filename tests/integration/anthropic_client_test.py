@@ -154,7 +154,7 @@ def only_connection(port):
     """A connection that is served, and kept; the one before it may not be over at once."""
     while True:
         connection = socket.create_connection(("127.0.0.1", port))
-        connection.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         if connection.recv(1000).startswith(b"HTTP/1.1 200"):
             return connection
         connection.close()

@@ -128,7 +128,7 @@ class Contract:
     def _response_object(self, item, operation, status):
         """What the document says of such an answer; None: there must be none."""
         if item is None:
-            name = {"401": "Unauthorized", "404": "NotFound"}.get(status)
+            name = {"401": "Unauthorized", "403": "Forbidden", "404": "NotFound"}.get(status)
         elif operation is None:
             name = {"401": "Unauthorized", "403": "Forbidden", "405": "MethodNotAllowed"}.get(status)
         else:

@@ -73,7 +73,7 @@ class Retries(Case):
     def test_503_when_there_are_too_many_connections(self):
         with start("--max-connections", "1") as server:
             idle = socket.create_connection(("127.0.0.1", server.port))
-            idle.sendall(b"GET /v1/models HTTP/1.1\r\n\r\n")
+            idle.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n")
             self.assertTrue(idle.recv(100).startswith(b"HTTP/1.1 200"))
             self.retried(server, 503, idle.close)
 

@@ -77,13 +77,14 @@ TEST_F(KeyedServerTest, WrongKeys) {
 TEST_F(KeyedServerTest, StrangersAreAnsweredBeforeTheirBodyIsRead) {
   RawClient client(server_.port());
   // The body never comes.
-  client.Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 100\r\n\r\n");
+  client.Send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n");
   const RawResponse refused = client.Read();
   EXPECT_EQ(refused.status, 401);
   EXPECT_EQ(refused.headers.at("connection"), "close");
   RawClient expecting(server_.port());
   expecting.Send(
-      "POST /v1/completions HTTP/1.1\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n");
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\nExpect: "
+      "100-continue\r\n\r\n");
   EXPECT_EQ(expecting.Read().status, 401);
 }
 
@@ -122,21 +123,21 @@ TEST_F(KeyedServerTest, NewKeysCountFromTheNextRequestOn) {
 }
 
 TEST_F(KeyedServerTest, PreflightsNeedNoKey) {
-  const RawResponse preflight =
-      Ask("OPTIONS /v1/chat/completions HTTP/1.1\r\nOrigin: https://a.example\r\n"
-          "Access-Control-Request-Method: POST\r\n"
-          "Access-Control-Request-Headers: authorization,content-type\r\n\r\n");
+  const RawResponse preflight = Ask(
+      "OPTIONS /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\n"
+      "Access-Control-Request-Method: POST\r\n"
+      "Access-Control-Request-Headers: authorization,content-type\r\n\r\n");
   EXPECT_EQ(preflight.status, 200);
   EXPECT_EQ(preflight.headers.at("access-control-allow-origin"), "https://a.example");
   EXPECT_EQ(preflight.headers.at("access-control-allow-headers"), "authorization,content-type");
   EXPECT_THAT(preflight.headers.at("access-control-allow-methods"), HasSubstr("POST"));
   const RawResponse foreign =
-      Ask("OPTIONS /v1/models HTTP/1.1\r\nOrigin: https://b.example\r\n"
+      Ask("OPTIONS /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: https://b.example\r\n"
           "Access-Control-Request-Method: GET\r\n\r\n");
   EXPECT_EQ(foreign.status, 403);
   EXPECT_FALSE(foreign.headers.contains("access-control-allow-origin"));
   // Not a browser's.
-  EXPECT_EQ(Ask("OPTIONS /v1/models HTTP/1.1\r\n\r\n").status, 401);
+  EXPECT_EQ(Ask("OPTIONS /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 401);
 }
 
 TEST_F(KeyedServerTest, PagesMayReadEveryAnswer) {
@@ -163,7 +164,7 @@ TEST(NoAccessTest, WithoutKeysAndOriginsNothingIsAsked) {
   EXPECT_FALSE(models.headers.contains("access-control-allow-origin"));
   EXPECT_FALSE(models.headers.contains("vary"));
   client.Send(
-      "OPTIONS /v1/models HTTP/1.1\r\nOrigin: https://a.example\r\n"
+      "OPTIONS /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\n"
       "Access-Control-Request-Method: GET\r\n\r\n");
   EXPECT_EQ(client.Read().status, 405);
 }

@@ -55,7 +55,7 @@ TEST(HttpTest, AnthropicsRoutesHaveAnthropicsErrors) {
 TEST(HttpTest, HeadAnswersAsGetWithoutBody) {
   const TestServer server;
   RawClient client(server.port());
-  client.Send("HEAD /v1/models HTTP/1.1\r\n\r\n" + Get("/health"));
+  client.Send("HEAD /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n" + Get("/health"));
   const RawResponse head = client.Read(true);
   EXPECT_EQ(head.status, 200);
   EXPECT_GT(std::stoi(head.headers.at("content-length")), 10);
@@ -68,31 +68,37 @@ TEST(HttpTest, RefusalsByTheHeadAlone) {
   const RawResponse wrong_method = Ask(server, Get("/v1/completions"));
   EXPECT_EQ(wrong_method.status, 405);
   EXPECT_EQ(wrong_method.headers.at("allow"), "POST");
-  const RawResponse post_health = Ask(server, "POST /health HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
+  const RawResponse post_health =
+      Ask(server, "POST /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
   EXPECT_EQ(post_health.status, 405);
   EXPECT_EQ(post_health.headers.at("allow"), "GET, HEAD");
-  const RawResponse form = Ask(
-      server,
-      "POST /v1/completions HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}");
+  const RawResponse form = Ask(server,
+                               "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                               "text/plain\r\nContent-Length: 2\r\n\r\n{}");
   EXPECT_EQ(form.status, 415);
   EXPECT_EQ(Ask(server, CompletionPost("{}", "Content-Encoding: gzip\r\n")).status, 415);
   EXPECT_EQ(Ask(server, CompletionPost("{}", "Expect: tea\r\n")).status, 417);
   // A parameter of the media type is none of our business.
-  EXPECT_EQ(Ask(server,
-                "POST /v1/completions HTTP/1.1\r\nContent-Type: Application/JSON; "
-                "charset=utf-8\r\nContent-Length: 14\r\n\r\n{\"prompt\":\"a\"}")
-                .status,
-            200);
+  EXPECT_EQ(
+      Ask(server,
+          "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: Application/JSON; "
+          "charset=utf-8\r\nContent-Length: 14\r\n\r\n{\"prompt\":\"a\"}")
+          .status,
+      200);
 }
 
 TEST(HttpTest, MalformedRequestsAre400AndClose) {
   const TestServer server;
   for (const char* request :
-       {"nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /health HTTP/1.1\r\nbad header\r\n\r\n",
-        "POST /v1/completions HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
-        "POST /v1/completions HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "POST /v1/completions HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
-        "POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
+       {"nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\nbad header\r\n\r\n",
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+        "5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: "
+        "6\r\n\r\n",
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
+        "chunked\r\n\r\nzz\r\n"}) {
     RawClient client(server.port());
     client.Send(request);
     const RawResponse response = client.Read();
@@ -152,7 +158,7 @@ TEST(HttpTest, ByteByByte) {
   client.SendByteByByte(CompletionPost(R"({"prompt":"abc","temperature":0})"));
   EXPECT_EQ(TextOf(client.Read()), TextOf(at_once));
   client.SendByteByByte(
-      "POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
       "5\r\n{\"pro\r\n1b;x=y\r\nmpt\":\"abc\",\"temperature\":0}\r\n0\r\n\r\n");
   EXPECT_EQ(TextOf(client.Read()), TextOf(at_once));
 }
@@ -162,14 +168,16 @@ TEST(HttpTest, ExpectContinue) {
   const std::string body = R"({"prompt":"a"})";
   RawClient client(server.port());
   client.Send(
-      fmt::format("POST /v1/completions HTTP/1.1\r\nExpect: 100-continue\r\n"
+      fmt::format("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
                   "Content-Length: {}\r\n\r\n",
                   body.size()));
   EXPECT_EQ(client.Read().status, 100);
   client.Send(body);
   EXPECT_EQ(client.Read().status, 200);
   // Refused before the body is sent.
-  client.Send("POST /v1/nothing HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+  client.Send(
+      "POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: "
+      "5\r\n\r\n");
   EXPECT_EQ(client.Read().status, 404);
 }
 
@@ -197,11 +205,13 @@ TEST(LimitTest, HeaderAndBodySize) {
       Ask(server, CompletionPost(R"({"prompt":")" + std::string(10'000, 'x') + "\"}"));
   EXPECT_EQ(body.status, 413);
   EXPECT_THAT(ErrorOf(body)["message"], HasSubstr("10000 bytes"));
-  std::string chunked = "POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::string chunked =
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 11; ++i) chunked += "3e8\r\n" + std::string(1000, 'x') + "\r\n";
   EXPECT_EQ(Ask(server, chunked).status, 413);
-  const RawResponse declared =
-      Ask(server, "POST /v1/completions HTTP/1.1\r\nContent-Length: 18446744073709551615\r\n\r\n");
+  const RawResponse declared = Ask(server,
+                                   "POST /v1/completions HTTP/1.1\r\nHost: "
+                                   "localhost\r\nContent-Length: 18446744073709551615\r\n\r\n");
   EXPECT_EQ(declared.status, 413);
 }
 
@@ -216,7 +226,7 @@ TEST(LimitTest, Times) {
   RawClient slow_body(server.port());
   RawClient dripping(server.port());
   slow_header.Send("GET /health HT");
-  slow_body.Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 10\r\n\r\n{");
+  slow_body.Send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{");
   const RawResponse header = slow_header.Read();
   EXPECT_EQ(header.status, 408);
   EXPECT_EQ(ErrorOf(header)["code"], "request_timeout");
@@ -230,7 +240,7 @@ TEST(LimitTest, AByteNowAndThenDoesNotPostponeTheHeaderTimeout) {
   options.header_timeout = milliseconds(200);
   const TestServer server({}, options);
   RawClient client(server.port());
-  client.Send("GET /health HTTP/1.1\r\nX: ");
+  client.Send("GET /health HTTP/1.1\r\nHost: localhost\r\nX: ");
   const auto start = std::chrono::steady_clock::now();
   while (!client.IsClosedWithin(milliseconds(20)) &&
          std::chrono::steady_clock::now() - start < seconds(20)) {

@@ -194,13 +194,13 @@ std::string CompletionPost(std::string_view json, std::string_view extra_headers
 
 std::string Post(std::string_view path, std::string_view json, std::string_view extra_headers) {
   return fmt::format(
-      "POST {} HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\n"
+      "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
       "Content-Length: {}\r\n{}\r\n{}",
       path, json.size(), extra_headers, json);
 }
 
 std::string Get(std::string_view path, std::string_view extra_headers) {
-  return fmt::format("GET {} HTTP/1.1\r\nHost: test\r\n{}\r\n", path, extra_headers);
+  return fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\n{}\r\n", path, extra_headers);
 }
 
 std::vector<std::string> SseData(std::string_view body) {

@@ -25,7 +25,7 @@ using testing::HasSubstr;
 
 RawResponse Ask(const TestServer& server, const std::string& method, const std::string& path) {
   RawClient client(server.port());
-  client.Send(method + " /v1/responses/" + path + " HTTP/1.1\r\nHost: test\r\n" +
+  client.Send(method + " /v1/responses/" + path + " HTTP/1.1\r\nHost: localhost\r\n" +
               (method == "POST" ? "Content-Length: 0\r\n" : "") + "\r\n");
   return client.Read();
 }

@@ -97,7 +97,7 @@ TEST(TlsTest, ARequestThatDoesNotArriveInTimeIsToldSo) {
   head.Send("POST /v1/comp");
   EXPECT_EQ(head.Read().status, 408);
   RawClient body(server.endpoint());
-  body.Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 100\r\n\r\n{");
+  body.Send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{");
   EXPECT_EQ(body.Read().status, 408);
 }
 

@@ -131,7 +131,7 @@ TEST_F(TracingTest, WhatIsCancelledInTheBackgroundHasSpansToo) {
     const std::string path = "/v1/responses/" + id;
     const auto ask = [&](const std::string& head) {
       RawClient client(server_->endpoint());
-      client.Send(head + " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+      client.Send(head + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
       return json::parse(client.Read().body);
     };
     ASSERT_TRUE(Eventually([&] { return ask("GET " + path)["status"] == "in_progress"; }));
@@ -165,7 +165,7 @@ TEST_F(TracingTest, TheSchemeIsThatOfTheConnection) {
 
 TEST_F(TracingTest, LongTextsOfClientsAreCut) {
   RawClient client(server_->endpoint());
-  client.Send(fmt::format("GET /{} HTTP/1.1\r\nHost: x\r\nUser-Agent: {}\r\n\r\n",
+  client.Send(fmt::format("GET /{} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: {}\r\n\r\n",
                           std::string(1000, 'p'), std::string(1000, 'u')));
   EXPECT_EQ(client.Read().status, 404);
   client.Close();
