@@ -52,6 +52,12 @@ bool CorsPolicy::Allows(std::string_view origin) const {
   return allows_all_ || std::ranges::find(origins_, origin) != origins_.end();
 }
 
+ApiError CorsPolicy::NotAllowed(std::string_view origin) {
+  return HttpError(
+      403, "origin_not_allowed",
+      "this server does not answer pages of " + Quoted(origin) + "; --cors-origin allows them");
+}
+
 HttpHeaders CorsPolicy::AnswerHeaders(std::string_view origin) const {
   HttpHeaders headers;
   if (!enabled()) return headers;
@@ -65,14 +71,7 @@ HttpHeaders CorsPolicy::AnswerHeaders(std::string_view origin) const {
 
 HttpResponse CorsPolicy::AnswerPreflight(std::string_view origin,
                                          std::string_view requested_headers) const {
-  if (!Allows(origin)) {
-    ApiError error;
-    error.status = 403;
-    error.code = "origin_not_allowed";
-    error.message =
-        "this server does not answer pages of " + Quoted(origin) + "; --cors-origin allows them";
-    return ErrorResponse(error);
-  }
+  if (!Allows(origin)) return ErrorResponse(NotAllowed(origin));
   HttpResponse response;
   response.content_type.clear();
   response.headers.emplace_back("Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE");

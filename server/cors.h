@@ -21,6 +21,9 @@ class CorsPolicy {
   static Result<void> CheckOrigin(std::string_view origin);
 
   bool enabled() const { return !origins_.empty(); }
+  bool Allows(std::string_view origin) const;
+  // 403: it says how they can be allowed.
+  static ApiError NotAllowed(std::string_view origin);
   // What every answer to a request with this Origin header ("": none) has besides its own.
   HttpHeaders AnswerHeaders(std::string_view origin) const;
   // The answer to a browser that asks, before the request itself, whether it may send it.
@@ -28,8 +31,6 @@ class CorsPolicy {
   HttpResponse AnswerPreflight(std::string_view origin, std::string_view requested_headers) const;
 
  private:
-  bool Allows(std::string_view origin) const;
-
   const std::vector<std::string> origins_;
   const bool allows_all_;
 };

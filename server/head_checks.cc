@@ -10,6 +10,8 @@
 #include <boost/beast/http/field.hpp>
 #include <fmt/core.h>
 
+#include "base/quoted.h"
+#include "server/host_name.h"
 #include "server/request_framing.h"
 
 namespace weft {
@@ -76,8 +78,43 @@ std::optional<HttpResponse> Authenticate(const http::fields& fields, const Route
   return response;
 }
 
+// Whether a page's origin is another machine, or none that is known ("null"). Scheme and port say
+// little: a proxy in front may speak TLS, on another port.
+bool IsForeign(const HttpRequest& request) {
+  if (request.origin.empty()) return false;
+  const size_t scheme_end = request.origin.find("://");
+  if (scheme_end == std::string::npos) return true;
+  return HostNameOf(std::string_view(request.origin).substr(scheme_end + 3)) != request.host;
+}
+
+// A web page elsewhere makes browsers near this server send it requests: under the page's origin,
+// or, if its name resolves to this machine (DNS rebinding), under its host. What it has not is a
+// key; where none is needed, these two must do.
+std::optional<HttpResponse> RefusePage(const ServerContext& context, const HttpRequest& request) {
+  const bool needs_no_key = context.access->keys() == nullptr;
+  const bool checks_host =
+      context.hosts.is_given() || (needs_no_key && request.entrance.is_loopback);
+  if (checks_host && !request.host.empty() && !context.hosts.Allows(request.host)) {
+    return ErrorResponse(
+        HttpError(403, "host_not_allowed",
+                  fmt::format("this server does not answer to the name {}; --allowed-host adds it",
+                              Quoted(request.host))),
+        request);
+  }
+  if (needs_no_key && IsForeign(request) && !context.cors.Allows(request.origin)) {
+    return ErrorResponse(CorsPolicy::NotAllowed(request.origin), request);
+  }
+  return std::nullopt;
+}
+
+bool HasBody(const http::fields& fields) {
+  const std::string length = Field(fields, http::field::content_length);
+  return fields.count(http::field::transfer_encoding) > 0 || (!length.empty() && length != "0");
+}
+
 // What is wrong with a request whose head alone is known.
-std::optional<HttpResponse> RefuseHead(const HttpRequest& request, const RouteMatch& match) {
+std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpRequest& request,
+                                       const RouteMatch& match) {
   const auto refuse = [&](int status, std::string code, std::string message) {
     return ErrorResponse(HttpError(status, std::move(code), std::move(message)), request);
   };
@@ -98,7 +135,9 @@ std::optional<HttpResponse> RefuseHead(const HttpRequest& request, const RouteMa
                   "the only expectation this server knows is 100-continue");
   }
   if (match.route->method != "POST") return std::nullopt;
-  if (!request.content_type.empty() && !IsJson(request.content_type)) {
+  // A page needs no preflight to send what has no type. Programs may leave it out.
+  const bool needs_type = !request.origin.empty() && HasBody(fields);
+  if ((needs_type || !request.content_type.empty()) && !IsJson(request.content_type)) {
     return refuse(415, "unsupported_media_type",
                   "send the body with Content-Type: application/json");
   }
@@ -120,15 +159,20 @@ HttpResponse AnswerForServer() {
 
 }  // namespace
 
-HttpRequest ToHttpRequest(const RequestParser& parser, ServerContext& context) {
+HttpRequest ToHttpRequest(const RequestParser& parser, Entrance entrance, ServerContext& context) {
   const auto& message = parser.get();
   HttpRequest request;
   request.method.assign(message.method_string().data(), message.method_string().size());
   const std::string_view target(message.target().data(), message.target().size());
   const auto parts = ParseTarget(request.method, target);
-  request.target = parts ? parts->origin : target;
+  request.target = parts ? parts->path_and_query : target;
   request.path =
       PercentDecode(std::string_view(request.target).substr(0, request.target.find('?')));
+  const std::string host = Field(message, http::field::host);
+  const bool names_host = parts && !parts->authority.empty();
+  request.host = HostNameOf(names_host ? parts->authority : host).value_or("");
+  request.origin = Field(message, http::field::origin);
+  request.entrance = entrance;
   request.is_http_1_1 = message.version() >= 11;
   request.keep_alive = parser.is_header_done() && parser.keep_alive();
   request.content_type = Field(message, http::field::content_type);
@@ -141,7 +185,7 @@ HttpRequest ToHttpRequest(const RequestParser& parser, ServerContext& context) {
       context.tracer->Begin(Fields(message, "traceparent"), Fields(message, "tracestate"));
   if (request.trace.sampled) request.user_agent = Field(message, http::field::user_agent);
   request.style = ApiStyleOf(request.path);
-  request.answer_headers = context.cors.AnswerHeaders(Field(message, http::field::origin));
+  request.answer_headers = context.cors.AnswerHeaders(request.origin);
   if (request.style == ApiStyle::kAnthropic) {
     request.answer_headers.emplace_back("request-id", request.id);
   }
@@ -150,15 +194,15 @@ HttpRequest ToHttpRequest(const RequestParser& parser, ServerContext& context) {
 
 std::optional<HttpResponse> AnswerHead(const http::fields& fields, const RouteMatch& match,
                                        const ServerContext& context, HttpRequest& request) {
-  const std::string origin = Field(fields, http::field::origin);
-  if (context.cors.enabled() && request.method == "OPTIONS" && !origin.empty() &&
+  if (auto refusal = RefusePage(context, request)) return refusal;
+  if (context.cors.enabled() && request.method == "OPTIONS" && !request.origin.empty() &&
       fields.count(http::field::access_control_request_method) > 0) {
-    return context.cors.AnswerPreflight(origin,
+    return context.cors.AnswerPreflight(request.origin,
                                         Field(fields, http::field::access_control_request_headers));
   }
   if (auto refusal = Authenticate(fields, match, *context.access, request)) return refusal;
   if (request.target == "*") return AnswerForServer();
-  return RefuseHead(request, match);
+  return RefuseHead(fields, request, match);
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <boost/beast/http/fields.hpp>
 
 #include "server/connection.h"
+#include "server/entrance.h"
 #include "server/http_message.h"
 #include "server/router.h"
 #include "server/server_context.h"
@@ -13,7 +14,7 @@
 namespace weft {
 
 // All but the body and the key's name. The head need not be whole: what is missing stays empty.
-HttpRequest ToHttpRequest(const RequestParser& parser, ServerContext& context);
+HttpRequest ToHttpRequest(const RequestParser& parser, Entrance entrance, ServerContext& context);
 
 // The answer to a request that needs nothing but its head: what is wrong with it, or a browser's
 // preflight. nullopt: it goes on, with its key_name set.

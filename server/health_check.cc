@@ -118,9 +118,12 @@ Result<std::string> Exchange(const std::string& request, int handle, SSL* ssl) {
 }
 
 Result<std::string> Ask(const ServerAddress& address, std::chrono::milliseconds timeout) {
+  const bool is_ipv6 = address.host.find(':') != std::string::npos;
   const std::string request =
       fmt::format("GET /ready HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
-                  address.unix_path.empty() ? address.host : "localhost");
+                  !address.unix_path.empty() ? "localhost"
+                  : is_ipv6                  ? "[" + address.host + "]"
+                                             : address.host);
   WEFT_ASSIGN_OR_RETURN(const Socket socket, ConnectTo(address, timeout));
   if (!address.uses_tls) return Exchange(request, socket.handle(), nullptr);
   const std::unique_ptr<SSL_CTX, FreeContext> context(SSL_CTX_new(TLS_client_method()));

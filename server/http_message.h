@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "proto/api_error.h"
+#include "server/entrance.h"
 #include "server/tracing/request_trace.h"
 
 namespace weft {
@@ -21,6 +22,9 @@ struct HttpRequest {
   std::string method;  // "GET"; as the client spelt it
   std::string target;  // path and query, as sent; "*" of `OPTIONS *`
   std::string path;    // without the query, percent-decoded
+  std::string host;    // it was sent to, as HostNameOf has it; empty: not said (HTTP/1.0)
+  std::string origin;  // of the web page that sent it; empty: none did
+  Entrance entrance;
   bool is_http_1_1 = true;
   bool keep_alive = true;
   std::string content_type;

@@ -31,15 +31,15 @@ constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 // Takes one connection and lets it run on a strand of its own.
 asio::awaitable<error_code> AcceptConnection(asio::io_context& io, StreamAcceptor& acceptor,
-                                             bool uses_tls, ServerContext& context) {
+                                             Entrance entrance, ServerContext& context) {
   auto [error, socket] = co_await acceptor.async_accept(asio::make_strand(io), kAwait);
   if (error) co_return error;
   const auto executor = socket.get_executor();
   auto connection = std::make_shared<Connection>(std::move(socket), context.options,
-                                                 uses_tls ? context.access->tls() : nullptr,
+                                                 entrance.uses_tls ? context.access->tls() : nullptr,
                                                  context.request_budget);
   if (context.connections < context.options.max_connections && connection->HoldMemory()) {
-    asio::co_spawn(executor, RunSession(std::move(connection), context), asio::detached);
+    asio::co_spawn(executor, RunSession(std::move(connection), entrance, context), asio::detached);
   } else {
     context.metrics->CountRefusedConnection();
     asio::co_spawn(executor, RefuseConnection(std::move(connection), context), asio::detached);
@@ -72,7 +72,7 @@ Result<StreamAcceptor> OpenTcpListener(asio::io_context& io, const ServerOptions
 }
 
 asio::awaitable<void> AcceptConnections(asio::io_context& io, StreamAcceptor& acceptor,
-                                        bool uses_tls, ServerContext& context) {
+                                        Entrance entrance, ServerContext& context) {
   constexpr std::chrono::milliseconds kPause{50};
   const int cpu_count = AvailableCpuCount();
   while (acceptor.is_open()) {
@@ -87,7 +87,7 @@ asio::awaitable<void> AcceptConnections(asio::io_context& io, StreamAcceptor& ac
         asio::steady_timer pause(acceptor.get_executor(), delay / cpu_count);
         co_await pause.async_wait(kAwait);
       }
-      const error_code error = co_await AcceptConnection(io, acceptor, uses_tls, context);
+      const error_code error = co_await AcceptConnection(io, acceptor, entrance, context);
       if (error == asio::error::operation_aborted) break;
       if (!error) continue;
       problem = error.message();

@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "base/result.h"
+#include "server/entrance.h"
 #include "server/server_context.h"
 #include "server/stream_socket.h"
 
@@ -13,10 +14,9 @@ namespace weft {
 // On host and port. Errors name both.
 Result<StreamAcceptor> OpenTcpListener(boost::asio::io_context& io, const ServerOptions& options);
 
-// Until the acceptor is closed. `uses_tls`: with what Access::tls gives, if it gives something.
-// Context and acceptor outlive it.
+// Until the acceptor is closed. Context and acceptor outlive it.
 boost::asio::awaitable<void> AcceptConnections(boost::asio::io_context& io,
-                                               StreamAcceptor& acceptor, bool uses_tls,
+                                               StreamAcceptor& acceptor, Entrance entrance,
                                                ServerContext& context);
 
 }  // namespace weft

@@ -96,8 +96,9 @@ std::optional<ApiError> TargetError(const RequestHead& head) {
 }  // namespace
 
 std::optional<RequestTarget> ParseTarget(std::string_view method, std::string_view target) {
-  if (target.starts_with('/')) return RequestTarget{.authority = {}, .origin = target};
-  if (target == "*" && method == "OPTIONS") return RequestTarget{.authority = {}, .origin = target};
+  if (target.starts_with('/')) return RequestTarget{.authority = {}, .path_and_query = target};
+  if (target == "*" && method == "OPTIONS")
+    return RequestTarget{.authority = {}, .path_and_query = target};
   for (const std::string_view scheme : {"http://", "https://"}) {
     const std::string_view start = target.substr(0, scheme.size());
     if (!boost::beast::iequals({start.data(), start.size()}, {scheme.data(), scheme.size()})) {
@@ -108,7 +109,8 @@ std::optional<RequestTarget> ParseTarget(std::string_view method, std::string_vi
     if (authority_end == 0) return std::nullopt;
     RequestTarget parsed{.authority = rest.substr(0, authority_end)};
     // Without a path it is "/"; a query of that means nothing to any route.
-    if (rest.substr(authority_end).starts_with('/')) parsed.origin = rest.substr(authority_end);
+    if (rest.substr(authority_end).starts_with('/'))
+      parsed.path_and_query = rest.substr(authority_end);
     return parsed;
   }
   return std::nullopt;

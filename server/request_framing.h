@@ -18,8 +18,8 @@ using RequestHead = boost::beast::http::request_header<>;
 
 // A request's target (RFC 9112, section 3.2) taken apart. Views of the text it was made from.
 struct RequestTarget {
-  std::string_view authority;     // of the absolute form, "http://host:port/path"; else empty
-  std::string_view origin = "/";  // path and query; "*" of `OPTIONS *`
+  std::string_view authority;             // of the absolute form, "http://host/path"; else empty
+  std::string_view path_and_query = "/";  // "*" of `OPTIONS *`
 };
 
 // nullopt: it is of none of the forms that this method may have here.

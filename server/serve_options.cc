@@ -12,6 +12,7 @@
 #include "base/regular_file.h"
 #include "server/command_line.h"
 #include "server/cors.h"
+#include "server/host_policy.h"
 
 namespace weft {
 namespace {
@@ -146,6 +147,16 @@ void AddAccessFlags(CLI::App& app, ServerOptions& server) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->check([](const std::string& origin) {
         const Result<void> checked = CorsPolicy::CheckOrigin(origin);
+        return checked ? std::string() : checked.error().message;
+      });
+  app.add_option("--allowed-host", server.allowed_hosts,
+                 "A name that requests may call the server by, besides addresses, localhost and "
+                 "--host; others get 403; can be given again")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check([](const std::string& name) {
+        const Result<void> checked = HostPolicy::CheckName(name);
         return checked ? std::string() : checked.error().message;
       });
 }

@@ -41,14 +41,17 @@ class Server::Implementation {
     const ServerOptions& options = context_.options;
     if (options.listens_on_tcp) {
       WEFT_ASSIGN_OR_RETURN(tcp_acceptor_, OpenTcpListener(io_, options));
-      port_ = PortOf(*tcp_acceptor_);
+      port_ = EndpointOf(*tcp_acceptor_).port();
     }
     if (!options.unix_socket_path.empty()) {
       WEFT_ASSIGN_OR_RETURN(unix_acceptor_, OpenUnixListener(io_, options.unix_socket_path,
                                                              options.unix_socket_mode, unix_file_));
     }
-    if (tcp_acceptor_) Accept(*tcp_acceptor_, true);
-    if (unix_acceptor_) Accept(*unix_acceptor_, false);  // who may read it is the file's matter
+    if (tcp_acceptor_) {
+      const bool is_loopback = EndpointOf(*tcp_acceptor_).address().is_loopback();
+      Accept(*tcp_acceptor_, {.uses_tls = true, .is_loopback = is_loopback});
+    }
+    if (unix_acceptor_) Accept(*unix_acceptor_, {});  // who may read it is the file's matter
     for (int i = 0; i < context_.options.io_threads; ++i) {
       threads_.emplace_back([this] { RunHandlers(); });
     }
@@ -75,11 +78,12 @@ class Server::Implementation {
   uint16_t port() const { return port_; }
 
  private:
-  static uint16_t PortOf(const StreamAcceptor& acceptor) {
+  static asio::ip::tcp::endpoint EndpointOf(const StreamAcceptor& acceptor) {
     const auto generic = acceptor.local_endpoint();
     asio::ip::tcp::endpoint endpoint;
     std::memcpy(endpoint.data(), generic.data(), std::min(generic.size(), endpoint.capacity()));
-    return endpoint.port();
+    endpoint.resize(generic.size());
+    return endpoint;
   }
 
   // What a handler throws, for want of memory most likely, ends that handler.
@@ -100,8 +104,8 @@ class Server::Implementation {
     threads_.clear();
   }
 
-  void Accept(StreamAcceptor& acceptor, bool uses_tls) {
-    asio::co_spawn(acceptor.get_executor(), AcceptConnections(io_, acceptor, uses_tls, context_),
+  void Accept(StreamAcceptor& acceptor, Entrance entrance) {
+    asio::co_spawn(acceptor.get_executor(), AcceptConnections(io_, acceptor, entrance, context_),
                    asio::detached);
   }
 

@@ -17,6 +17,7 @@ ServerContext::ServerContext(ServerOptions options_, std::vector<ServedModel> mo
       access(std::move(access_)),
       tracer(std::move(tracer_)),
       cors(options.cors_origins),
+      hosts(options),
       refusal_pacing({.share = options.refusal_share, .max_waiting = options.max_delayed_refusals},
                      ProcessorNow()),
       request_budget(options.request_memory_bytes),

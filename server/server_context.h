@@ -10,6 +10,7 @@
 #include "server/access.h"
 #include "server/background_runs.h"
 #include "server/cors.h"
+#include "server/host_policy.h"
 #include "server/metrics.h"
 #include "server/preparation_queue.h"
 #include "server/random_sequence.h"
@@ -40,6 +41,7 @@ struct ServerContext {
   const std::shared_ptr<const Access> access;
   const std::shared_ptr<Tracer> tracer;
   const CorsPolicy cors;
+  const HostPolicy hosts;
   RefusalPacing refusal_pacing;
   RequestBudget request_budget;
   ResponseStore responses;

@@ -17,9 +17,10 @@ struct ServerOptions {
   unsigned unix_socket_mode = 0660;
   std::string tls_certificate_path;  // see TlsContext; of TCP. Both or neither
   std::string tls_key_path;
-  std::string api_key_path;               // see ApiKeys; empty: everybody may use the server
-  bool keys_share_prefixes = false;       // otherwise each key's requests among themselves
-  std::vector<std::string> cors_origins;  // see CorsPolicy
+  std::string api_key_path;                // see ApiKeys; empty: everybody may use the server
+  bool keys_share_prefixes = false;        // otherwise each key's requests among themselves
+  std::vector<std::string> cors_origins;   // see CorsPolicy
+  std::vector<std::string> allowed_hosts;  // see HostPolicy
   int io_threads = 2;
   int preparation_threads = 2;       // parse and tokenise bodies above inline_body_bytes
   int32_t max_preparations = 64;     // waiting for those threads; one more: 503

@@ -101,8 +101,8 @@ AnswerFunction AnswerFunctionOf(RouteId route) {
 
 class Session {
  public:
-  Session(std::shared_ptr<Connection> connection, ServerContext& context)
-      : connection_(std::move(connection)), context_(context) {}
+  Session(std::shared_ptr<Connection> connection, Entrance entrance, ServerContext& context)
+      : connection_(std::move(connection)), entrance_(entrance), context_(context) {}
 
   asio::awaitable<void> Run();
 
@@ -126,6 +126,7 @@ class Session {
               Clock::time_point started);
 
   const std::shared_ptr<Connection> connection_;
+  const Entrance entrance_;
   ServerContext& context_;
   bool is_first_ = true;  // request of the connection
 };
@@ -196,7 +197,7 @@ asio::awaitable<ExchangeOutcome> Session::Answer(ReadStatus status, RequestParse
                                                  Clock::time_point started) {
   const ActiveRequest active(context_.active_requests);
   CpuStopwatch spent;
-  HttpRequest request = ToHttpRequest(parser, context_);
+  HttpRequest request = ToHttpRequest(parser, entrance_, context_);
   const RouteMatch match = FindRoute(request.method, request.path);
   const std::optional<ApiError> error = status == ReadStatus::kOk
                                             ? FramingErrorOf(parser.get())
@@ -350,12 +351,13 @@ asio::awaitable<void> EndBrokenSession(Connection& connection, std::exception_pt
 
 }  // namespace
 
-asio::awaitable<void> RunSession(std::shared_ptr<Connection> connection, ServerContext& context) {
+asio::awaitable<void> RunSession(std::shared_ptr<Connection> connection, Entrance entrance,
+                                 ServerContext& context) {
   const ActiveRequest counted(context.connections);
   context.metrics->ChangeConnections(1);
   std::exception_ptr problem;
   try {
-    Session session(connection, context);
+    Session session(connection, entrance, context);
     co_await session.Run();
   } catch (const std::exception&) {
     problem = std::current_exception();

@@ -7,6 +7,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include "server/connection.h"
+#include "server/entrance.h"
 #include "server/generation_handler.h"
 #include "server/http_message.h"
 #include "server/router.h"
@@ -16,7 +17,7 @@ namespace weft {
 
 // Serves until the client or a limit ends the connection. Runs on the connection's strand; the
 // context outlives it.
-boost::asio::awaitable<void> RunSession(std::shared_ptr<Connection> connection,
+boost::asio::awaitable<void> RunSession(std::shared_ptr<Connection> connection, Entrance entrance,
                                         ServerContext& context);
 
 // Beyond the limit of connections: 503, then close.
