@@ -9,24 +9,26 @@ namespace weft {
 
 Access::Access(const ServerOptions& options)
     : api_key_path_(options.api_key_path),
+      metrics_key_path_(options.metrics_key_path),
       tls_certificate_path_(options.tls_certificate_path),
       tls_key_path_(options.tls_key_path) {}
 
 Result<std::shared_ptr<Access>> Access::Load(const ServerOptions& options) {
   std::shared_ptr<Access> access(new Access(options));
-  WEFT_RETURN_IF_ERROR(access->LoadKeys());
+  WEFT_RETURN_IF_ERROR(access->LoadKeys(access->api_key_path_, access->keys_));
+  WEFT_RETURN_IF_ERROR(access->LoadKeys(access->metrics_key_path_, access->metrics_keys_));
   WEFT_RETURN_IF_ERROR(access->LoadTls());
   return access;
 }
 
-Result<void> Access::LoadKeys() {
-  if (api_key_path_.empty()) return {};
-  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSecretFile(api_key_path_));
-  WEFT_ASSIGN_OR_RETURN(ApiKeys parsed, ApiKeys::Parse(text, api_key_path_));
-  auto keys = std::make_shared<const ApiKeys>(std::move(parsed));
-  Log(LogLevel::kInfo, "{} API keys from {}", keys->size(), api_key_path_);
+Result<void> Access::LoadKeys(const std::string& path, std::shared_ptr<const ApiKeys>& keys) {
+  if (path.empty()) return {};
+  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSecretFile(path));
+  WEFT_ASSIGN_OR_RETURN(ApiKeys parsed, ApiKeys::Parse(text, path));
+  Log(LogLevel::kInfo, "{} API keys from {}", parsed.size(), path);
+  auto loaded = std::make_shared<const ApiKeys>(std::move(parsed));
   const std::lock_guard lock(mutex_);
-  keys_ = std::move(keys);
+  keys = std::move(loaded);
   return {};
 }
 
@@ -40,8 +42,11 @@ Result<void> Access::LoadTls() {
 }
 
 void Access::Reload() {
-  if (const Result<void> loaded = LoadKeys(); !loaded) {
+  if (const Result<void> loaded = LoadKeys(api_key_path_, keys_); !loaded) {
     Log(LogLevel::kError, "the API keys stay as they were: {}", loaded.error().message);
+  }
+  if (const Result<void> loaded = LoadKeys(metrics_key_path_, metrics_keys_); !loaded) {
+    Log(LogLevel::kError, "the keys for /metrics stay as they were: {}", loaded.error().message);
   }
   if (const Result<void> loaded = LoadTls(); !loaded) {
     Log(LogLevel::kError, "the certificate stays as it was: {}", loaded.error().message);
@@ -56,6 +61,11 @@ std::shared_ptr<const TlsContext> Access::tls() const {
 std::shared_ptr<const ApiKeys> Access::keys() const {
   const std::lock_guard lock(mutex_);
   return keys_;
+}
+
+std::shared_ptr<const ApiKeys> Access::metrics_keys() const {
+  const std::lock_guard lock(mutex_);
+  return metrics_keys_;
 }
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Who may use the server, and how it shows who it is: what the files of --api-key-file, --tls-cert
-// and --tls-key say, read again on demand.
+// Who may use the server, and how it shows who it is: what the files of --api-key-file,
+// --metrics-key-file, --tls-cert and --tls-key say, read again on demand.
 #pragma once
 
 #include <memory>
@@ -20,25 +20,32 @@ class Access {
   static Result<std::shared_ptr<Access>> Load(const ServerOptions& options);
 
   // Whether there is a file that Reload would read.
-  bool is_reloadable() const { return !api_key_path_.empty() || !tls_certificate_path_.empty(); }
+  bool is_reloadable() const {
+    return !api_key_path_.empty() || !metrics_key_path_.empty() || !tls_certificate_path_.empty();
+  }
   // Reads the files again and says on the log what came of it. One that is wrong changes nothing.
   void Reload();
 
   // nullptr: everybody may.
   std::shared_ptr<const ApiKeys> keys() const;
+  // Of those who watch the server: for /metrics alone, where they see all. nullptr: there are none.
+  std::shared_ptr<const ApiKeys> metrics_keys() const;
   // nullptr: no TLS.
   std::shared_ptr<const TlsContext> tls() const;
 
  private:
   explicit Access(const ServerOptions& options);
-  Result<void> LoadKeys();
+  // Of a file, if `path` is one, into a member.
+  Result<void> LoadKeys(const std::string& path, std::shared_ptr<const ApiKeys>& keys);
   Result<void> LoadTls();
 
   const std::string api_key_path_;          // empty: none
+  const std::string metrics_key_path_;      // empty: none
   const std::string tls_certificate_path_;  // empty: none
   const std::string tls_key_path_;
   mutable std::mutex mutex_;
   std::shared_ptr<const ApiKeys> keys_;
+  std::shared_ptr<const ApiKeys> metrics_keys_;
   std::shared_ptr<const TlsContext> tls_;
 };
 

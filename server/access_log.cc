@@ -13,15 +13,17 @@ bool IsProbe(std::string_view route) {
 void LogAccess(const HttpRequest& request, std::string_view remote, std::string_view route,
                const ExchangeOutcome& outcome, double duration_s) {
   constexpr size_t kMaxMethod = 20;
-  constexpr size_t kMaxTarget = 200;
+  constexpr size_t kMaxPath = 200;
   constexpr double kMsPerSecond = 1000;
   // Of what was no HTTP there is neither.
   const std::string_view method = request.method.empty() ? "-" : std::string_view(request.method);
+  // Without its query, in which some clients send their key.
   const std::string_view target = request.target.empty() ? "-" : std::string_view(request.target);
+  const std::string_view path = target.substr(0, target.find('?'));
   std::vector<LogField> fields = {{"request_id", request.id},
                                   {"client", remote},
                                   {"method", method.substr(0, kMaxMethod)},
-                                  {"path", target.substr(0, kMaxTarget)},
+                                  {"path", path.substr(0, kMaxPath)},
                                   {"status", outcome.status},
                                   {"duration_ms", duration_s * kMsPerSecond},
                                   {"prompt_tokens", outcome.prompt_tokens},

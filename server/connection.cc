@@ -133,6 +133,7 @@ asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudg
   constexpr uint64_t kMaxDroppedBytes = 65536;  // as many are worth keeping a connection
   HeldBody::value_type& body = parser.get().body();
   body.hold = &held;
+  reads_body_ = true;
   parser.eager(true);
   const auto end = std::chrono::steady_clock::now() + options_.body_timeout;
   uint64_t awaited_bytes = options_.small_body_bytes;  // as many may take until the end
@@ -151,6 +152,7 @@ asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudg
                OnTimeout::kStopReading);
   }
   DisarmTimeout();
+  reads_body_ = gives_up_body_ = false;
   ShrinkBuffer();
   if (status == ReadStatus::kOk && body.is_refused) status = ReadStatus::kBudgetSpent;
   co_return status;
@@ -158,17 +160,22 @@ asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudg
 
 asio::awaitable<bool> Connection::SkipBody(RequestParser& parser) {
   parser.eager(true);
+  parser.get().body().is_refused = true;
   error_code error;
   if (buffer_.size() > 0) buffer_.consume(parser.put(buffer_.data(), error));
   if (parser.is_done()) co_return true;  // it came with the head
   if (error == http::error::need_more) error = {};
   ArmTimeout(options_.body_timeout, OnTimeout::kStopReading);
-  while (!error && !parser.is_done()) {
-    error = co_await Parse(parser);
-    parser.get().body().clear();
-  }
+  while (!error && !parser.is_done()) error = co_await Parse(parser);
   DisarmTimeout();
   co_return parser.is_done();
+}
+
+void Connection::GiveUpBody() {
+  if (!reads_body_) return;
+  gives_up_body_ = true;
+  error_code ignored;
+  socket_.cancel(ignored);
 }
 
 asio::awaitable<error_code> Connection::Parse(RequestParser& parser) {
@@ -212,6 +219,7 @@ void Connection::ShrinkBuffer() {
 }
 
 asio::awaitable<error_code> Connection::Fill(size_t max_bytes) {
+  if (gives_up_body_) co_return asio::error::operation_aborted;
   size_t size = std::min(max_bytes, buffer_.max_size() - buffer_.size());
   if (size == 0) co_return http::error::buffer_overflow;
   if (!MakeRoom(size)) size = buffer_.capacity() - buffer_.size();  // what there is serves too
@@ -230,6 +238,7 @@ asio::awaitable<error_code> Connection::Fill(size_t max_bytes) {
 ReadStatus Connection::StatusOf(const error_code& error, bool begun) {
   if (timed_out_) return begun ? ReadStatus::kTimedOut : ReadStatus::kClosed;
   if (!error) return ReadStatus::kOk;
+  if (gives_up_body_) return ReadStatus::kShuttingDown;
   if (error == http::error::end_of_stream) return ReadStatus::kClosed;
   if (error == http::error::partial_message) return ReadStatus::kTruncated;
   if (error == http::error::header_limit || error == http::error::buffer_overflow) {

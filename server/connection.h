@@ -37,6 +37,7 @@ enum class ReadStatus {
   kHeaderTooLarge,  // more than max_header_bytes
   kBodyTooLarge,    // more than max_body_bytes
   kBudgetSpent,     // there is no memory for it
+  kShuttingDown,    // GiveUpBody
 };
 
 enum class HandshakeStatus {
@@ -72,6 +73,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, ByteBudget::Hold& held);
   // Reads the rest of a body and drops it; false: it did not come.
   boost::asio::awaitable<bool> SkipBody(RequestParser& parser);
+  // Makes a ReadBody under way end with kShuttingDown; otherwise does nothing.
+  void GiveUpBody();
   const std::string& read_error() const { return read_error_; }
 
   // Writes all of it; false: the client has gone, or has not read for write_timeout.
@@ -129,6 +132,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   boost::asio::steady_timer timeout_timer_;
   uint64_t timeout_generation_ = 0;  // an expiry that was queued before a new one was armed is void
+  bool reads_body_ = false;
+  bool gives_up_body_ = false;
   bool timed_out_ = false;
 
   boost::asio::steady_timer watch_timer_;

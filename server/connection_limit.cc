@@ -5,11 +5,15 @@
 #include <sys/resource.h>
 
 #include "base/log.h"
+#include "server/extra_connections.h"
+#include "server/server_options.h"
 
 namespace weft {
 
 int32_t ConnectionsWithin(uint64_t open_files, int32_t wanted) {
-  constexpr uint64_t kOwnFiles = 64;  // log, model, timers, ...
+  // Log, model, timers, ...; connections to the address of /metrics, and those beyond the limit.
+  constexpr uint64_t kOwnFiles =
+      64 + ServerOptions::kMaxMetricsConnections + ExtraConnections::kMaxCount;
   const uint64_t usable = open_files - std::min(open_files, kOwnFiles);
   return static_cast<int32_t>(
       std::clamp<uint64_t>(usable, 1, static_cast<uint64_t>(std::max(wanted, 1))));

@@ -1,11 +1,13 @@
-// A way into the server: one of the sockets that it listens on.
+// How a connection came into the server.
 #pragma once
 
 namespace weft {
 
 struct Entrance {
   bool uses_tls = false;     // with what Access::tls gives, if it gives something
-  bool is_loopback = false;  // this machine's programs alone reach it, and so do pages in browsers
+  bool is_loopback = false;  // this machine's programs alone come this way, and pages in browsers
+  bool is_for_metrics = false;   // the address of /metrics, which needs no key
+  bool is_beyond_limit = false;  // of connections: only /health and /ready are answered
 };
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #include "server/head_checks.h"
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -49,22 +50,29 @@ std::string_view BearerKey(std::string_view authorization) {
   return start == std::string_view::npos ? "" : authorization.substr(start);
 }
 
-// Sets the request's key_name, or says why it may not go on. Orchestrators and load balancers ask
-// after health and readiness, and learn nothing else: they need no key.
-std::optional<HttpResponse> Authenticate(const http::fields& fields, const RouteMatch& match,
-                                         const Access& access, HttpRequest& request) {
-  const std::shared_ptr<const ApiKeys> keys = access.keys();
-  if (keys == nullptr || match.label == "/health" || match.label == "/ready") return std::nullopt;
-  const std::string authorization = Field(fields, http::field::authorization);
-  const auto x_api_key = fields["x-api-key"];
-  const std::string_view bearer = BearerKey(authorization);
-  const std::string* name = keys->NameOf(bearer);
-  if (name == nullptr) name = keys->NameOf({x_api_key.data(), x_api_key.size()});
-  if (name != nullptr) {
-    request.key_name = *name;
-    return std::nullopt;
+bool IsLiveness(const RouteMatch& match) {
+  return match.label == "/health" || match.label == "/ready";
+}
+
+// The keys that came with a request: one that is known is enough.
+struct SentKeys {
+  explicit SentKeys(const http::fields& fields)
+      : authorization(Field(fields, http::field::authorization)),
+        x_api_key(fields["x-api-key"].data(), fields["x-api-key"].size()) {}
+
+  // nullptr: none of them is one of these.
+  const std::string* NameIn(const ApiKeys* keys) const {
+    if (keys == nullptr) return nullptr;
+    const std::string* name = keys->NameOf(BearerKey(authorization));
+    return name != nullptr ? name : keys->NameOf(x_api_key);
   }
-  const bool sent_one = !bearer.empty() || !x_api_key.empty();
+  bool any() const { return !BearerKey(authorization).empty() || !x_api_key.empty(); }
+
+  std::string authorization;
+  std::string x_api_key;
+};
+
+HttpResponse Unauthorized(bool sent_one, const HttpRequest& request) {
   HttpResponse response = ErrorResponse(
       HttpError(401, "invalid_api_key",
                 sent_one ? "the API key that was sent is not one of this server's"
@@ -76,6 +84,34 @@ std::optional<HttpResponse> Authenticate(const http::fields& fields, const Route
       "WWW-Authenticate",
       sent_one ? R"(Bearer realm="weft", error="invalid_token")" : R"(Bearer realm="weft")");
   return response;
+}
+
+// Sets the request's key_name and sees_all_keys, or says why it may not go on. Orchestrators and
+// load balancers ask after health and readiness, and learn nothing else: they need no key.
+std::optional<HttpResponse> Authenticate(const http::fields& fields, const RouteMatch& match,
+                                         const Access& access, HttpRequest& request) {
+  const std::shared_ptr<const ApiKeys> keys = access.keys();
+  const std::shared_ptr<const ApiKeys> metrics_keys = access.metrics_keys();
+  const bool is_metrics = match.label == "/metrics";
+  const bool is_open = keys == nullptr && (!is_metrics || metrics_keys == nullptr);
+  if (is_open || request.entrance.is_for_metrics || IsLiveness(match)) {
+    request.sees_all_keys = true;  // of /metrics, where there are none or it is an operator's way
+    return std::nullopt;
+  }
+  const SentKeys sent(fields);
+  const std::string* const operator_name = sent.NameIn(metrics_keys.get());
+  request.sees_all_keys = is_metrics && operator_name != nullptr;
+  const std::string* const name = request.sees_all_keys ? operator_name : sent.NameIn(keys.get());
+  if (name != nullptr) {
+    request.key_name = *name;
+    return std::nullopt;
+  }
+  if (operator_name != nullptr) {
+    return ErrorResponse(HttpError(403, "key_not_allowed",
+                                   "this key is for /metrics alone; send one of an API user"),
+                         request);
+  }
+  return Unauthorized(sent.any(), request);
 }
 
 // Whether a page's origin is another machine, or none that is known ("null"). Scheme and port say
@@ -91,7 +127,7 @@ bool IsForeign(const HttpRequest& request) {
 // or, if its name resolves to this machine (DNS rebinding), under its host. What it has not is a
 // key; where none is needed, these two must do.
 std::optional<HttpResponse> RefusePage(const ServerContext& context, const HttpRequest& request) {
-  const bool needs_no_key = context.access->keys() == nullptr;
+  const bool needs_no_key = request.entrance.is_for_metrics || context.access->keys() == nullptr;
   const bool checks_host =
       context.hosts.is_given() || (needs_no_key && request.entrance.is_loopback);
   if (checks_host && !request.host.empty() && !context.hosts.Allows(request.host)) {
@@ -149,6 +185,23 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
   return std::nullopt;
 }
 
+// What this way into the server does not lead to.
+std::optional<HttpResponse> RefuseEntrance(const HttpRequest& request, const RouteMatch& match) {
+  constexpr std::chrono::seconds kExpected{2};  // whoever has a connection keeps it for a while
+  if (request.entrance.is_beyond_limit && !IsLiveness(match)) {
+    ApiError error = HttpError(503, "too_many_connections",
+                               "the server has all the connections it can; try again later");
+    error.retry_after = kExpected;
+    return ErrorResponse(error, request);
+  }
+  if (request.entrance.is_for_metrics && match.label != "/metrics" && !IsLiveness(match)) {
+    return ErrorResponse(
+        HttpError(404, "unknown_route", "this port answers /metrics, /health and /ready alone"),
+        request);
+  }
+  return std::nullopt;
+}
+
 // `OPTIONS *`: what there is at all.
 HttpResponse AnswerForServer() {
   HttpResponse response;
@@ -174,7 +227,7 @@ HttpRequest ToHttpRequest(const RequestParser& parser, Entrance entrance, Server
   request.origin = Field(message, http::field::origin);
   request.entrance = entrance;
   request.is_http_1_1 = message.version() >= 11;
-  request.keep_alive = parser.is_header_done() && parser.keep_alive();
+  request.keep_alive = parser.is_header_done() && parser.keep_alive() && !entrance.is_beyond_limit;
   request.content_type = Field(message, http::field::content_type);
   request.content_encoding = Field(message, http::field::content_encoding);
   request.expect = Field(message, http::field::expect);
@@ -194,6 +247,7 @@ HttpRequest ToHttpRequest(const RequestParser& parser, Entrance entrance, Server
 
 std::optional<HttpResponse> AnswerHead(const http::fields& fields, const RouteMatch& match,
                                        const ServerContext& context, HttpRequest& request) {
+  if (auto refusal = RefuseEntrance(request, match)) return refusal;
   if (auto refusal = RefusePage(context, request)) return refusal;
   if (context.cors.enabled() && request.method == "OPTIONS" && !request.origin.empty() &&
       fields.count(http::field::access_control_request_method) > 0) {

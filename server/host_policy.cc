@@ -13,6 +13,7 @@ HostPolicy::HostPolicy(const ServerOptions& options) : is_given_(!options.allowe
     if (auto host = HostNameOf(name)) names_.insert(*std::move(host));
   };
   add(options.host);
+  if (options.metrics_address) add(options.metrics_address->host);
   for (const std::string& name : options.allowed_hosts) add(name);
 }
 

@@ -15,7 +15,7 @@ namespace weft {
 // Immutable.
 class HostPolicy {
  public:
-  // --host and --allowed-host.
+  // --host, that of --metrics-address, and --allowed-host.
   explicit HostPolicy(const ServerOptions& options);
 
   // Whether this can be an --allowed-host.

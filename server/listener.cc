@@ -35,27 +35,30 @@ asio::awaitable<error_code> AcceptConnection(asio::io_context& io, StreamAccepto
   auto [error, socket] = co_await acceptor.async_accept(asio::make_strand(io), kAwait);
   if (error) co_return error;
   const auto executor = socket.get_executor();
-  auto connection = std::make_shared<Connection>(std::move(socket), context.options,
-                                                 entrance.uses_tls ? context.access->tls() : nullptr,
-                                                 context.request_budget);
-  if (context.connections < context.options.max_connections && connection->HoldMemory()) {
-    asio::co_spawn(executor, RunSession(std::move(connection), entrance, context), asio::detached);
-  } else {
+  auto connection = std::make_shared<Connection>(
+      std::move(socket), context.options, entrance.uses_tls ? context.access->tls() : nullptr,
+      context.request_budget);
+  const bool is_full = entrance.is_for_metrics
+                           ? context.metrics_connections >= ServerOptions::kMaxMetricsConnections
+                           : context.connections >= context.options.max_connections;
+  entrance.is_beyond_limit = is_full || !connection->HoldMemory();
+  if (entrance.is_beyond_limit) {
     context.metrics->CountRefusedConnection();
-    asio::co_spawn(executor, RefuseConnection(std::move(connection), context), asio::detached);
+    context.extra_connections.Admit(connection);
   }
+  asio::co_spawn(executor, RunSession(std::move(connection), entrance, context), asio::detached);
   co_return error;
 }
 
 }  // namespace
 
-Result<StreamAcceptor> OpenTcpListener(asio::io_context& io, const ServerOptions& options) {
+Result<StreamAcceptor> OpenTcpListener(asio::io_context& io, const ListenAddress& address) {
   error_code error;
   tcp::resolver resolver(io);
   const auto endpoints =
-      resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive, error);
+      resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::passive, error);
   const auto fail = [&](std::string_view what) {
-    return Fail(ErrorCode::kUnavailable, "cannot {} {}:{}: {}", what, options.host, options.port,
+    return Fail(ErrorCode::kUnavailable, "cannot {} {}:{}: {}", what, address.host, address.port,
                 error.message());
   };
   if (error || endpoints.empty()) return fail("resolve");

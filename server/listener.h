@@ -12,7 +12,7 @@
 namespace weft {
 
 // On host and port. Errors name both.
-Result<StreamAcceptor> OpenTcpListener(boost::asio::io_context& io, const ServerOptions& options);
+Result<StreamAcceptor> OpenTcpListener(boost::asio::io_context& io, const ListenAddress& address);
 
 // Until the acceptor is closed. Context and acceptor outlive it.
 boost::asio::awaitable<void> AcceptConnections(boost::asio::io_context& io,

@@ -48,6 +48,16 @@ const Histogram::BucketBoundaries& HttpBuckets() {
   return bounds;
 }
 
+void DropOtherKeys(const std::string& name, std::vector<prometheus::MetricFamily>& families) {
+  const auto is_others = [&](const prometheus::ClientMetric& metric) {
+    return std::ranges::any_of(metric.label, [&](const prometheus::ClientMetric::Label& label) {
+      return label.name == "key" && label.value != name;
+    });
+  };
+  for (prometheus::MetricFamily& family : families) std::erase_if(family.metric, is_others);
+  std::erase_if(families, [](const auto& family) { return family.metric.empty(); });
+}
+
 }  // namespace
 
 struct Metrics::Families {
@@ -140,7 +150,7 @@ void Metrics::AddEngine(EngineFacts facts, std::shared_ptr<EngineMeter> meter,
   families_->engines.push_back({.meter = std::move(meter), .engine = &engine});
 }
 
-std::string Metrics::Render() {
+std::string Metrics::Render(const std::string* only_key) {
   MetricFamilies engines;
   {
     const std::lock_guard lock(families_->render_mutex);
@@ -155,6 +165,7 @@ std::string Metrics::Render() {
                      static_cast<double>(LogLinesDropped()));
   families_->resident_bytes.Set(static_cast<double>(ResidentBytes()));
   std::vector<prometheus::MetricFamily> all = families_->registry.Collect();
+  if (only_key != nullptr) DropOtherKeys(*only_key, all);
   std::ranges::move(engines.families(), std::back_inserter(all));
   return prometheus::TextSerializer().Serialize(all);
 }

@@ -40,7 +40,8 @@ class Metrics {
 
   // Prometheus text format 0.0.4. Takes half a millisecond of the calling thread and more with many
   // experts (metrics_bench measures it), and nothing of the engines' threads.
-  std::string Render();
+  // With `only_key`, without the series of API keys of other names.
+  std::string Render(const std::string* only_key = nullptr);
 
  private:
   struct Families;

@@ -59,7 +59,7 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
       response.content_type = "text/plain; version=0.0.4; charset=utf-8";
       context.metrics->SetRequestMemory(context.request_budget.taken_bytes(),
                                         context.options.request_memory_bytes);
-      response.body = context.metrics->Render();
+      response.body = context.metrics->Render(request.sees_all_keys ? nullptr : &request.key_name);
       return response;
     }
     case RouteId::kOpenApi:

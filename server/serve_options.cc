@@ -1,8 +1,11 @@
 #include "server/serve_options.h"
 
+#include <charconv>
 #include <istream>
 #include <iterator>
 #include <limits>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include "base/regular_file.h"
 #include "server/command_line.h"
 #include "server/cors.h"
+#include "server/host_name.h"
 #include "server/host_policy.h"
 
 namespace weft {
@@ -108,6 +112,20 @@ void AddSeconds(CLI::App& app, const std::string& name, std::chrono::millisecond
       ->default_str(std::to_string(value.count() / 1000));
 }
 
+// "host:port", an IPv6 address in brackets; nullopt: it is not.
+std::optional<ListenAddress> ParseAddress(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || !HostNameOf(text)) return std::nullopt;
+  ListenAddress address;
+  const std::string_view port = text.substr(colon + 1);
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
+  if (error != std::errc() || end != port.data() + port.size()) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  address.host = host;
+  return address;
+}
+
 void AddSocketFlags(CLI::App& app, ServerOptions& server) {
   // An image's entry point has one already.
   app.add_option("--host", server.host, "Address to listen on; given again, the last one counts")
@@ -140,6 +158,16 @@ void AddAccessFlags(CLI::App& app, ServerOptions& server) {
   app.add_option("--api-key-file", server.api_key_path,
                  "Lines of name:key; all but /health and /ready then need one of the keys; read "
                  "again on SIGHUP");
+  app.add_option("--metrics-key-file", server.metrics_key_path,
+                 "Lines of name:key: keys for /metrics alone, which show it all; those of "
+                 "--api-key-file see themselves there; read again on SIGHUP");
+  app.add_option_function<std::string>(
+         "--metrics-address",
+         [&server](const std::string& text) { server.metrics_address = ParseAddress(text); },
+         "HOST:PORT that answers /metrics, /health and /ready alone, without keys and TLS")
+      ->check([](const std::string& text) {
+        return ParseAddress(text) ? "" : "expected HOST:PORT, not '" + text + "'";
+      });
   app.add_option("--cors-origin", server.cors_origins,
                  "Web pages of this origin may call the server; * for all, can be given again")
       ->expected(1)

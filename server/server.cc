@@ -40,12 +40,21 @@ class Server::Implementation {
   Result<void> Start() {
     const ServerOptions& options = context_.options;
     if (options.listens_on_tcp) {
-      WEFT_ASSIGN_OR_RETURN(tcp_acceptor_, OpenTcpListener(io_, options));
+      WEFT_ASSIGN_OR_RETURN(tcp_acceptor_, OpenTcpListener(io_, {options.host, options.port}));
       port_ = EndpointOf(*tcp_acceptor_).port();
     }
     if (!options.unix_socket_path.empty()) {
       WEFT_ASSIGN_OR_RETURN(unix_acceptor_, OpenUnixListener(io_, options.unix_socket_path,
                                                              options.unix_socket_mode, unix_file_));
+    }
+    if (options.metrics_address) {
+      WEFT_ASSIGN_OR_RETURN(metrics_acceptor_, OpenTcpListener(io_, *options.metrics_address));
+      const auto endpoint = EndpointOf(*metrics_acceptor_);
+      metrics_port_ = endpoint.port();
+      Log(LogLevel::kInfo, "/metrics without keys on {}:{}", options.metrics_address->host,
+          metrics_port_);
+      Accept(*metrics_acceptor_,
+             {.is_loopback = endpoint.address().is_loopback(), .is_for_metrics = true});
     }
     if (tcp_acceptor_) {
       const bool is_loopback = EndpointOf(*tcp_acceptor_).address().is_loopback();
@@ -61,7 +70,9 @@ class Server::Implementation {
   void Stop(Clock::time_point deadline) {
     constexpr std::chrono::seconds kWriteGrace{2};
     constexpr std::chrono::milliseconds kPollInterval{5};
+    if (std::exchange(is_stopped_, true)) return;
     context_.draining = true;
+    context_.arriving_bodies.GiveUp();
     for (const ServedModel& model : context_.models) model.engine->Shutdown(deadline);
     const Clock::time_point last = std::max(deadline, Clock::now() + kWriteGrace);
     while (context_.active_requests > 0 && Clock::now() < last) {
@@ -71,11 +82,13 @@ class Server::Implementation {
     context_.preparation.Join();
     context_.background.Clear();
     tcp_acceptor_.reset();
+    metrics_acceptor_.reset();
     unix_acceptor_.reset();
     unix_file_.reset();
   }
 
   uint16_t port() const { return port_; }
+  uint16_t metrics_port() const { return metrics_port_; }
 
  private:
   static asio::ip::tcp::endpoint EndpointOf(const StreamAcceptor& acceptor) {
@@ -114,7 +127,10 @@ class Server::Implementation {
   std::optional<SocketFile> unix_file_;
   std::optional<StreamAcceptor> unix_acceptor_;
   std::optional<StreamAcceptor> tcp_acceptor_;
+  std::optional<StreamAcceptor> metrics_acceptor_;
   uint16_t port_ = 0;
+  uint16_t metrics_port_ = 0;
+  bool is_stopped_ = false;
   std::vector<std::thread> threads_;
 };
 
@@ -136,6 +152,8 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options,
 }
 
 uint16_t Server::port() const { return implementation_->port(); }
+
+uint16_t Server::metrics_port() const { return implementation_->metrics_port(); }
 
 void Server::Stop(Clock::time_point deadline) { implementation_->Stop(deadline); }
 

@@ -28,11 +28,13 @@ class Server {
   // As Stop with a deadline of now.
   ~Server();
 
-  uint16_t port() const;  // 0: not on TCP
+  uint16_t port() const;          // 0: not on TCP
+  uint16_t metrics_port() const;  // 0: no address of its own
 
   // New work is refused (503; /ready says so too), what runs goes on until `deadline`, then is
   // aborted. Shuts the models' engines down. Returns when every answer is out, or could not be
-  // written within a short grace, and the port is closed.
+  // written within a short grace, and the port is closed. Requests whose bodies have not come whole
+  // are not waited for. Once it has been called, does nothing.
   void Stop(std::chrono::steady_clock::time_point deadline);
 
  private:

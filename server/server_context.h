@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "server/access.h"
+#include "server/arriving_bodies.h"
 #include "server/background_runs.h"
 #include "server/cors.h"
+#include "server/extra_connections.h"
 #include "server/host_policy.h"
 #include "server/metrics.h"
 #include "server/preparation_queue.h"
@@ -50,8 +52,10 @@ struct ServerContext {
   std::atomic<bool> draining{false};        // no new work; running work goes on
   std::atomic<int32_t> active_requests{0};  // between head read and answer written
   std::atomic<int32_t> connections{0};
-  std::atomic<int32_t> refusals{0};  // connections being told that there are too many
-  BackgroundRuns background;         // count among active_requests
+  std::atomic<int32_t> metrics_connections{0};  // to metrics_address, not among those
+  ExtraConnections extra_connections;           // nor these
+  ArrivingBodies arriving_bodies;
+  BackgroundRuns background;  // count among active_requests
 
  private:
   RandomSequence random_;

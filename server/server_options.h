@@ -4,12 +4,21 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace weft {
 
+struct ListenAddress {
+  std::string host;   // an address, or a name that resolves to one
+  uint16_t port = 0;  // 0: any free one
+};
+
 struct ServerOptions {
+  // To the address of /metrics, which no client may use up; one more: as beyond max_connections.
+  static constexpr int32_t kMaxMetricsConnections = 64;
+
   std::string host = "127.0.0.1";  // an address, or a name that resolves to one
   uint16_t port = 8080;            // 0: any free one
   bool listens_on_tcp = true;
@@ -17,10 +26,12 @@ struct ServerOptions {
   unsigned unix_socket_mode = 0660;
   std::string tls_certificate_path;  // see TlsContext; of TCP. Both or neither
   std::string tls_key_path;
-  std::string api_key_path;                // see ApiKeys; empty: everybody may use the server
-  bool keys_share_prefixes = false;        // otherwise each key's requests among themselves
-  std::vector<std::string> cors_origins;   // see CorsPolicy
-  std::vector<std::string> allowed_hosts;  // see HostPolicy
+  std::string api_key_path;                      // see ApiKeys; empty: everybody may use the server
+  bool keys_share_prefixes = false;              // otherwise each key's requests among themselves
+  std::vector<std::string> cors_origins;         // see CorsPolicy
+  std::vector<std::string> allowed_hosts;        // see HostPolicy
+  std::string metrics_key_path;                  // see Access::metrics_keys
+  std::optional<ListenAddress> metrics_address;  // of /metrics without keys; nullopt: none
   int io_threads = 2;
   int preparation_threads = 2;       // parse and tokenise bodies above inline_body_bytes
   int32_t max_preparations = 64;     // waiting for those threads; one more: 503

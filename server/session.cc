@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include <boost/asio/steady_timer.hpp>
 #include <fmt/core.h>
 
 #include "base/log.h"
@@ -57,6 +58,8 @@ ApiError ReadErrorOf(ReadStatus status, const Connection& connection,
       return HttpError(413, "body_too_large",
                        fmt::format("the request's body is larger than {} bytes; send a shorter one",
                                    options.max_body_bytes));
+    case ReadStatus::kShuttingDown:
+      return HttpError(503, "shutting_down", "the server is shutting down; try another one");
     case ReadStatus::kBudgetSpent:
       return Overloaded();
     default:
@@ -274,10 +277,13 @@ asio::awaitable<ExchangeOutcome> Session::AnswerWithoutBody(const RequestParser&
 
 asio::awaitable<ReadStatus> Session::ReadBody(RequestParser& parser, const HttpRequest& request,
                                               ByteBudget::Hold& held) {
+  const ArrivingBodies::Entry arriving(context_.arriving_bodies, connection_);
   if (!request.expect.empty() && request.is_http_1_1) {
     const bool written = co_await connection_->Write(kContinue);
     if (!written) co_return ReadStatus::kClosed;
   }
+  // Said before those that arrive are told.
+  if (context_.draining) co_return ReadStatus::kShuttingDown;
   co_return co_await connection_->ReadBody(parser, held);
 }
 
@@ -353,7 +359,17 @@ asio::awaitable<void> EndBrokenSession(Connection& connection, std::exception_pt
 
 asio::awaitable<void> RunSession(std::shared_ptr<Connection> connection, Entrance entrance,
                                  ServerContext& context) {
-  const ActiveRequest counted(context.connections);
+  constexpr std::chrono::seconds kPatience{2};  // with connections beyond the limit
+  std::optional<ActiveRequest> counted;
+  asio::steady_timer patience(connection->executor(), kPatience);
+  if (entrance.is_beyond_limit) {
+    patience.async_wait([weak = std::weak_ptr(connection)](boost::system::error_code error) {
+      const auto late = weak.lock();
+      if (!error && late) late->Abort();
+    });
+  } else {
+    counted.emplace(entrance.is_for_metrics ? context.metrics_connections : context.connections);
+  }
   context.metrics->ChangeConnections(1);
   std::exception_ptr problem;
   try {
@@ -364,22 +380,6 @@ asio::awaitable<void> RunSession(std::shared_ptr<Connection> connection, Entranc
   }
   context.metrics->ChangeConnections(-1);
   if (problem) co_await EndBrokenSession(*connection, problem);
-}
-
-asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection,
-                                       ServerContext& context) {
-  constexpr int32_t kMaxPolite = 32;            // at a time; the rest are just closed
-  constexpr std::chrono::seconds kExpected{2};  // whoever has one keeps it for a while
-  const ActiveRequest counted(context.refusals);
-  // A handshake costs more than what it would say.
-  if (context.refusals > kMaxPolite || connection->needs_handshake()) co_return;
-  HttpRequest nobodys;  // was not read
-  nobodys.id = context.NextRequestId();
-  ApiError error = HttpError(503, "too_many_connections",
-                             "the server has all the connections it can; try again later");
-  error.retry_after = kExpected;
-  co_await SendResponse(*connection, nobodys, ErrorResponse(error, nobodys), false);
-  co_await connection->CloseGently();
 }
 
 }  // namespace weft

@@ -20,8 +20,4 @@ namespace weft {
 boost::asio::awaitable<void> RunSession(std::shared_ptr<Connection> connection, Entrance entrance,
                                         ServerContext& context);
 
-// Beyond the limit of connections: 503, then close.
-boost::asio::awaitable<void> RefuseConnection(std::shared_ptr<Connection> connection,
-                                              ServerContext& context);
-
 }  // namespace weft

@@ -86,9 +86,6 @@ void AddHttp(const TracedExchange& exchange, std::vector<SpanAttribute>& attribu
   if (!is_known) attributes.push_back({"http.request.method_original", Cut(request.method)});
   attributes.push_back({"url.scheme", exchange.uses_tls ? "https" : "http"});
   attributes.push_back({"url.path", Cut(target.substr(0, question))});
-  if (question < target.size()) {
-    attributes.push_back({"url.query", Cut(target.substr(question + 1))});
-  }
   if (exchange.route != "other") attributes.push_back({"http.route", std::string(exchange.route)});
   const int64_t status = exchange.outcome.status;
   attributes.push_back({"http.response.status_code", status});

@@ -117,7 +117,9 @@ class Compose(unittest.TestCase):
     def test_prometheus_finds_weft_and_grafana_finds_prometheus(self):
         services = self.compose["services"]
         prometheus = yaml.safe_load(read("docker/prometheus/prometheus.yml"))
-        self.assertEqual(prometheus["scrape_configs"][0]["static_configs"], [{"targets": ["weft:8080"]}])
+        address = re.match(r"--metrics-address 0\.0\.0\.0:(\d+) ", services["weft"]["command"])
+        self.assertEqual(prometheus["scrape_configs"][0]["static_configs"], [{"targets": [f"weft:{address[1]}"]}])
+        self.assertNotIn(address[1], "".join(services["weft"]["ports"]), "the metrics of all keys are open to everybody")
         for name in prometheus["rule_files"]:
             self.assertTrue(os.path.exists(os.path.join(DOCKER, "prometheus", name)))
         source = yaml.safe_load(read("docker/grafana/provisioning/datasources/prometheus.yaml"))["datasources"][0]
@@ -147,6 +149,11 @@ class Kubernetes(unittest.TestCase):
         self.assertEqual(container["startupProbe"]["httpGet"]["path"], "/ready")
         self.assertEqual(container["readinessProbe"]["httpGet"]["path"], "/ready")
         self.assertEqual(container["livenessProbe"]["httpGet"]["path"], "/health")
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        self.assertEqual(container["args"], ["--metrics-address", f"0.0.0.0:{ports['metrics']}"])
+        annotations = deployment["spec"]["template"]["metadata"]["annotations"]
+        self.assertEqual(annotations["prometheus.io/port"], str(ports["metrics"]))
+        self.assertEqual([port["targetPort"] for port in service["spec"]["ports"]], ["http"])
         pause_s = int(container["lifecycle"]["preStop"]["exec"]["command"][1])
         self.assertGreater(pod["terminationGracePeriodSeconds"], pause_s + shutdown_timeout_s())
 

@@ -1,7 +1,12 @@
 // API keys and browsers' preflights, through the socket.
+#include <map>
+#include <string>
+#include <string_view>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/serve_options.h"
 #include "tests/server/test_server.h"
 #include "tests/temporary_directory.h"
 
@@ -95,19 +100,24 @@ TEST_F(KeyedServerTest, WithoutABodyTheConnectionGoesOn) {
   EXPECT_EQ(client.Read().status, 200);
 }
 
-TEST_F(KeyedServerTest, MetricsNameTheKey) {
+TEST_F(KeyedServerTest, MetricsShowAKeyItselfAlone) {
   RawClient client(server_.port());
   client.Send(CompletionPost(R"({"prompt":"abc","max_tokens":5})", kAlice));
   client.Read();
   client.Send(Get("/v1/models", kBob));
   client.Read();
   client.Send(Get("/metrics", kBob));
-  const std::string metrics = client.Read().body;
-  EXPECT_THAT(metrics, HasSubstr("weft_api_key_requests_total{key=\"alice\"} 1"));
-  EXPECT_THAT(metrics, HasSubstr("weft_api_key_requests_total{key=\"bob\"} 1"));
-  EXPECT_THAT(metrics, HasSubstr("weft_api_key_tokens_total{key=\"alice\",kind=\"prompt\"} 4"));
-  EXPECT_THAT(metrics, HasSubstr("weft_api_key_tokens_total{key=\"alice\",kind=\"completion\"} 5"));
-  EXPECT_THAT(metrics, Not(HasSubstr("0123456789")));
+  const std::string bobs = client.Read().body;
+  EXPECT_THAT(bobs, HasSubstr("weft_api_key_requests_total{key=\"bob\"} 1"));
+  EXPECT_THAT(bobs, Not(HasSubstr("alice")));
+  EXPECT_THAT(bobs, Not(HasSubstr("weft_api_key_tokens_total")));
+  EXPECT_THAT(bobs, HasSubstr("weft_http_requests_total{route=\"/v1/models\",status=\"200\"} 1"));
+  client.Send(Get("/metrics", kAlice));
+  const std::string alices = client.Read().body;
+  EXPECT_THAT(alices, HasSubstr("weft_api_key_requests_total{key=\"alice\"} 1"));
+  EXPECT_THAT(alices, HasSubstr("weft_api_key_tokens_total{key=\"alice\",kind=\"prompt\"} 4"));
+  EXPECT_THAT(alices, HasSubstr("weft_api_key_tokens_total{key=\"alice\",kind=\"completion\"} 5"));
+  EXPECT_THAT(alices, Not(HasSubstr("bob")));
 }
 
 TEST_F(KeyedServerTest, NewKeysCountFromTheNextRequestOn) {
@@ -153,6 +163,120 @@ TEST_F(KeyedServerTest, PagesMayReadEveryAnswer) {
     EXPECT_EQ(response.headers.at("vary"), "Origin");
   }
   EXPECT_FALSE(Ask(Get("/health")).headers.contains("access-control-allow-origin"));
+}
+
+// Those who watch the server: a key of their own, or an address.
+class OperatorsTest : public testing::Test {
+ protected:
+  static constexpr char kPrometheus[] = "Authorization: Bearer sk-prometheus-0123\r\n";
+
+  ServerOptions Options(bool has_api_keys) {
+    ServerOptions options;
+    if (has_api_keys) {
+      options.api_key_path =
+          directory_.Write("keys", "alice:sk-alice-0123456789\nbob:sk-bob-0123456789ab\n");
+    }
+    options.metrics_key_path = directory_.Write("metrics", "prometheus:sk-prometheus-0123\n");
+    options.metrics_address = {.host = "127.0.0.1", .port = 0};
+    return options;
+  }
+  static RawResponse Ask(uint16_t port, std::string_view request) {
+    RawClient client(port);
+    client.Send(request);
+    return client.Read();
+  }
+  static void ExpectBoth(const std::string& metrics) {
+    EXPECT_THAT(metrics, HasSubstr("weft_api_key_requests_total{key=\"alice\"} 1"));
+    EXPECT_THAT(metrics, HasSubstr("weft_api_key_requests_total{key=\"bob\"} 1"));
+    EXPECT_THAT(metrics, Not(HasSubstr("0123456789")));
+  }
+
+  const TemporaryDirectory directory_;
+};
+
+TEST_F(OperatorsTest, SeeAllKeysAndNothingElse) {
+  const TestServer server({}, Options(true));
+  for (const char* const key : {kAlice, kBob}) {
+    EXPECT_EQ(Ask(server.port(), Get("/v1/models", key)).status, 200);
+  }
+  EXPECT_EQ(Ask(server.port(), Get("/metrics")).status, 401);
+  ExpectBoth(Ask(server.port(), Get("/metrics", kPrometheus)).body);
+  EXPECT_THAT(Ask(server.port(), Get("/metrics", kBob)).body, Not(HasSubstr("alice")));
+  for (const std::string& request : {Get("/v1/models", kPrometheus), Get("/nowhere", kPrometheus),
+                                     CompletionPost(R"({"prompt":"a"})", kPrometheus)}) {
+    const RawResponse refused = Ask(server.port(), request);
+    EXPECT_EQ(refused.status, 403) << request;
+    EXPECT_EQ(ErrorOf(refused)["code"], "key_not_allowed");
+  }
+  // A wrong one beside it does not spoil a key.
+  EXPECT_EQ(Ask(server.port(), Get("/v1/models", std::string(kPrometheus) + kBob)).status, 200);
+}
+
+TEST_F(OperatorsTest, TheirKeysAreReadAgain) {
+  const TestServer server({}, Options(true));
+  directory_.Write("metrics", "grafana:sk-grafana-0123456\n");
+  server.access->Reload();
+  EXPECT_EQ(Ask(server.port(), Get("/metrics", kPrometheus)).status, 401);
+  EXPECT_EQ(Ask(server.port(), Get("/metrics", "x-api-key: sk-grafana-0123456\r\n")).status, 200);
+}
+
+TEST_F(OperatorsTest, WithoutApiKeysOnlyMetricsNeedOne) {
+  const TestServer server({}, Options(false));
+  EXPECT_EQ(Ask(server.port(), Get("/v1/models")).status, 200);
+  EXPECT_EQ(Ask(server.port(), Get("/metrics")).status, 401);
+  EXPECT_EQ(Ask(server.port(), Get("/metrics", kPrometheus)).status, 200);
+}
+
+TEST_F(OperatorsTest, HaveAnAddress) {
+  const TestServer server({}, Options(true));
+  const uint16_t port = server.server->metrics_port();
+  for (const char* const key : {kAlice, kBob}) {
+    EXPECT_EQ(Ask(server.port(), Get("/v1/models", key)).status, 200);
+  }
+  ExpectBoth(Ask(port, Get("/metrics")).body);
+  EXPECT_EQ(Ask(port, Get("/health")).status, 200);
+  EXPECT_EQ(Ask(port, Get("/ready")).status, 200);
+  for (const std::string& request :
+       {Get("/v1/models", kAlice), Get("/nowhere"), CompletionPost(R"({"prompt":"a"})", kAlice)}) {
+    const RawResponse refused = Ask(port, request);
+    EXPECT_EQ(refused.status, 404) << request;
+    EXPECT_EQ(ErrorOf(refused)["code"], "unknown_route");
+  }
+  // Pages reach it as they would the server.
+  EXPECT_EQ(Ask(port, Get("/metrics", "Origin: https://evil.example\r\n")).status, 403);
+  EXPECT_EQ(Ask(port, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n").status, 403);
+}
+
+TEST_F(OperatorsTest, TheirAddressSpeaksPlainHttpAndHasConnectionsOfItsOwn) {
+  ServerOptions options = Options(true);
+  options.max_connections = 1;
+  const TestServer server({}, options, Wire::kTls);
+  RawClient holder(server.endpoint());
+  holder.Send(Get("/health"));
+  EXPECT_EQ(holder.Read().status, 200);
+  EXPECT_EQ(Ask(server.server->metrics_port(), Get("/metrics")).status, 200);
+}
+
+TEST(OperatorsOptionsTest, AnAddressHasAHostAndAPort) {
+  const auto parse = [](const char* text) {
+    const char* const arguments[] = {"serve", "--metrics-address", text};
+    return ParseServeOptions(3, arguments);
+  };
+  for (const auto& [text, host] :
+       std::map<const char*, std::string>{{"0.0.0.0:8081", "0.0.0.0"},
+                                          {"[::1]:8081", "::1"},
+                                          {"weft.example:8081", "weft.example"}}) {
+    const auto options = parse(text);
+    ASSERT_TRUE(options) << options.error().message;
+    EXPECT_EQ(options->server.metrics_address->host, host);
+    EXPECT_EQ(options->server.metrics_address->port, 8081);
+  }
+  for (const char* const text :
+       {"8081", ":8081", "a:", "a:x", "a:70000", "http://a:1", "::1", "a:-1"}) {
+    const auto options = parse(text);
+    ASSERT_FALSE(options) << text;
+    EXPECT_THAT(options.error().message, HasSubstr("expected HOST:PORT, not '")) << text;
+  }
 }
 
 TEST(NoAccessTest, WithoutKeysAndOriginsNothingIsAsked) {

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/extra_connections.h"
 #include "tests/data_paths.h"
 #include "tests/server/test_server.h"
 
@@ -249,25 +250,70 @@ TEST(LimitTest, AByteNowAndThenDoesNotPostponeTheHeaderTimeout) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(10));
 }
 
-TEST(LimitTest, Connections) {
-  ServerOptions options;
-  options.max_connections = 3;
-  const TestServer server({}, options);
-  std::vector<std::unique_ptr<RawClient>> clients;
-  for (int i = 0; i < 3; ++i) {
-    clients.push_back(std::make_unique<RawClient>(server.port()));
-    clients.back()->Send(Get("/health"));
-    EXPECT_EQ(clients.back()->Read().status, 200);
+class ConnectionLimitTest : public testing::TestWithParam<Wire> {
+ protected:
+  static constexpr size_t kCount = 3;
+
+  // A connection that is kept, and counts.
+  std::unique_ptr<RawClient> Hold() const {
+    auto client = std::make_unique<RawClient>(server_.endpoint());
+    client->Send(Get("/health"));
+    EXPECT_EQ(client->Read().status, 200);
+    return client;
   }
-  RawClient refused(server.port());
-  const RawResponse response = refused.Read();
-  EXPECT_EQ(response.status, 503);
-  EXPECT_EQ(ErrorOf(response)["code"], "too_many_connections");
-  EXPECT_TRUE(response.headers.contains("retry-after"));
-  EXPECT_TRUE(response.headers.contains("x-request-id"));
+  RawResponse Ask(std::string_view request) const {
+    RawClient client(server_.endpoint());
+    client.Send(request);
+    return client.Read();
+  }
+
+  static ServerOptions Options() {
+    ServerOptions options;
+    options.max_connections = kCount;
+    return options;
+  }
+
+  const TestServer server_{{}, Options(), GetParam()};
+};
+
+TEST_P(ConnectionLimitTest, BeyondItOnlyLivenessIsAnswered) {
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (size_t i = 0; i < kCount; ++i) clients.push_back(Hold());
+  for (const std::string& request :
+       {Get("/v1/models"), Get("/metrics"), Get("/nowhere"), CompletionPost(R"({"prompt":"a"})")}) {
+    const RawResponse response = Ask(request);
+    EXPECT_EQ(response.status, 503) << request;
+    EXPECT_EQ(ErrorOf(response)["code"], "too_many_connections");
+    EXPECT_EQ(response.headers.at("connection"), "close");
+    EXPECT_TRUE(response.headers.contains("retry-after"));
+    EXPECT_TRUE(response.headers.contains("x-request-id"));
+  }
+  for (const char* const path : {"/health", "/ready"}) {
+    const RawResponse response = Ask(Get(path));
+    EXPECT_EQ(response.status, 200) << path;
+    EXPECT_EQ(response.headers.at("connection"), "close");
+  }
   clients.pop_back();
-  EXPECT_TRUE(Eventually([&] { return Ask(server, Get("/health")).status == 200; }));
+  EXPECT_TRUE(Eventually([&] { return Ask(Get("/v1/models")).status == 200; }));
 }
+
+TEST_P(ConnectionLimitTest, SilentConnectionsBeyondItKeepNobodyOut) {
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (size_t i = 0; i < kCount; ++i) clients.push_back(Hold());
+  // The first of them make room for the last.
+  std::vector<std::unique_ptr<RawClient>> silent;
+  for (size_t i = 0; i < ExtraConnections::kMaxCount + 10; ++i) {
+    silent.push_back(std::make_unique<RawClient>(server_.endpoint()));
+  }
+  EXPECT_EQ(Ask(Get("/health")).status, 200);
+  EXPECT_EQ(Ask(Get("/v1/models")).status, 503);
+  EXPECT_EQ(silent.front()->ReadToEnd(), "");
+  EXPECT_EQ(silent.back()->ReadToEnd(), "");  // for want of a request
+}
+
+INSTANTIATE_TEST_SUITE_P(Wires, ConnectionLimitTest,
+                         testing::Values(Wire::kTcp, Wire::kTls, Wire::kUnix),
+                         [](const auto& wire) { return NameOf(wire.param); });
 
 TEST(JsonBodiesTest, TheJsonTestSuite) {
   const std::filesystem::path directory = SharedDataPath("json");

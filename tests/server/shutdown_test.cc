@@ -82,6 +82,56 @@ TEST(ShutdownTest, IsQuickWithIdleConnectionsAndHalfRequests) {
   EXPECT_LT(Clock::now() - start, seconds(10));
 }
 
+// With a deadline that is later than a client's patience.
+TEST(ShutdownTest, BodiesThatHaveNotComeAreRefusedAndNotWaitedFor) {
+  for (const Wire wire : {Wire::kTcp, Wire::kTls, Wire::kUnix}) {
+    TestServer server({}, {}, wire);
+    server.model.HoldSteps();
+    RawClient running(server.endpoint());
+    running.Send(CompletionPost(R"({"prompt":"abc","max_tokens":20})"));
+    ASSERT_TRUE(Eventually([&] { return server.model.steps() > 0; }));
+    RawClient half(server.endpoint());
+    half.Send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{");
+    RawClient promised(server.endpoint());
+    promised.Send(
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+        "Content-Length: 100\r\n\r\n");
+    EXPECT_EQ(promised.Read().status, 100);
+    std::this_thread::sleep_for(milliseconds(50));  // the half is being read
+    auto stopped =
+        std::async(std::launch::async, [&] { server.server->Stop(Clock::now() + seconds(60)); });
+    for (RawClient* const client : {&half, &promised}) {
+      const RawResponse refused = client->Read();
+      EXPECT_EQ(refused.status, 503) << NameOf(wire);
+      EXPECT_EQ(ErrorOf(refused)["code"], "shutting_down");
+      EXPECT_EQ(refused.headers.at("connection"), "close");
+      EXPECT_EQ(client->ReadToEnd(), "");
+    }
+    // One that begins now is refused as well.
+    RawClient late(server.endpoint());
+    late.Send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{");
+    EXPECT_EQ(late.Read().status, 503);
+    server.model.ReleaseSteps();
+    EXPECT_EQ(running.Read().status, 200);
+    EXPECT_EQ(stopped.wait_for(seconds(20)), std::future_status::ready);
+  }
+}
+
+TEST(ShutdownTest, AClientThatDoesNotReadIsWaitedForOnce) {
+  ServerOptions options;
+  options.send_buffer_bytes = 4096;
+  TestServer server({}, options);
+  RawClient stuck(server.endpoint(), 2048);
+  std::string requests;
+  for (int i = 0; i < 50; ++i) requests += Get("/openapi.json");
+  stuck.Send(requests);
+  std::this_thread::sleep_for(milliseconds(100));  // until an answer fits nowhere
+  server.server->Stop(Clock::now());
+  auto again =
+      std::async(std::launch::async, [&] { server.server->Stop(Clock::now() + seconds(60)); });
+  EXPECT_EQ(again.wait_for(seconds(20)), std::future_status::ready);
+}
+
 TEST(ShutdownTest, APortInUseIsAnError) {
   const TestServer server;
   ServerOptions options;

@@ -183,11 +183,14 @@ TEST(ServeOptionsTest, HelpIsForPeople) {
 }
 
 TEST(ConnectionLimitTest, ThereIsAlwaysRoomForOne) {
+  constexpr uint64_t kOwnFiles = 192;
   EXPECT_EQ(ConnectionsWithin(1 << 20, 16384), 16384);
-  EXPECT_EQ(ConnectionsWithin(16384 + 64, 16384), 16384);
-  EXPECT_EQ(ConnectionsWithin(16384 + 63, 16384), 16383);
-  EXPECT_EQ(ConnectionsWithin(66, 16384), 2);
-  for (const uint64_t files : {0, 1, 63, 64, 65}) EXPECT_EQ(ConnectionsWithin(files, 16384), 1);
+  EXPECT_EQ(ConnectionsWithin(16384 + kOwnFiles, 16384), 16384);
+  EXPECT_EQ(ConnectionsWithin(16383 + kOwnFiles, 16384), 16383);
+  EXPECT_EQ(ConnectionsWithin(kOwnFiles + 2, 16384), 2);
+  for (const uint64_t files : {uint64_t{0}, uint64_t{1}, kOwnFiles - 1, kOwnFiles, kOwnFiles + 1}) {
+    EXPECT_EQ(ConnectionsWithin(files, 16384), 1);
+  }
   EXPECT_EQ(ConnectionsWithin(UINT64_MAX, 16384), 16384);  // RLIM_INFINITY
 }
 
