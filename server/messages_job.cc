@@ -8,6 +8,7 @@
 #include "proto/messages_response.h"
 #include "server/messages_answer.h"
 #include "server/reply_job.h"
+#include "server/sampling_mapping.h"
 
 namespace weft {
 
