@@ -15,6 +15,7 @@
 #include "tests/engine/fake_model_runner.h"
 #include "tests/engine/recording_sink.h"
 #include "tests/engine/requests.h"
+#include "tests/engine/simulation_seeds.h"
 
 namespace weft {
 namespace {
@@ -177,25 +178,40 @@ class PacingRun {
   int32_t timid_count_ = 0;
 };
 
-TEST(PacingSimulation, StreamsKeepTheirPaceAndPromptsUseTheRest) {
+// Steps, summed over runs.
+struct Judgement {
   int32_t judged = 0;
   int32_t late = 0;
   int32_t timid = 0;
-  for (uint64_t seed = 0; seed < 100 && !testing::Test::HasFatalFailure(); ++seed) {
+};
+
+Judgement RunAll(const std::vector<uint64_t>& seeds) {
+  Judgement sum;
+  for (const uint64_t seed : seeds) {
+    if (testing::Test::HasFatalFailure()) break;
     SCOPED_TRACE("seed " + std::to_string(seed));
     PacingRun run(seed);
     run.Run();
-    judged += run.judged_count();
-    late += run.late_count();
-    timid += run.timid_count();
+    sum.judged += run.judged_count();
+    sum.late += run.late_count();
+    sum.timid += run.timid_count();
   }
-  EXPECT_GT(judged, 5000);
+  return sum;
+}
+
+TEST(PacingSimulation, StreamsKeepTheirPaceAndPromptsUseTheRest) {
+  const Judgement steps = RunAll(FixedSeeds(100));
+  EXPECT_GT(steps.judged, 5000);
   // What is late was planned just after the machine became slower, or a crowd of streams ended.
-  EXPECT_LT(late, judged / 80);
-  EXPECT_LT(timid, judged / 100);
-  RecordProperty("judged", judged);
-  RecordProperty("late", late);
-  RecordProperty("timid", timid);
+  EXPECT_LT(steps.late, steps.judged / 100);
+  EXPECT_LT(steps.timid, steps.judged / 100);
+}
+
+TEST(PacingSimulation, NoScheduleIsAnException) {
+  const Judgement steps = RunAll(FreshSeeds(50));
+  // Of few schedules the shares scatter: those of 2,000 are 0.6% and 0.9%.
+  EXPECT_LE(steps.late, steps.judged / 40);
+  EXPECT_LE(steps.timid, steps.judged / 40);
 }
 
 }  // namespace

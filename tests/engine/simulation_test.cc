@@ -1,6 +1,7 @@
 // Thousands of seeded random schedules against the fake model, one step at a time: what holds after
-// every step, and that company never changes what a request gets. A failure prints its seed;
-// WEFT_SIMULATION_SEED=seed replays that one alone.
+// every step, and that company never changes what a request gets. Some seeds are the same in every
+// run, others in none. A failure prints its seed; WEFT_SIMULATION_SEED=seed
+// replays that one alone.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -20,6 +21,7 @@
 #include "tests/engine/letter_constraint.h"
 #include "tests/engine/recording_sink.h"
 #include "tests/engine/requests.h"
+#include "tests/engine/simulation_seeds.h"
 
 namespace weft {
 namespace {
@@ -326,7 +328,9 @@ TEST(Simulation, RandomSchedulesKeepEveryInvariant) {
     RunSchedule(std::strtoull(seed, nullptr, 10), totals);
     return;
   }
-  for (uint64_t seed = 0; seed < 4000 && !HasFatalFailure(); ++seed) RunSchedule(seed, totals);
+  for (const uint64_t seed : FixedSeeds(4000)) {
+    if (!HasFatalFailure()) RunSchedule(seed, totals);
+  }
   // The schedules are worth something only if they meet famine, aborts and failures.
   EXPECT_GT(totals.preemptions, 1000);
   EXPECT_GT(totals.aborted, 500);
@@ -338,6 +342,9 @@ TEST(Simulation, RandomSchedulesKeepEveryInvariant) {
   RecordProperty("longest_wait", std::to_string(totals.longest_wait));
   RecordProperty("shared_slots", std::to_string(totals.shared_slots));
   RecordProperty("steps", std::to_string(totals.steps));
+  for (const uint64_t seed : FreshSeeds(2000)) {
+    if (!HasFatalFailure()) RunSchedule(seed, totals);
+  }
 }
 
 // Requests of every kind, and newcomers without end: somebody always waits.

@@ -1,5 +1,5 @@
-"""The Python packages of the clients' tests, from PyPI, every version pinned in requirements.txt: one virtual environment for all
-tests, made on the first run. Without a registry a test is skipped (exit status 77) and says so."""
+"""Python packages of tests, from PyPI, every version pinned: those of the clients in requirements.txt, one virtual environment for
+all their tests, made on the first run. Without a registry a test is skipped (exit status 77) and says so."""
 
 import fcntl
 import hashlib
@@ -18,9 +18,9 @@ def skip(reason):
     sys.exit(SKIPPED)
 
 
-def make_venv(directory):
+def make_venv(directory, requirements=REQUIREMENTS):
     """The environment's Python; None, and why, if it cannot be made."""
-    with open(REQUIREMENTS, "rb") as file:
+    with open(requirements, "rb") as file:
         stamp = os.path.join(directory, "installed-" + hashlib.sha256(file.read()).hexdigest()[:16])
     python = os.path.join(directory, "bin", "python")
     os.makedirs(os.path.dirname(directory), exist_ok=True)
@@ -29,11 +29,11 @@ def make_venv(directory):
         if os.path.exists(stamp):
             return python, ""
         venv.create(directory, with_pip=True, clear=True)
-        install = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", REQUIREMENTS],
+        install = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", requirements],
                                  capture_output=True, text=True, check=False)
         if install.returncode != 0:
             reason = (install.stderr.strip().splitlines() or ["it gave no reason"])[-1]
-            return None, f"pip could not install what tests/integration/requirements.txt lists: {reason[-300:]}"
+            return None, f"pip could not install what {os.path.relpath(requirements)} lists: {reason[-300:]}"
         with open(stamp, "w", encoding="utf-8"):
             pass
     return python, ""

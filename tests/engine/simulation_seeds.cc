@@ -1,0 +1,28 @@
+#include "tests/engine/simulation_seeds.h"
+
+#include <cstdlib>
+#include <iostream>
+#include <numeric>
+#include <random>
+
+namespace weft {
+
+std::vector<uint64_t> FixedSeeds(uint64_t count) {
+  std::vector<uint64_t> seeds(count);
+  std::iota(seeds.begin(), seeds.end(), 0);
+  return seeds;
+}
+
+std::vector<uint64_t> FreshSeeds(uint64_t count) {
+  if (const char* const asked = std::getenv("WEFT_SIMULATION_FRESH")) {
+    count = std::strtoull(asked, nullptr, 10);
+  }
+  std::random_device device;
+  const uint64_t first = (uint64_t{1} << 63) + (uint64_t{device()} << 30);
+  std::cout << "fresh seeds: " << count << " from " << first << std::endl;
+  std::vector<uint64_t> seeds(count);
+  std::iota(seeds.begin(), seeds.end(), first);
+  return seeds;
+}
+
+}  // namespace weft
