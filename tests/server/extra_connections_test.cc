@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include "server/request_budget.h"
 #include "server/server_options.h"
 
 namespace weft {
@@ -19,6 +20,7 @@ namespace {
 TEST(ExtraConnectionsTest, TheOldestMakesRoom) {
   boost::asio::io_context io;
   const ServerOptions options;
+  RequestBudget budget(1 << 20);
   ExtraConnections extra;
   std::vector<std::shared_ptr<Connection>> connections;
   std::vector<int> peers;
@@ -26,7 +28,7 @@ TEST(ExtraConnectionsTest, TheOldestMakesRoom) {
     int ends[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     StreamSocket socket(io, boost::asio::generic::stream_protocol(AF_UNIX, 0), ends[0]);
-    connections.push_back(std::make_shared<Connection>(std::move(socket), options, nullptr));
+    connections.push_back(std::make_shared<Connection>(std::move(socket), options, nullptr, budget));
     peers.push_back(ends[1]);
     extra.Admit(connections.back());
   }
