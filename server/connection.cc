@@ -125,8 +125,19 @@ error_code Connection::ParseWhatIsThere(RequestParser& parser) {
     if (error) return {};  // nothing yet, or what Parse will find, too
   }
   if (buffer_.size() == 0) return {};
-  buffer_.consume(parser.put(buffer_.data(), error));
+  error = Put(parser);
   return error == http::error::need_more ? error_code() : error;
+}
+
+error_code Connection::Put(RequestParser& parser) {
+  error_code error;
+  const auto* const bytes = static_cast<const char*>(buffer_.data().data());
+  const bool is_head = !parser.is_header_done();
+  const size_t count = parser.put(buffer_.data(), error);
+  // Beast takes whole fields, and would make one line of several.
+  if (is_head && HasFoldedLine({bytes, count})) error = http::error::bad_line_ending;
+  buffer_.consume(count);
+  return error;
 }
 
 asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudget::Hold& held) {
@@ -162,7 +173,7 @@ asio::awaitable<bool> Connection::SkipBody(RequestParser& parser) {
   parser.eager(true);
   parser.get().body().is_refused = true;
   error_code error;
-  if (buffer_.size() > 0) buffer_.consume(parser.put(buffer_.data(), error));
+  if (buffer_.size() > 0) error = Put(parser);
   if (parser.is_done()) co_return true;  // it came with the head
   if (error == http::error::need_more) error = {};
   ArmTimeout(options_.body_timeout, OnTimeout::kStopReading);
@@ -181,13 +192,7 @@ void Connection::GiveUpBody() {
 asio::awaitable<error_code> Connection::Parse(RequestParser& parser) {
   while (true) {
     if (buffer_.size() > 0) {
-      error_code error;
-      const auto* const bytes = static_cast<const char*>(buffer_.data().data());
-      const bool is_head = !parser.is_header_done();
-      const size_t count = parser.put(buffer_.data(), error);
-      // Beast takes whole fields, and would make one line of several.
-      if (is_head && HasFoldedLine({bytes, count})) error = http::error::bad_line_ending;
-      buffer_.consume(count);
+      const error_code error = Put(parser);
       if (error != http::error::need_more) co_return error;
     }
     error_code error = co_await Fill(parser.is_header_done() ? kBodyChunkBytes : kHeadChunkBytes);

@@ -105,6 +105,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void DisarmTimeout();
   // Without waiting.
   boost::system::error_code ParseWhatIsThere(RequestParser& parser);
+  // What was read goes to the parser, as far as it takes it.
+  boost::system::error_code Put(RequestParser& parser);
   // Reads until the parser has got some further.
   boost::asio::awaitable<boost::system::error_code> Parse(RequestParser& parser);
   // At most so many bytes more into the buffer.

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <dlfcn.h>
 
+#include <sys/resource.h>
+
 namespace weft {
 namespace {
 
@@ -30,6 +32,13 @@ const Blas& TheBlas() {
 }  // namespace
 
 Result<void> LoadBlas() {
+  rlimit space{};
+  if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) {
+    return Fail(ErrorCode::kUnsupported,
+                "--compute f32 needs an address space without limit, and this one has {} bytes "
+                "(ulimit -v): where OpenBLAS is refused memory, it asks again forever",
+                space.rlim_cur);
+  }
   if (TheBlas().sgemm != nullptr) return {};
   return Fail(ErrorCode::kUnsupported, "--compute f32 needs OpenBLAS (Debian's libopenblas0): {}",
               TheBlas().error);

@@ -92,15 +92,22 @@ class Usage(unittest.TestCase):
         def limit(size):
             return lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
+        def run(mebibytes, *arguments):
+            done = subprocess.run([options.weft, *arguments], capture_output=True, text=True, timeout=120, check=False,
+                                  preexec_fn=limit(mebibytes << 20))
+            return done.returncode, done.stdout, done.stderr
+
         for mebibytes in (80, 100, 120, 150):
-            for arguments in (["serve", "--model", "/nowhere/model.gguf"],
-                              ["generate", "--prompt", "a", "-n", "1", "--model", options.model, "--memory", "64GiB"],
-                              ["generate", "--prompt", "a", "-n", "1", "--model", options.model, "--compute", "f32", "--memory", "64GiB"]):
-                with self.subTest(mebibytes=mebibytes, arguments=arguments):
-                    done = subprocess.run([options.weft, *arguments], capture_output=True, text=True, timeout=120, check=False,
-                                          preexec_fn=limit(mebibytes << 20))
-                    self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
-                    self.assertTrue(done.stderr.endswith("\n"), done.stderr)
+            with self.subTest(mebibytes=mebibytes):
+                status, out, err = run(mebibytes, "serve", "--model", "/nowhere/model.gguf")
+                self.assertEqual((status, out, err.count("\n")), (1, "", 1), err)
+                self.assertIn("/nowhere/model.gguf", err)
+                # More threads than there can be stacks for.
+                status, out, err = run(mebibytes, "generate", "--prompt", "a", "-n", "1", "--model", options.model, "--threads", "64")
+                self.assertEqual((status, out, err.count("\n")), (1, "", 1), err)
+                status, out, err = run(mebibytes, "generate", "--prompt", "a", "-n", "1", "--model", options.model, "--compute", "f32")
+                self.assertEqual((status, out, err.count("\n")), (1, "", 1), err)
+                self.assertIn("--compute f32 needs an address space without limit", err)
 
     def test_a_missing_model_is_named(self):
         for command in (["generate", "--prompt", "a"], ["bench"], ["tokenize", "a"], ["serve"]):

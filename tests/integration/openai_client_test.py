@@ -175,12 +175,11 @@ class Signals(unittest.TestCase):
             self.assertEqual(server.process.wait(timeout=60), 0)
 
     def test_a_second_signal_stops_at_once(self):
-        server = WeftServer(options.weft, ["--model", options.model, "--shutdown-timeout", "600"])
-        # A body that never ends keeps the first signal's shutdown waiting.
+        server = WeftServer(options.weft, ["--model", options.chat_model, "--shutdown-timeout", "600"])
+        # Work for seconds keeps the first signal's shutdown waiting.
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-        connection.putrequest("POST", "/v1/completions")
-        connection.putheader("Content-Length", "100")
-        connection.endheaders(b"{")
+        body = {"prompt": ["a"] * 64, "n": 8, "max_tokens": 400, "ignore_eos": True}
+        connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
         time.sleep(0.2)
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.3)

@@ -168,7 +168,7 @@ TEST(JsonReport, IsTheSchemaThatIsDocumented) {
     "correctness": {"verified": 0, "mismatched": 0},
     "client": {"valid": true, "cpu_s": 0.0, "cpu_share": 0.02, "cpu_us_per_request": 85.0,
                "timer_lag_ms": {"samples": 400, "p50": 0.0, "p99": 1.0, "max": 0.0},
-               "timer_late_share": 0.0}
+               "timer_late_share": 0.0, "waiting_share": 0.0}
   })"))
                                         .dump());
 }

@@ -67,7 +67,7 @@ TEST(OutOfMemoryTest, ARequestIsAnsweredAndTheOthersGoOn) {
   const TestServer server;
   RawClient other(server.port());
   RawClient client(server.port());
-  client.Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 50000\r\n\r\n");
+  client.Send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000\r\n\r\n");
   testing::internal::CaptureStderr();
   RefuseNext(kLength, std::numeric_limits<size_t>::max());
   client.Send(body);

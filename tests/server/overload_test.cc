@@ -50,7 +50,7 @@ class FullServer {
 };
 
 std::string Head(size_t body_bytes, std::string_view extra = "") {
-  return "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: " +
+  return "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
          std::to_string(body_bytes) + "\r\n" + std::string(extra) + "\r\n";
 }
 
@@ -88,7 +88,8 @@ TEST_P(OverloadTest, ALongBodyIsNotWaitedFor) {
   EXPECT_EQ(refused.headers.at("connection"), "close");
   EXPECT_TRUE(client.IsClosedWithin(seconds(20)));
   RawClient unknown(full.endpoint());
-  unknown.Send("POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+  unknown.Send(
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n");
   EXPECT_EQ(unknown.Read().headers.at("connection"), "close");
 }
 
@@ -108,13 +109,13 @@ INSTANTIATE_TEST_SUITE_P(Wires, OverloadTest, testing::Values(Wire::kTcp, Wire::
 TEST(RefusalTest, TheClientsOwnErrorsFollowTheSameRule) {
   TestServer server;
   RawClient client(server.endpoint());
-  client.Send("POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+  client.Send("POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n");
   const RawResponse unknown = client.Read();
   EXPECT_EQ(unknown.status, 404);
   EXPECT_FALSE(unknown.headers.contains("connection"));
   client.Send("12345" + Get("/health"));
   EXPECT_EQ(client.Read().status, 200);
-  client.Send("POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 65537\r\n\r\n");
+  client.Send("POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 65537\r\n\r\n");
   EXPECT_EQ(client.Read().headers.at("connection"), "close");
 }
 

@@ -109,8 +109,9 @@ std::string LargeBody(size_t size_bytes) {
 std::unique_ptr<RawClient> Stall(const TestServer& server, size_t size_bytes,
                                  std::string_view headers = "") {
   auto client = std::make_unique<RawClient>(server.port());
-  client->Send(fmt::format("POST /v1/completions HTTP/1.1\r\n{}Content-Length: {}\r\n\r\n", headers,
-                           size_bytes + 1));
+  client->Send(fmt::format(
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n{}Content-Length: {}\r\n\r\n", headers,
+      size_bytes + 1));
   client->Send(std::string(size_bytes, 'x'));
   return client;
 }
@@ -149,7 +150,8 @@ TEST(RequestMemoryTest, WhatIsAnnouncedIsNotHeldBeforeItComes) {
   std::vector<std::unique_ptr<RawClient>> announcing;
   for (int i = 0; i < 20; ++i) {
     announcing.push_back(std::make_unique<RawClient>(server.port()));
-    announcing.back()->Send("POST /v1/completions HTTP/1.1\r\nContent-Length: 4000000\r\n\r\n{");
+    announcing.back()->Send(
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000\r\n\r\n{");
   }
   RawClient client(server.port());
   EXPECT_TRUE(Eventually([&] { return HeldBytes(client) > 20 * 20'000; }));
