@@ -59,7 +59,8 @@ struct ServerContext {
 
  private:
   RandomSequence random_;
-  const uint64_t id_prefix_ = random_.Next();
+  // Everybody sees it: it says nothing of the seeds that are drawn.
+  const uint64_t id_prefix_ = RandomSequence().Next();
   std::atomic<uint64_t> id_count_{0};
 };
 

@@ -28,7 +28,8 @@ TEST(ExtraConnectionsTest, TheOldestMakesRoom) {
     int ends[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     StreamSocket socket(io, boost::asio::generic::stream_protocol(AF_UNIX, 0), ends[0]);
-    connections.push_back(std::make_shared<Connection>(std::move(socket), options, nullptr, budget));
+    connections.push_back(
+        std::make_shared<Connection>(std::move(socket), options, nullptr, budget));
     peers.push_back(ends[1]);
     extra.Admit(connections.back());
   }
