@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <ranges>
 
 #include <fmt/core.h>
 
@@ -94,8 +93,7 @@ std::vector<std::string> OpeningsOf(CallFormat format) {
 
 void SortOut(std::vector<std::string>& names) {
   std::ranges::sort(names);
-  const auto doubled = std::ranges::unique(names);
-  names.erase(doubled.begin(), doubled.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
 }
 
 }  // namespace
@@ -273,13 +271,17 @@ CallNameScanner::Step CallNameScanner::InName(char byte) {
   const auto next = [&](const std::string& name) {
     return static_cast<unsigned char>(name[name_size_]);
   };
-  const auto left = std::ranges::equal_range(begin + first_name_, begin + last_name_,
-                                             static_cast<unsigned char>(byte), {}, next);
-  if (left.empty()) return Step::kRefused;
-  first_name_ = static_cast<uint32_t>(left.begin() - begin);
-  last_name_ = static_cast<uint32_t>(left.end() - begin);
+  const auto wanted = static_cast<unsigned char>(byte);
+  const auto first =
+      std::partition_point(begin + first_name_, begin + last_name_,
+                           [&](const std::string& name) { return next(name) < wanted; });
+  const auto last = std::partition_point(
+      first, begin + last_name_, [&](const std::string& name) { return next(name) == wanted; });
+  if (first == last) return Step::kRefused;
+  first_name_ = static_cast<uint32_t>(first - begin);
+  last_name_ = static_cast<uint32_t>(last - begin);
   ++name_size_;
-  if (left.front().size() > name_size_) return Step::kTaken;
+  if (first->size() > name_size_) return Step::kTaken;
   return names_ == &rules_->quoted_names ? Go(Mode::kBehindMember) : BehindBareName(byte);
 }
 

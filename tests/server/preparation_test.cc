@@ -89,7 +89,7 @@ TEST(PreparationTest, WhatTheWorkThrowsComesOut) {
   std::string caught;
   boost::asio::co_spawn(io, RunAnswering(context, 1 << 20, work), [&](std::exception_ptr failure) {
     try {
-      std::rethrow_exception(failure);
+      std::rethrow_exception(std::move(failure));
     } catch (const std::exception& exception) {
       caught = exception.what();
     }
