@@ -52,6 +52,16 @@ std::unique_ptr<FakeModelRunner> MakeRunner() {
       FakeModelRunner::Options{.vocab_size = 29, .block_size = 4, .block_count = 32});
 }
 
+// Each of its steps waits at the gate.
+std::unique_ptr<FakeModelRunner> MakeRunner(Gate& gate) {
+  auto runner = MakeRunner();
+  runner->before_run = [&gate](const ForwardBatch&) -> Result<void> {
+    gate.Pass();
+    return {};
+  };
+  return runner;
+}
+
 struct Submitted {
   RequestId id = 0;
   std::shared_ptr<RecordingSink> sink;
@@ -90,14 +100,9 @@ TEST(Engine, RefusesInvalidRequestsAtOnce) {
 
 TEST(Engine, RefusesWhenTheQueueIsFull) {
   Gate gate;
-  auto runner = MakeRunner();
-  runner->before_run = [&](const ForwardBatch&) -> Result<void> {
-    gate.Pass();
-    return {};
-  };
   EngineOptions options = SmallOptions();
   options.max_waiting = 2;
-  Engine engine(options, std::move(runner));
+  Engine engine(options, MakeRunner(gate));
   std::vector<Submitted> accepted = {Submit(engine, 1)};
   gate.WaitForArrival();
   // The first is in a step, but counted as queued until that is over: one more fits.
@@ -118,15 +123,10 @@ TEST(Engine, RefusesWhenTheQueueIsFull) {
 
 TEST(Engine, TellsHowLongItsQueueWillTake) {
   Gate gate;
-  auto runner = MakeRunner();
-  runner->before_run = [&](const ForwardBatch&) -> Result<void> {
-    gate.Pass();
-    return {};
-  };
   EngineOptions options = SmallOptions();
   options.max_sequences = 1;
   options.max_waiting = 4;
-  Engine engine(options, std::move(runner));
+  Engine engine(options, MakeRunner(gate));
   std::vector<Submitted> accepted = {Submit(engine, 1)};
   gate.WaitForArrival();
   for (int i = 0; i < 3; ++i) accepted.push_back(Submit(engine, 1));
@@ -147,12 +147,7 @@ TEST(Engine, AbortEndsARequestWithinOneStepAndFreesItsBlocks) {
     if (report.finished_requests > 0 && aborting.exchange(false)) after_abort.set_value(report);
   };
   Gate gate;
-  auto runner = MakeRunner();
-  runner->before_run = [&](const ForwardBatch&) -> Result<void> {
-    gate.Pass();
-    return {};
-  };
-  Engine engine(options, std::move(runner));
+  Engine engine(options, MakeRunner(gate));
   const Submitted submitted = Submit(engine, 50);
   gate.WaitForArrival();
   aborting = true;
@@ -182,12 +177,7 @@ TEST(Engine, IdleEngineRunsNoSteps) {
 
 TEST(Engine, ShutdownFinishesWhatWasAcceptedAndRefusesTheRest) {
   Gate gate;
-  auto runner = MakeRunner();
-  runner->before_run = [&](const ForwardBatch&) -> Result<void> {
-    gate.Pass();
-    return {};
-  };
-  Engine engine(SmallOptions(), std::move(runner));
+  Engine engine(SmallOptions(), MakeRunner(gate));
   std::vector<Submitted> accepted;
   for (int i = 0; i < 10; ++i) accepted.push_back(Submit(engine, 5));
   gate.WaitForArrival();

@@ -9,16 +9,10 @@
 #include <vector>
 
 #include "proto/reply/reply_parser.h"
+#include "tests/proto/call_formats.h"
 
 namespace weft {
 namespace {
-
-constexpr CallFormat kFormats[] = {
-    CallFormat::kPlainJson,    CallFormat::kLlama,      CallFormat::kHermes,
-    CallFormat::kQwenXml,      CallFormat::kGlm,        CallFormat::kMistral,
-    CallFormat::kMistralNamed, CallFormat::kDeepSeekV3, CallFormat::kDeepSeekV31,
-    CallFormat::kKimi,         CallFormat::kGranite,    CallFormat::kCommandR,
-    CallFormat::kHarmony};
 
 // Neighbours of one kind joined, so that what came in pieces compares with what came whole.
 void Append(std::vector<ReplyDelta> deltas, std::vector<ReplyDelta>& all) {
@@ -59,7 +53,7 @@ std::vector<size_t> CountBytes(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   if (size_bytes < 3) return 0;
   weft::ReplyOptions options;
-  options.format.calls = weft::kFormats[data[0] % std::size(weft::kFormats)];
+  options.format.calls = weft::kAllCallFormats[data[0] % std::size(weft::kAllCallFormats)];
   options.parses_calls = (data[1] & 1) != 0;
   options.begins_in_reasoning = (data[1] & 2) != 0;
   if ((data[1] & 4) != 0) {

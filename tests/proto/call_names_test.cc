@@ -8,15 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/proto/call_formats.h"
+
 namespace weft {
 namespace {
-
-constexpr CallFormat kAllFormats[] = {
-    CallFormat::kPlainJson,    CallFormat::kLlama,      CallFormat::kHermes,
-    CallFormat::kQwenXml,      CallFormat::kGlm,        CallFormat::kMistral,
-    CallFormat::kMistralNamed, CallFormat::kDeepSeekV3, CallFormat::kDeepSeekV31,
-    CallFormat::kKimi,         CallFormat::kGranite,    CallFormat::kCommandR,
-    CallFormat::kHarmony};
 
 ReplyOptions OptionsOf(CallFormat calls) {
   ReplyOptions options;
@@ -48,7 +43,7 @@ std::string Allowed(CallFormat format, std::string_view text) {
 }
 
 TEST(CallNamesTest, BehindAForcedOpeningEveryFormatTakesOfferedNamesAlone) {
-  for (const CallFormat format : kAllFormats) {
+  for (const CallFormat format : kAllCallFormats) {
     SCOPED_TRACE(static_cast<int>(format));
     const ReplyOptions options = OptionsOf(format);
     const std::string opening = CallOpening(options.format, "");
@@ -241,7 +236,7 @@ std::vector<ReplyDelta> Parse(const ReplyOptions& options, std::string_view text
 // change nothing of what is read.
 TEST(CallNamesTest, TheParserFindsNoOtherNames) {
   std::mt19937 random(11);
-  for (const CallFormat format : kAllFormats) {
+  for (const CallFormat format : kAllCallFormats) {
     if (format == CallFormat::kPlainJson || format == CallFormat::kLlama) continue;
     int32_t calls = 0;
     for (int round = 0; round < 8'000; ++round) {

@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/proto/call_formats.h"
+
 namespace weft {
 namespace {
 
@@ -101,16 +103,9 @@ Reply ParseAs(CallFormat calls, std::string_view text) { return Parse(OptionsOf(
 Reply Content(std::string text) { return {"", std::move(text), {}}; }
 Reply Calls(std::vector<Call> calls) { return {"", "", std::move(calls)}; }
 
-constexpr CallFormat kAllFormats[] = {
-    CallFormat::kPlainJson,    CallFormat::kLlama,      CallFormat::kHermes,
-    CallFormat::kQwenXml,      CallFormat::kGlm,        CallFormat::kMistral,
-    CallFormat::kMistralNamed, CallFormat::kDeepSeekV3, CallFormat::kDeepSeekV31,
-    CallFormat::kKimi,         CallFormat::kGranite,    CallFormat::kCommandR,
-    CallFormat::kHarmony};
-
 TEST(ReplyParserTest, PlainTextStaysAsItIs) {
   const std::string text = " Hello, <b>world</b> [1] {x} <|y|> \n\n<tool [TOOL < Łódź ｜\n ";
-  for (const CallFormat format : kAllFormats) EXPECT_EQ(ParseAs(format, text), Content(text));
+  for (const CallFormat format : kAllCallFormats) EXPECT_EQ(ParseAs(format, text), Content(text));
   EXPECT_EQ(ParseAs(CallFormat::kHermes, ""), Content(""));
   EXPECT_EQ(ParseAs(CallFormat::kHermes, " \n"), Content(" \n"));
 }
@@ -203,7 +198,7 @@ TEST(ReplyParserTest, WhatFollowsABrokenCallIsNotLost) {
 }
 
 TEST(ReplyParserTest, ACallOfAFunctionThatWasNotOfferedIsContent) {
-  for (const CallFormat format : kAllFormats) {
+  for (const CallFormat format : kAllCallFormats) {
     const std::string other = CallOpening(OptionsOf(format).format, "h") + "{}";
     EXPECT_EQ(ParseAs(format, other), Content(other)) << other;
   }
@@ -437,7 +432,7 @@ TEST(ReplyParserTest, LongRepliesTakeLinearTime) {
 
 // What CallOpening writes, and what a model would go on with, is a call.
 TEST(ReplyParserTest, OpeningsOfCallsBeginCalls) {
-  for (const CallFormat format : kAllFormats) {
+  for (const CallFormat format : kAllCallFormats) {
     ReplyParser parser(OptionsOf(format));
     const ReplyFormat reply_format{.calls = format};
     const std::string opening = CallOpening(reply_format, "f");
