@@ -50,7 +50,7 @@ class SipHash {
   uint64_t v0_, v1_, v2_, v3_;
 };
 
-std::array<uint64_t, 2> RandomKey() {
+std::array<uint64_t, 2> RandomHashKey() {
   std::random_device device;
   const auto word = [&] { return uint64_t{device()} << 32 | device(); };
   return {word(), word()};
@@ -64,7 +64,7 @@ PrefixIndex::PrefixIndex(int32_t block_count, int32_t block_size, uint32_t bucke
       tokens_(entries_.size() * block_size_),
       buckets_(bucket_count > 0 ? bucket_count : std::bit_ceil(static_cast<uint32_t>(block_count)),
                kNone),
-      hash_key_(RandomKey()) {
+      hash_key_(RandomHashKey()) {
   WEFT_CHECK(block_count > 0 && block_size > 0 && std::has_single_bit(buckets_.size()));
 }
 

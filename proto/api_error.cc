@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
+
 namespace weft {
 namespace {
 
@@ -39,7 +41,7 @@ std::string ToJson(const ApiError& error) {
   body["error"]["type"] = error.type;
   body["error"]["param"] = NullIfEmpty(error.param);
   body["error"]["code"] = NullIfEmpty(error.code);
-  return body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return DumpJson(body);
 }
 
 std::string ToAnthropicJson(const ApiError& error, std::string_view request_id) {
@@ -48,7 +50,7 @@ std::string ToAnthropicJson(const ApiError& error, std::string_view request_id) 
   body["error"]["type"] = AnthropicType(error.status);
   body["error"]["message"] = error.message;
   if (!request_id.empty()) body["request_id"] = request_id;
-  return body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return DumpJson(body);
 }
 
 ApiError HttpError(int status, std::string code, std::string message) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include <fmt/core.h>
@@ -21,7 +20,6 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 constexpr int32_t kMaxChatChoices = 128;
 
 // The fields that templates read, whose members keep their order.
@@ -37,7 +35,7 @@ constexpr std::array<std::string_view, 26> kOtherFields = {
     "user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
     "prompt_cache_retention", "prediction"};
 
-constexpr std::array kUnsupported = {
+constexpr std::array kUnsupportedChatFields = {
     UnsupportedField{"audio", "null"},
     UnsupportedField{"web_search_options", "null"},
     UnsupportedField{"verbosity", "\"medium\""},
@@ -280,7 +278,7 @@ ApiResult<void> ReadPlainFields(const json& body, ChatRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadLengths(body, request));
   WEFT_RETURN_IF_ERROR(CheckFieldsWithoutEffect(body));
   WEFT_RETURN_IF_ERROR(ReadReasoningEffort(body, request));
-  return RefuseUnsupported(body, kUnsupported);
+  return RefuseUnsupported(body, kUnsupportedChatFields);
 }
 
 }  // namespace
@@ -298,7 +296,7 @@ ApiResult<ChatRequest> ReadChatRequest(ordered_json body) {
   WEFT_RETURN_IF_ERROR(ReadTemplateFields(template_fields, request));
   WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));
   request.unknown_field_count +=
-      CountUnknownGenerationFields(plain_fields, kOtherFields, kUnsupported);
+      CountUnknownGenerationFields(plain_fields, kOtherFields, kUnsupportedChatFields);
   return request;
 }
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
 #include "proto/logprob_json.h"
 #include "proto/timings_json.h"
 #include "proto/usage_json.h"
@@ -61,7 +62,7 @@ ordered_json DeltaJson(const ChatMessageDelta& delta) {
   return value;
 }
 
-ordered_json UsageJson(const Usage& usage) {
+ordered_json ChatUsageJson(const Usage& usage) {
   ordered_json value = UsageCountsJson(usage.prompt_tokens, usage.completion_tokens);
   value["prompt_tokens_details"]["cached_tokens"] = usage.cached_tokens;
   value["completion_tokens_details"]["reasoning_tokens"] = usage.reasoning_tokens;
@@ -92,29 +93,25 @@ ordered_json BodyJson(const ChatResponse& response, bool is_chunk) {
   return body;
 }
 
-std::string Dump(const ordered_json& body) {
-  return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 }  // namespace
 
 std::string ToJson(const ChatResponse& response, const Usage& usage) {
   ordered_json body = BodyJson(response, false);
-  body["usage"] = UsageJson(usage);
+  body["usage"] = ChatUsageJson(usage);
   if (response.timings) body["timings"] = TimingsJson(*response.timings);
-  return Dump(body);
+  return DumpJson(body);
 }
 
 std::string ToChunkJson(const ChatResponse& chunk, ChunkUsage usage) {
   ordered_json body = BodyJson(chunk, true);
   if (usage.present) {
-    body["usage"] = usage.usage != nullptr    ? UsageJson(*usage.usage)
+    body["usage"] = usage.usage != nullptr    ? ChatUsageJson(*usage.usage)
                     : usage.so_far != nullptr ? UsageCountsJson(usage.so_far->prompt_tokens,
                                                                 usage.so_far->completion_tokens)
                                               : ordered_json();
   }
   if (chunk.timings) body["timings"] = TimingsJson(*chunk.timings);
-  return Dump(body);
+  return DumpJson(body);
 }
 
 }  // namespace weft

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include <fmt/core.h>
@@ -18,8 +17,6 @@ namespace weft {
 namespace {
 
 using nlohmann::json;
-
-constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 ApiResult<void> ReadLengths(const json& body, CompletionRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "max_tokens", 0, kMaxInt32, request.max_tokens));
@@ -107,11 +104,11 @@ ApiResult<void> ReadOutput(const json& body, CompletionRequest& request) {
   return {};
 }
 
-constexpr std::array kUnsupported = {
+constexpr std::array kUnsupportedCompletionFields = {
     UnsupportedField{"add_special_tokens", "true"},
 };
 
-constexpr std::array<std::string_view, 17> kSupported = {
+constexpr std::array<std::string_view, 17> kSupportedCompletionFields = {
     "use_beam_search", "length_penalty", "early_stopping", "prompt_logprobs",
     "suffix",          "model",          "prompt",         "n",
     "best_of",         "max_tokens",     "echo",           "logprobs",
@@ -141,8 +138,9 @@ ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view text) {
   WEFT_RETURN_IF_ERROR(ReadOutput(body, request));
   WEFT_RETURN_IF_ERROR(ReadString(body, "user", user));
   WEFT_RETURN_IF_ERROR(CheckObject(body, "metadata"));
-  WEFT_RETURN_IF_ERROR(RefuseUnsupported(body, kUnsupported));
-  request.unknown_field_count += CountUnknownGenerationFields(body, kSupported, kUnsupported);
+  WEFT_RETURN_IF_ERROR(RefuseUnsupported(body, kUnsupportedCompletionFields));
+  request.unknown_field_count +=
+      CountUnknownGenerationFields(body, kSupportedCompletionFields, kUnsupportedCompletionFields);
   return request;
 }
 

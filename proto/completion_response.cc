@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
 #include "proto/timings_json.h"
 #include "proto/usage_json.h"
 
@@ -56,7 +57,7 @@ ordered_json ChoiceJson(const CompletionChoice& choice) {
   return value;
 }
 
-ordered_json UsageJson(const Usage& usage) {
+ordered_json CompletionUsageJson(const Usage& usage) {
   ordered_json value = UsageCountsJson(usage.prompt_tokens, usage.completion_tokens);
   value["prompt_tokens_details"]["cached_tokens"] = usage.cached_tokens;
   return value;
@@ -77,9 +78,10 @@ std::string ToJson(const CompletionResponse& response) {
     body["usage"] = UsageCountsJson(response.usage_so_far.prompt_tokens,
                                     response.usage_so_far.completion_tokens);
   }
-  if (response.usage_field == UsageField::kPresent) body["usage"] = UsageJson(response.usage);
+  if (response.usage_field == UsageField::kPresent)
+    body["usage"] = CompletionUsageJson(response.usage);
   if (response.timings) body["timings"] = TimingsJson(*response.timings);
-  return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return DumpJson(body);
 }
 
 }  // namespace weft

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include <fmt/core.h>
@@ -18,12 +17,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array kUnsupported = {
+constexpr std::array kUnsupportedEmbeddingFields = {
     UnsupportedField{"add_special_tokens", "true"},
     UnsupportedField{"truncate_prompt_tokens", "null"},
 };
-constexpr std::array<std::string_view, 6> kSupported = {"model",      "input", "encoding_format",
-                                                        "dimensions", "user",  "pooling"};
+constexpr std::array<std::string_view, 6> kSupportedEmbeddingFields = {
+    "model", "input", "encoding_format", "dimensions", "user", "pooling"};
 
 // One of two words; false: the second. The default is the first.
 ApiResult<std::optional<bool>> ReadChoice(const json& body, const std::string& name,
@@ -51,14 +50,14 @@ ApiResult<EmbeddingRequest> ParseEmbeddingRequest(std::string_view text) {
   const auto encoding = ReadChoice(body, "encoding_format", "float", "base64");
   if (!encoding) return tl::unexpected(encoding.error());
   request.base64 = !encoding->value_or(true);
-  WEFT_RETURN_IF_ERROR(
-      ReadInteger(body, "dimensions", 1, std::numeric_limits<int32_t>::max(), request.dimensions));
+  WEFT_RETURN_IF_ERROR(ReadInteger(body, "dimensions", 1, kMaxInt32, request.dimensions));
   const auto pooling = ReadChoice(body, "pooling", "last", "mean");
   if (!pooling) return tl::unexpected(pooling.error());
   if (*pooling) request.pooling = **pooling ? EmbeddingPooling::kLast : EmbeddingPooling::kMean;
   WEFT_RETURN_IF_ERROR(ReadString(body, "user", user));
-  WEFT_RETURN_IF_ERROR(RefuseUnsupported(body, kUnsupported));
-  request.unknown_field_count = CountUnknownFields(body, kSupported, kUnsupported);
+  WEFT_RETURN_IF_ERROR(RefuseUnsupported(body, kUnsupportedEmbeddingFields));
+  request.unknown_field_count =
+      CountUnknownFields(body, kSupportedEmbeddingFields, kUnsupportedEmbeddingFields);
   return request;
 }
 

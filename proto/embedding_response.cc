@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
+
 namespace weft {
 namespace {
 
@@ -73,8 +75,7 @@ std::string ToJson(const EmbeddingResponse& response) {
     }
     text += '}';
   }
-  const std::string model =
-      nlohmann::json(response.model).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string model = DumpJson(nlohmann::json(response.model));
   text += fmt::format(R"(],"model":{},"usage":{{"prompt_tokens":{},"total_tokens":{}}}}})", model,
                       response.prompt_tokens, response.prompt_tokens);
   return text;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include "proto/api_error.h"
 
 namespace weft {
+
+inline constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 // nullptr if absent or null. Valid while `object`, a json or an ordered_json, lives.
 template <typename Json>

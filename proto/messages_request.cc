@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -24,7 +23,6 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 constexpr int32_t kLeastThinkingBudget = 1024;  // Anthropic's
 
 constexpr std::array<std::string_view, 3> kTemplateFields = {"messages", "system", "tools"};
@@ -35,7 +33,7 @@ constexpr std::array<std::string_view, 13> kOtherFields = {
     // Accepted, without effect.
     "metadata", "service_tier", "cache_control", "user_profile_id", "workspace_id"};
 
-constexpr std::array kUnsupported = {
+constexpr std::array kUnsupportedMessageFields = {
     UnsupportedField{"container", "null"},     UnsupportedField{"context_management", "null"},
     UnsupportedField{"diagnostics", "null"},   UnsupportedField{"inference_geo", "null"},
     UnsupportedField{"mcp_servers", "[]"},     UnsupportedField{"speed", "\"standard\""},
@@ -222,7 +220,7 @@ ApiResult<void> ReadPlainFields(const json& body, MessagesRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadSampling(body, chat));
   WEFT_RETURN_IF_ERROR(ReadBool(body, "stream", chat.stream));
   WEFT_RETURN_IF_ERROR(CheckFieldsWithoutEffect(body));
-  return RefuseUnsupported(body, kUnsupported);
+  return RefuseUnsupported(body, kUnsupportedMessageFields);
 }
 
 // A conversation that ends with the assistant's words is to be continued there.
@@ -273,7 +271,7 @@ ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view text) {
   WEFT_RETURN_IF_ERROR(ReadTemplateFields(template_fields, request.chat));
   WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));
   request.chat.unknown_field_count =
-      CountUnknownGenerationFields(plain_fields, kOtherFields, kUnsupported);
+      CountUnknownGenerationFields(plain_fields, kOtherFields, kUnsupportedMessageFields);
   return request;
 }
 

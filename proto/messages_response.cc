@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
 #include "proto/json_reader.h"
 
 namespace weft {
@@ -11,16 +12,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string Dump(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 ordered_json NullIfEmpty(const std::string& text) {
   return text.empty() ? ordered_json() : ordered_json(text);
 }
 
 // Anthropic counts what was found in the cache apart.
-ordered_json UsageJson(const Usage& usage) {
+ordered_json MessagesUsageJson(const Usage& usage) {
   ordered_json value;
   value["input_tokens"] = usage.prompt_tokens - usage.cached_tokens;
   value["cache_creation_input_tokens"] = 0;
@@ -70,7 +67,7 @@ ordered_json MessageJson(const MessagesResponse& response, const Usage& usage) {
   for (const MessagesBlock& block : response.content) content.push_back(BlockJson(block, true));
   message["stop_reason"] = NullIfEmpty(response.stop_reason);
   message["stop_sequence"] = NullIfEmpty(response.stop_sequence);
-  message["usage"] = UsageJson(usage);
+  message["usage"] = MessagesUsageJson(usage);
   return message;
 }
 
@@ -84,20 +81,20 @@ ordered_json BlockEvent(std::string_view type, int32_t index) {
 }  // namespace
 
 std::string ToJson(const MessagesResponse& response, const Usage& usage) {
-  return Dump(MessageJson(response, usage));
+  return DumpJson(MessageJson(response, usage));
 }
 
 std::string MessageStartJson(const MessagesResponse& response, const Usage& usage) {
   ordered_json event;
   event["type"] = "message_start";
   event["message"] = MessageJson(response, usage);
-  return Dump(event);
+  return DumpJson(event);
 }
 
 std::string ContentBlockStartJson(int32_t index, const MessagesBlock& block) {
   ordered_json event = BlockEvent("content_block_start", index);
   event["content_block"] = BlockJson(block, false);
-  return Dump(event);
+  return DumpJson(event);
 }
 
 std::string ContentBlockDeltaJson(int32_t index, MessagesBlockKind kind, std::string_view text) {
@@ -117,18 +114,18 @@ std::string ContentBlockDeltaJson(int32_t index, MessagesBlockKind kind, std::st
       delta["partial_json"] = text;
       break;
   }
-  return Dump(event);
+  return DumpJson(event);
 }
 
 std::string SignatureDeltaJson(int32_t index) {
   ordered_json event = BlockEvent("content_block_delta", index);
   event["delta"]["type"] = "signature_delta";
   event["delta"]["signature"] = "";
-  return Dump(event);
+  return DumpJson(event);
 }
 
 std::string ContentBlockStopJson(int32_t index) {
-  return Dump(BlockEvent("content_block_stop", index));
+  return DumpJson(BlockEvent("content_block_stop", index));
 }
 
 std::string MessageDeltaJson(const MessagesResponse& response, const Usage& usage) {
@@ -136,8 +133,8 @@ std::string MessageDeltaJson(const MessagesResponse& response, const Usage& usag
   event["type"] = "message_delta";
   event["delta"]["stop_reason"] = NullIfEmpty(response.stop_reason);
   event["delta"]["stop_sequence"] = NullIfEmpty(response.stop_sequence);
-  event["usage"] = UsageJson(usage);
-  return Dump(event);
+  event["usage"] = MessagesUsageJson(usage);
+  return DumpJson(event);
 }
 
 std::string MessageStopJson() { return R"({"type":"message_stop"})"; }
@@ -147,7 +144,7 @@ std::string PingJson() { return R"({"type":"ping"})"; }
 std::string CountTokensJson(int64_t token_count) {
   ordered_json body;
   body["input_tokens"] = token_count;
-  return Dump(body);
+  return DumpJson(body);
 }
 
 }  // namespace weft

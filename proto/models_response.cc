@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
+
 namespace weft {
 namespace {
 
@@ -17,20 +19,16 @@ ordered_json ModelJson(const ModelCard& model) {
   return value;
 }
 
-std::string Dump(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 }  // namespace
 
-std::string ToJson(const ModelCard& model) { return Dump(ModelJson(model)); }
+std::string ToJson(const ModelCard& model) { return DumpJson(ModelJson(model)); }
 
 std::string ToJson(const std::vector<ModelCard>& models) {
   ordered_json body;
   body["object"] = "list";
   ordered_json& data = body["data"] = ordered_json::array();
   for (const ModelCard& model : models) data.push_back(ModelJson(model));
-  return Dump(body);
+  return DumpJson(body);
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
 #include "proto/json_reader.h"
 
 namespace weft {
@@ -83,7 +84,7 @@ std::string TracesJson(std::span<const Span> spans, const std::vector<SpanAttrib
   resource_spans["scopeSpans"].push_back(std::move(scope_spans));
   ordered_json body;
   body["resourceSpans"].push_back(std::move(resource_spans));
-  return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return DumpJson(body);
 }
 
 PartialSuccess ParsePartialSuccess(std::string_view body) {

@@ -1,6 +1,5 @@
 #include "proto/prompt_reader.h"
 
-#include <limits>
 #include <utility>
 
 #include <fmt/core.h>
@@ -13,8 +12,6 @@ namespace weft {
 namespace {
 
 using nlohmann::json;
-
-constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 ApiError WrongPrompt(const std::string& path, const json& value) {
   return InvalidField(

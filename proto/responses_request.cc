@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <unordered_set>
 #include <utility>
 
@@ -23,8 +22,6 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
-
 // The fields that templates read, or that the answer repeats: their members keep their order.
 constexpr std::array<std::string_view, 6> kOrderedFields = {
     "input", "tools", "tool_choice", "metadata", "documents", "chat_template_kwargs"};
@@ -37,7 +34,7 @@ constexpr std::array<std::string_view, 22> kOtherFields = {
     "user", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
     "add_generation_prompt", "continue_final_message"};
 
-constexpr std::array kUnsupported = {
+constexpr std::array kUnsupportedResponseFields = {
     UnsupportedField{"conversation", "null"},
     UnsupportedField{"prompt", "null"},  // a template stored elsewhere
     UnsupportedField{"context_management", "null"},
@@ -443,7 +440,7 @@ ApiResult<void> ReadPlainFields(const json& body, ResponsesRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadSampling(body, request));
   WEFT_RETURN_IF_ERROR(ReadLabels(body, request));
   WEFT_RETURN_IF_ERROR(RefusePromptShapes(body));
-  return RefuseUnsupported(body, kUnsupported);
+  return RefuseUnsupported(body, kUnsupportedResponseFields);
 }
 
 }  // namespace
@@ -465,7 +462,7 @@ ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text) {
   WEFT_RETURN_IF_ERROR(ReadTemplateVariables(fields, request.chat));
   WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));
   request.chat.unknown_field_count =
-      CountUnknownGenerationFields(plain_fields, kOtherFields, kUnsupported);
+      CountUnknownGenerationFields(plain_fields, kOtherFields, kUnsupportedResponseFields);
   return request;
 }
 

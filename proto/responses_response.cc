@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/json_dump.h"
 #include "proto/logprob_json.h"
 #include "proto/sse.h"
 
@@ -9,10 +10,6 @@ namespace weft {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string Dump(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
 
 ordered_json LogprobsJson(const std::vector<ChatLogprob>& logprobs) {
   ordered_json list = ordered_json::array();
@@ -62,7 +59,7 @@ ordered_json ItemJson(const ResponseItem& item) {
   return value;
 }
 
-ordered_json UsageJson(const Usage& usage) {
+ordered_json ResponsesUsageJson(const Usage& usage) {
   ordered_json value;
   value["input_tokens"] = usage.prompt_tokens;
   value["input_tokens_details"]["cached_tokens"] = usage.cached_tokens;
@@ -89,7 +86,7 @@ ordered_json ResponseJson(const ResponseObject& response) {
   if (!response.incomplete_reason.empty()) incomplete["reason"] = response.incomplete_reason;
   ordered_json& output = value["output"] = ordered_json::array();
   for (const ResponseItem& item : response.output) output.push_back(ItemJson(item));
-  value["usage"] = response.usage ? UsageJson(*response.usage) : ordered_json();
+  value["usage"] = response.usage ? ResponsesUsageJson(*response.usage) : ordered_json();
   value.update(response.echo);
   return value;
 }
@@ -116,13 +113,13 @@ std::string_view StemOf(ItemKind kind) {
 
 }  // namespace
 
-std::string ToJson(const ResponseObject& response) { return Dump(ResponseJson(response)); }
-std::string ToJson(const ResponseItem& item) { return Dump(ItemJson(item)); }
+std::string ToJson(const ResponseObject& response) { return DumpJson(ResponseJson(response)); }
+std::string ToJson(const ResponseItem& item) { return DumpJson(ItemJson(item)); }
 
 void ResponseEvents::Add(std::string_view type, const ordered_json& fields) {
   ordered_json event = {{"type", type}, {"sequence_number", next_sequence_number_++}};
   event.update(fields);
-  events_.push_back(SseEvent(type, Dump(event)));
+  events_.push_back(SseEvent(type, DumpJson(event)));
 }
 
 void ResponseEvents::AddResponse(std::string_view type, const ResponseObject& response) {

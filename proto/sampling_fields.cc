@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -19,8 +18,6 @@ namespace weft {
 namespace {
 
 using nlohmann::json;
-
-constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 // A list of strings, or where `may_be_one` says so a string alone.
 struct StringList {

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
+
 namespace weft {
 
 using nlohmann::ordered_json;
@@ -16,14 +18,13 @@ std::string ItemListJson(const std::vector<ListedItem>& items, bool has_more) {
   ids["first_id"] = items.empty() ? ordered_json() : ordered_json(items.front().id);
   ids["last_id"] = items.empty() ? ordered_json() : ordered_json(items.back().id);
   ids["has_more"] = has_more;
-  const std::string tail =
-      ids.dump(-1, ' ', false, ordered_json::error_handler_t::replace).substr(1);
+  const std::string tail = DumpJson(ids).substr(1);
   return R"({"object":"list","data":[)" + data + "]," + tail;
 }
 
 std::string DeletedResponseJson(std::string_view id) {
   const ordered_json body = {{"id", id}, {"object", "response"}, {"deleted", true}};
-  return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return DumpJson(body);
 }
 
 }  // namespace weft

@@ -1,7 +1,6 @@
 #include "proto/tokenize_request.h"
 
 #include <array>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -146,8 +145,8 @@ ApiResult<DetokenizeRequest> ParseDetokenizeRequest(std::string_view text) {
   request.tokens.reserve(tokens->size());
   for (const json& element : *tokens) {
     int32_t id = 0;
-    WEFT_RETURN_IF_ERROR(CheckInteger(element, fmt::format("tokens[{}]", request.tokens.size()), 0,
-                                      std::numeric_limits<int32_t>::max(), id));
+    WEFT_RETURN_IF_ERROR(
+        CheckInteger(element, fmt::format("tokens[{}]", request.tokens.size()), 0, kMaxInt32, id));
     request.tokens.push_back(id);
   }
   for (const auto& [name, value] : body->items()) {

@@ -4,14 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
+
 namespace weft {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string Dump(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
 
 ordered_json PieceJson(const TokenPiece& piece) {
   if (piece.is_utf8) return piece.bytes;
@@ -29,34 +27,34 @@ std::string TokenizeJson(std::span<const int32_t> tokens, int64_t max_context,
   body["max_model_len"] = max_context;
   body["tokens"] = tokens;
   body["token_strs"] = strings ? ordered_json(*strings) : ordered_json();
-  return Dump(body);
+  return DumpJson(body);
 }
 
 std::string LlamaTokenizeJson(std::span<const int32_t> tokens,
                               const std::optional<std::vector<TokenPiece>>& pieces) {
   ordered_json body;
   ordered_json& list = body["tokens"] = tokens;
-  if (!pieces) return Dump(body);
+  if (!pieces) return DumpJson(body);
   for (size_t i = 0; i < tokens.size(); ++i) {
     ordered_json entry;
     entry["id"] = tokens[i];
     entry["piece"] = PieceJson((*pieces)[i]);
     list[i] = std::move(entry);
   }
-  return Dump(body);
+  return DumpJson(body);
 }
 
 std::string DetokenizeJson(std::string_view text) {
   ordered_json body;
   body["prompt"] = text;
   body["content"] = text;
-  return Dump(body);
+  return DumpJson(body);
 }
 
 std::string ApplyTemplateJson(std::string_view prompt) {
   ordered_json body;
   body["prompt"] = prompt;
-  return Dump(body);
+  return DumpJson(body);
 }
 
 }  // namespace weft

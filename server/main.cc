@@ -16,6 +16,7 @@
 #include "server/inspect_command.h"
 #include "server/serve_command.h"
 #include "server/tokenize_command.h"
+#include "server/version.h"
 
 namespace {
 
@@ -66,7 +67,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (name == "--version") {
-    fmt::print("weft {}\n", WEFT_VERSION);
+    fmt::print("weft {}\n", Version());
     return 0;
   }
   for (const Command& command : kCommands) {

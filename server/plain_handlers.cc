@@ -5,12 +5,15 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "engine/engine.h"
 #include "proto/models_response.h"
 #include "proto/openapi.h"
 #include "server/generation_job.h"
 #include "server/server_context.h"
 #include "server/stored_responses.h"
+#include "server/version.h"
 
 namespace weft {
 namespace {
@@ -65,7 +68,7 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
     case RouteId::kOpenApi:
       return Json(std::string(OpenApiDocument()));
     case RouteId::kVersion:
-      return Json(R"({"version":")" WEFT_VERSION R"("})");
+      return Json(fmt::format(R"({{"version":"{}"}})", Version()));
     case RouteId::kModels:
       return Models(context);
     case RouteId::kModel:

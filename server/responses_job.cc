@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
 #include "base/result.h"
 #include "proto/response_items.h"
 #include "proto/responses_request.h"
@@ -26,10 +27,6 @@ std::string MakeResponseId() {
   std::string id(kResponseIdPrefix);
   for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", device());
   return id;
-}
-
-std::string Dump(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 // What the request goes on from.
@@ -85,7 +82,7 @@ ApiResult<StoredItems> TakeInput(ordered_json& input, const std::string& respons
       item = std::move(named);
     }
     items.push_back(std::make_shared<const StoredItem>(
-        StoredItem{.id = item["id"].get<std::string>(), .json = Dump(item)}));
+        StoredItem{.id = item["id"].get<std::string>(), .json = DumpJson(item)}));
   }
   return items;
 }
@@ -99,7 +96,7 @@ ApiResult<ordered_json> MessagesOf(const StoredItems& history, const StoredItems
   return MessagesOfItems(items, history.size(), instructions);
 }
 
-size_t SizeOf(const StoredItems& items) {
+size_t TextBytes(const StoredItems& items) {
   size_t size_bytes = 0;
   for (const auto& item : items) size_bytes += item->json.size();
   return size_bytes;
@@ -133,7 +130,7 @@ ApiResult<GenerationJob> PrepareResponse(std::string_view body, const PrepareCon
   ApiResult<StoredItems> input = TakeInput(request->input, answer.id, context);
   if (!input) return tl::unexpected(std::move(input).error());
   // Of the input, what is not in the body is what it refers to.
-  const size_t size_bytes = SizeOf(*history) + std::max(body.size(), SizeOf(*input));
+  const size_t size_bytes = TextBytes(*history) + std::max(body.size(), TextBytes(*input));
   if (size_bytes > context.max_bytes) {
     GenerationJob excess;
     excess.excess_bytes = size_bytes;

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
 #include "model/checkpoint.h"
 #include "model/tokenizer/tokenizer.h"
 #include "server/bundled_model.h"
@@ -62,8 +63,7 @@ Result<void> Tokenize(TokenizeOptions options) {
         tokenizer->IsControl(id) ? tokenizer->TokenText(id) : tokenizer->TokenBytes(id);
     // A token may be half a character: JSON's quoting shows what is text and replaces what is not.
     const nlohmann::json quoted = shown;
-    fmt::print("{:>8} {}\n", id,
-               quoted.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{:>8} {}\n", id, DumpJson(quoted));
   }
   return {};
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kUnits = std::to_array<std::pair<std::string_view, double>>(
     {{"", 1}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}});
-constexpr double kMaxSeconds = 3.6e6;
+constexpr double kMaxDurationSeconds = 3.6e6;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Result<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
   const std::string_view suffix(rest, static_cast<size_t>(end - rest));
   for (const auto& [unit, seconds] : kUnits) {
     if (error != std::errc() || suffix != unit) continue;
-    if (value >= 0 && value * seconds <= kMaxSeconds) {
+    if (value >= 0 && value * seconds <= kMaxDurationSeconds) {
       return std::chrono::nanoseconds(std::llround(value * seconds * 1e9));
     }
     return Fail(ErrorCode::kInvalidArgument, "{} is not between 0 and 1000h", Quoted(text));

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
 #include "loadtest/report/format.h"
 
 namespace weft {
@@ -128,7 +129,7 @@ std::string JsonReport(const LoadReport& report) {
   json["correctness"] = {{"verified", summary.verified_count},
                          {"mismatched", summary.mismatch_count}};
   json["client"] = ToJson(summary.client);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return DumpJson(json) + "\n";
 }
 
 }  // namespace weft

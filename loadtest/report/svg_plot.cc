@@ -16,8 +16,9 @@ namespace weft {
 namespace {
 
 // The picture, in its own units; margins hold labels of up to 18 units' height.
-constexpr double kWidth = 560, kHeight = 300;
-constexpr double kLeft = 70, kRight = kWidth - 16, kTop = 38, kBottom = kHeight - 56;
+constexpr double kPlotWidth = 560, kPlotHeight = 300;
+constexpr double kPlotLeft = 70, kPlotRight = kPlotWidth - 16, kPlotTop = 38,
+                 kPlotBottom = kPlotHeight - 56;
 constexpr double kLogarithmicFactor = 30;
 constexpr double kMostBarShare = 1.5;  // of the highest point: what error bars may add
 constexpr size_t kMostColumns = 100;   // with titles
@@ -46,11 +47,11 @@ class PlotRenderer {
  public:
   explicit PlotRenderer(const Plot& plot)
       : plot_(plot),
-        x_(MakeScale(plot.x, RangeOf(&PlotPoint::x, plot.x_marks), kLeft, kRight)),
-        y_(MakeScale(plot.y, RangeOf(&PlotPoint::y, plot.y_marks), kBottom, kTop)) {}
+        x_(MakeScale(plot.x, RangeOf(&PlotPoint::x, plot.x_marks), kPlotLeft, kPlotRight)),
+        y_(MakeScale(plot.y, RangeOf(&PlotPoint::y, plot.y_marks), kPlotBottom, kPlotTop)) {}
 
   std::string Render() {
-    Add("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kWidth, kHeight,
+    Add("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", kPlotWidth, kPlotHeight,
         EscapeHtml(plot_.title));
     AddAxes();
     for (const PlotSeries& series : plot_.series) AddSeries(series);
@@ -84,26 +85,26 @@ class PlotRenderer {
   void AddAxes() {
     for (const double tick : y_.ticks()) {
       const double y = y_.Place(tick);
-      Add("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kRight,
-          y, y);
-      Add("<text class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>", kLeft - 8,
+      Add("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kPlotLeft,
+          kPlotRight, y, y);
+      Add("<text class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>", kPlotLeft - 8,
           y + 4, FormatTick(tick, plot_.y.unit));
     }
     for (const double tick : x_.ticks()) {
       const double x = x_.Place(tick);
-      Add("<line class=\"grid\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{}\" y2=\"{}\"/>", x, x, kTop,
-          kBottom);
+      Add("<line class=\"grid\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{}\" y2=\"{}\"/>", x, x, kPlotTop,
+          kPlotBottom);
       // The last label must not leave the picture.
       Add("<text class=\"tick\" text-anchor=\"{}\" x=\"{:.1f}\" y=\"{}\">{}</text>",
-          x > kRight - 20 ? "end" : "middle", x > kRight - 20 ? kRight + 12 : x, kBottom + 22,
-          FormatTick(tick, plot_.x.unit));
+          x > kPlotRight - 20 ? "end" : "middle", x > kPlotRight - 20 ? kPlotRight + 12 : x,
+          kPlotBottom + 22, FormatTick(tick, plot_.x.unit));
     }
-    Add("<line class=\"axis\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>", kLeft, kRight, kBottom,
-        kBottom);
+    Add("<line class=\"axis\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>", kPlotLeft, kPlotRight,
+        kPlotBottom, kPlotBottom);
     Add("<text class=\"label\" text-anchor=\"start\" x=\"2\" y=\"17\">{}</text>",
         EscapeHtml(plot_.y.label));
     Add("<text class=\"label\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>",
-        (kLeft + kRight) / 2, kHeight - 8, EscapeHtml(plot_.x.label));
+        (kPlotLeft + kPlotRight) / 2, kPlotHeight - 8, EscapeHtml(plot_.x.label));
   }
 
   void AddSeries(const PlotSeries& series) {
@@ -122,7 +123,7 @@ class PlotRenderer {
       previous_y = y;
     }
     if (series.filled) {
-      Add("<path class=\"fill s{}\" d=\"{}V{:.1f}H{:.1f}Z\"/>", series.colour, path, kBottom,
+      Add("<path class=\"fill s{}\" d=\"{}V{:.1f}H{:.1f}Z\"/>", series.colour, path, kPlotBottom,
           x_.Place(series.points.front().x));
     }
     if (series.points.size() > 1) {
@@ -153,18 +154,18 @@ class PlotRenderer {
   void AddMarks() {
     for (const PlotMark& mark : plot_.y_marks) {
       const double y = y_.Place(mark.value);
-      Add("<line class=\"mark\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kRight,
-          y, y);
-      Add("<text class=\"marked\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>", kRight - 4,
-          y < kTop + 18 ? y + 15 : y - 5, EscapeHtml(mark.label));
+      Add("<line class=\"mark\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kPlotLeft,
+          kPlotRight, y, y);
+      Add("<text class=\"marked\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>",
+          kPlotRight - 4, y < kPlotTop + 18 ? y + 15 : y - 5, EscapeHtml(mark.label));
     }
     for (const PlotMark& mark : plot_.x_marks) {
       const double x = x_.Place(mark.value);
-      const bool left_of_it = x > (kLeft + kRight) / 2;
-      Add("<line class=\"mark\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{}\" y2=\"{}\"/>", x, x, kTop,
-          kBottom);
+      const bool left_of_it = x > (kPlotLeft + kPlotRight) / 2;
+      Add("<line class=\"mark\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{}\" y2=\"{}\"/>", x, x, kPlotTop,
+          kPlotBottom);
       Add("<text class=\"marked\" text-anchor=\"{}\" x=\"{:.1f}\" y=\"{}\">{}</text>",
-          left_of_it ? "end" : "start", left_of_it ? x - 5 : x + 5, kTop + 13,
+          left_of_it ? "end" : "start", left_of_it ? x - 5 : x + 5, kPlotTop + 13,
           EscapeHtml(mark.label));
     }
   }
@@ -178,7 +179,7 @@ class PlotRenderer {
     if (places.size() <= kMostColumns) return {places.begin(), places.end()};
     std::vector<double> even;
     for (size_t i = 0; i <= kMostColumns; ++i) {
-      even.push_back(kLeft + (kRight - kLeft) * static_cast<double>(i) / kMostColumns);
+      even.push_back(kPlotLeft + (kPlotRight - kPlotLeft) * static_cast<double>(i) / kMostColumns);
     }
     return even;
   }
@@ -186,8 +187,8 @@ class PlotRenderer {
   void AddColumns() {
     const std::vector<double> places = ColumnPlaces();
     for (size_t i = 0; i < places.size(); ++i) {
-      const double from = i == 0 ? kLeft : (places[i - 1] + places[i]) / 2;
-      const double to = i + 1 == places.size() ? kRight : (places[i] + places[i + 1]) / 2;
+      const double from = i == 0 ? kPlotLeft : (places[i - 1] + places[i]) / 2;
+      const double to = i + 1 == places.size() ? kPlotRight : (places[i] + places[i + 1]) / 2;
       const double x = x_.Value(places[i]);
       std::string title = plot_.x.label + " " + FormatTick(x, plot_.x.unit);
       for (const PlotSeries& series : plot_.series) {
@@ -201,7 +202,7 @@ class PlotRenderer {
       }
       Add("<rect class=\"hit\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}"
           "</title></rect>",
-          from, kTop, std::max(to - from, 0.1), kBottom - kTop, EscapeHtml(title));
+          from, kPlotTop, std::max(to - from, 0.1), kPlotBottom - kPlotTop, EscapeHtml(title));
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
 #include "base/json_text.h"
 #include "loadtest/plan/render_prompt.h"
 
@@ -103,7 +104,7 @@ Result<BodyWriter> BodyWriter::Make(const LoadPlan& plan, const RunOptions& opti
   writer.begin_ = "{\"model\":";
   AppendJsonString(server.model, writer.begin_);
   writer.begin_ += ',';
-  writer.end_ = members.dump(-1, ' ', false, Json::error_handler_t::replace);
+  writer.end_ = DumpJson(members);
   writer.end_.front() = ',';
   return writer;
 }

@@ -25,7 +25,7 @@ double ThreadCpuSeconds() {
   return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
 }
 
-float Milliseconds(HealthMonitor::Clock::duration duration) {
+float MillisecondsOf(HealthMonitor::Clock::duration duration) {
   return std::chrono::duration<float, std::milli>(duration).count();
 }
 
@@ -63,11 +63,13 @@ HealthMonitor::HealthMonitor()
       cpu_begin_s_(ThreadCpuSeconds()),
       waited_begin_s_(ThreadWaitedSeconds()) {}
 
-void HealthMonitor::AddSendLag(Clock::duration lag) { send_lags_ms_.push_back(Milliseconds(lag)); }
+void HealthMonitor::AddSendLag(Clock::duration lag) {
+  send_lags_ms_.push_back(MillisecondsOf(lag));
+}
 
 void HealthMonitor::AddTimerLag(Clock::duration lag, Clock::duration interval) {
   for (Clock::duration missed = lag; missed > Clock::duration::zero(); missed -= interval) {
-    timer_lags_ms_.push_back(Milliseconds(missed));
+    timer_lags_ms_.push_back(MillisecondsOf(missed));
   }
 }
 

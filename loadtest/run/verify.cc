@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
+
 namespace weft {
 namespace {
 
@@ -15,8 +17,7 @@ constexpr size_t kQuotedBytes = 40;
 
 // In one line, whatever it is.
 std::string Quoted(std::string_view text, size_t begin) {
-  return nlohmann::json(text.substr(begin, kQuotedBytes))
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return DumpJson(nlohmann::json(text.substr(begin, kQuotedBytes)));
 }
 
 std::string WhereTheyPart(const std::string& loaded, const std::string& alone) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
 #include "loadtest/report/format.h"
 #include "loadtest/report/json_report.h"
 
@@ -105,7 +106,7 @@ std::string CompareJson(const CompareResult& result, const CompareOptions& optio
   json["worse"] = result.worse();
   json["figures"] = std::move(figures);
   json["runs"] = std::move(runs);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return DumpJson(json) + "\n";
 }
 
 std::string CompareCsv(const CompareResult& result) {

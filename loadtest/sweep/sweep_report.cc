@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_dump.h"
 #include "loadtest/report/format.h"
 #include "loadtest/report/json_report.h"
 #include "loadtest/sweep/run_figures.h"
@@ -149,7 +150,7 @@ std::string SweepJson(const SweepResult& result, const SweepOptions& options) {
     json["limit_found"] = result.limit_found;
   }
   json["steps"] = std::move(steps);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return DumpJson(json) + "\n";
 }
 
 std::string SweepCsv(const SweepResult& result, const SweepOptions& options) {

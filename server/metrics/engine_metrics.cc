@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "server/version.h"
+
 namespace weft {
 namespace {
 
@@ -180,7 +182,7 @@ void EngineMetricsWriter::AddInfo() {
          {"kv_type", facts_.kv_type},
          {"threads", std::to_string(facts_.thread_count)},
          {"context", std::to_string(facts_.context)},
-         {"version", WEFT_VERSION}});
+         {"version", std::string(Version())}});
   Gauge("weft_kv_cache_info", "The KV cache.", 1,
         {{"block_size", std::to_string(facts_.block_size)},
          {"block_count", std::to_string(facts_.memory.block_count)},

@@ -19,6 +19,9 @@
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
+#include <fmt/core.h>
+
+#include "server/version.h"
 
 namespace weft {
 namespace {
@@ -138,7 +141,7 @@ class OtlpClient::Implementation {
   asio::awaitable<error_code> Exchange(Stream& stream, const std::string& body,
                                        OtlpAnswer& answer) {
     http::request<http::string_body> request(http::verb::post, endpoint_.target, 11, body);
-    request.set(http::field::user_agent, "OTel-OTLP-Exporter-Weft/" WEFT_VERSION);
+    request.set(http::field::user_agent, fmt::format("OTel-OTLP-Exporter-Weft/{}", Version()));
     request.set(http::field::content_type, "application/json");
     for (const auto& [name, value] : headers_) request.set(name, value);
     request.set(http::field::host, endpoint_.authority());

@@ -22,6 +22,7 @@
 #include "proto/otlp_traces.h"
 #include "server/random_sequence.h"
 #include "server/tracing/otlp_client.h"
+#include "server/version.h"
 
 namespace weft {
 namespace {
@@ -146,7 +147,7 @@ class SpanExporter::Implementation {
 
   // Tries until the collector has answered for good, or time is over.
   asio::awaitable<void> Export(const std::vector<Span>& batch) {
-    const std::string body = TracesJson(batch, options_.resource, WEFT_VERSION);
+    const std::string body = TracesJson(batch, options_.resource, Version());
     const Clock::time_point give_up = Clock::now() + options_.export_timeout;
     for (int tries = 0;; ++tries) {
       const Result<OtlpAnswer> answer = co_await client_->Post(body, options_.request_timeout);

@@ -9,6 +9,7 @@
 #include "base/ascii.h"
 #include "base/quoted.h"
 #include "server/http_message.h"
+#include "server/version.h"
 
 namespace weft {
 namespace {
@@ -156,10 +157,10 @@ Pairs ReadHeaders(const Variables& variables) {
 std::vector<SpanAttribute> ReadResource(const Variables& variables) {
   constexpr const char* kAttributes = "OTEL_RESOURCE_ATTRIBUTES";
   std::vector<SpanAttribute> resource = {{"service.name", "weft"},
-                                         {"service.version", WEFT_VERSION},
+                                         {"service.version", std::string(Version())},
                                          {"telemetry.sdk.name", "weft"},
                                          {"telemetry.sdk.language", "cpp"},
-                                         {"telemetry.sdk.version", WEFT_VERSION}};
+                                         {"telemetry.sdk.version", std::string(Version())}};
   const auto set = [&](const std::string& key, const std::string& value) {
     const auto found = std::ranges::find(resource, key, &SpanAttribute::key);
     if (found == resource.end()) {

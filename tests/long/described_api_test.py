@@ -17,16 +17,21 @@ CHECKS = ("not_a_server_error", "status_code_conformance", "content_type_conform
 EXAMPLES = os.environ.get("WEFT_SCHEMATHESIS_EXAMPLES", "200")  # random ones an operation
 
 
+VENV = os.path.abspath(os.path.join(HERE, "..", "..", "build", "schemathesis"))
+
+
+def prepare():
+    python, reason = make_venv(VENV, os.path.join(HERE, "requirements.txt"))
+    if python is None:
+        skip(reason)
+
+
 class DescribedApi(ServedCase):
     def test_every_operation_does_what_its_description_says(self):
-        directory = os.path.join(HERE, "..", "..", "build", "schemathesis")
-        python, reason = make_venv(os.path.abspath(directory), os.path.join(HERE, "requirements.txt"))
-        if python is None:
-            skip(reason)
         self.server.port = self.server.process_port  # not through the relay, which keeps every byte
         url = f"http://127.0.0.1:{self.server.port}"
         run = subprocess.run(
-            [os.path.join(os.path.dirname(python), "st"), "run", url + "/openapi.json", "--url", url, "--checks", ",".join(CHECKS),
+            [os.path.join(VENV, "bin", "st"), "run", url + "/openapi.json", "--url", url, "--checks", ",".join(CHECKS),
              "--max-examples", EXAMPLES, "--request-timeout", "120", "--phases", "coverage,fuzzing", "--no-color"],
             capture_output=True, text=True, check=False, timeout=7000)
         print("\n".join(run.stdout.splitlines()[-25:]))
@@ -35,4 +40,4 @@ class DescribedApi(ServedCase):
 
 
 if __name__ == "__main__":
-    main("model")
+    main("model", prepare=prepare)

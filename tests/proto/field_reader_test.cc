@@ -1,7 +1,6 @@
 // Integers in every spelling that JSON has for them.
 #include "proto/field_reader.h"
 
-#include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -12,8 +11,6 @@ namespace weft {
 namespace {
 
 using nlohmann::json;
-
-constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 json Integer(const std::string& text) { return IntegerOf(ParseJson(text).value()); }
 
