@@ -28,6 +28,10 @@ constexpr int HexDigitValue(char c) {
 }
 
 constexpr std::string_view kAsciiSpace = " \t\r\n\v\f";
+// What may stand between the tokens of JSON, and in replies between those of calls.
+constexpr std::string_view kJsonSpace = " \t\r\n";
+
+constexpr bool IsJsonSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 constexpr std::string_view TrimmedLeft(std::string_view text, std::string_view blanks) {
   const size_t begin = text.find_first_not_of(blanks);

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "base/ascii.h"
 #include "base/check.h"
 #include "proto/reply/json_keys.h"
 #include "proto/tool_name.h"
@@ -15,8 +16,6 @@ namespace {
 constexpr std::string_view kRecipient = "to=";
 constexpr std::string_view kMessage = "<|message|>";
 constexpr std::string_view kFirstRecipient = " to=";  // a header may lack its tag at the beginning
-
-bool IsSpace(char byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }
 
 // Every name between every one of `before` and of `after`.
 void AddNames(const ReplyOptions& options, std::initializer_list<std::string_view> before,
@@ -188,7 +187,7 @@ CallNameScanner::Step CallNameScanner::Take(char byte) {
 }
 
 CallNameScanner::Step CallNameScanner::Expect(char byte, char wanted, Mode then) {
-  if (IsSpace(byte)) return Step::kTaken;
+  if (IsJsonSpace(byte)) return Step::kTaken;
   return byte == wanted ? Go(then) : NoCall();
 }
 
@@ -235,7 +234,7 @@ CallNameScanner::Step CallNameScanner::AtBeginning(char byte) {
     if (!reasoning_.Feed(wanted, byte)) return Step::kTaken;
     return rules_->has_headers ? BeginName(rules_->bare_names) : Go(Mode::kReasoning);
   }
-  if (!in_tag && IsSpace(byte) && !rules_->has_headers) return Step::kTaken;
+  if (!in_tag && IsJsonSpace(byte) && !rules_->has_headers) return Step::kTaken;
   at_beginning_ = false;
   if (rules_->opens_at_once && !in_tag) mode_ = Mode::kCalls;
   return Step::kAgain;
@@ -248,7 +247,7 @@ CallNameScanner::Step CallNameScanner::InHeader(char byte) {
 }
 
 CallNameScanner::Step CallNameScanner::BeforeName(char byte) {
-  if (rules_->skips_space && IsSpace(byte)) return Step::kTaken;
+  if (rules_->skips_space && IsJsonSpace(byte)) return Step::kTaken;
   if (rules_->has_json_calls && (byte == '[' || byte == '{')) {
     mode_ = Mode::kCalls;
   } else {
@@ -301,7 +300,7 @@ CallNameScanner::Step CallNameScanner::InCallId(char byte) {
 }
 
 CallNameScanner::Step CallNameScanner::AtBareArguments(char byte) {
-  if (IsSpace(byte)) return Step::kTaken;
+  if (IsJsonSpace(byte)) return Step::kTaken;
   if (byte != '{') return NoCall();
   is_bare_ = true;
   value_ = JsonScanner();
@@ -326,7 +325,7 @@ CallNameScanner::Step CallNameScanner::InKey(char byte) {
 }
 
 CallNameScanner::Step CallNameScanner::AtValue(char byte) {
-  if (IsSpace(byte)) return Step::kTaken;
+  if (IsJsonSpace(byte)) return Step::kTaken;
   if (IsArgumentsKey(key())) {
     if (has_begun_ || (byte != '{' && byte != '"' && byte != 'n')) return NoCall();
     has_begun_ = byte == '{' && has_name_;

@@ -4,11 +4,6 @@
 #include "proto/tool_name.h"
 
 namespace weft {
-namespace {
-
-constexpr std::string_view kSpace = " \t\r\n";
-
-}  // namespace
 
 // Whether a call of this format may begin with the byte.
 bool ReplyParser::Machine::OpensCall(char byte) const {
@@ -154,7 +149,7 @@ ParseTask<bool> ReplyParser::Machine::ReadDeepSeekCall() {
     co_await SkipSpace();
   }
   const int brace = co_await input_.Peek();
-  if (brace != '{' || !BeginCall(Trimmed(name, kSpace))) co_return false;
+  if (brace != '{' || !BeginCall(Trimmed(name, kJsonSpace))) co_return false;
   read = co_await ReadArgumentsObject();
   if (!read) co_return false;
   Record();
@@ -188,7 +183,7 @@ ParseTask<bool> ReplyParser::Machine::ReadKimiCall() {
   if (read) read = co_await ReadUntil("<|tool_call_argument_begin|>", kMaxNameBytes, id);
   if (!read) co_return false;
   co_await SkipSpace();
-  const std::string_view whole = Trimmed(id, kSpace);
+  const std::string_view whole = Trimmed(id, kJsonSpace);
   std::string_view name = whole.substr(0, whole.rfind(':'));
   if (name.starts_with("functions.")) name.remove_prefix(std::string_view("functions.").size());
   const int brace = co_await input_.Peek();

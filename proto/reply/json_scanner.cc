@@ -3,11 +3,6 @@
 #include "base/ascii.h"
 
 namespace weft {
-namespace {
-
-bool IsSpace(char byte) { return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r'; }
-
-}  // namespace
 
 using Status = JsonScanner::Status;
 
@@ -21,12 +16,12 @@ Status JsonScanner::Feed(char byte) {
       if (byte == '}') return CloseContainer(byte);
       [[fallthrough]];
     case State::kKey:
-      if (IsSpace(byte)) return Status::kMore;
+      if (IsJsonSpace(byte)) return Status::kMore;
       if (byte != '"') return Status::kOutside;
       string_is_key_ = true;
       return Go(State::kString);
     case State::kColon:
-      if (IsSpace(byte)) return Status::kMore;
+      if (IsJsonSpace(byte)) return Status::kMore;
       return byte == ':' ? Go(State::kValue) : Status::kOutside;
     case State::kAfterValue:
       return AfterValue(byte);
@@ -45,7 +40,7 @@ Status JsonScanner::Feed(char byte) {
 }
 
 Status JsonScanner::BeginValue(char byte) {
-  if (IsSpace(byte) && depth_ > 0) return Status::kMore;
+  if (IsJsonSpace(byte) && depth_ > 0) return Status::kMore;
   if (byte == '{' || byte == '[') return OpenContainer(byte);
   if (byte == '"') {
     string_is_key_ = false;
@@ -77,7 +72,7 @@ Status JsonScanner::CloseContainer(char byte) {
 }
 
 Status JsonScanner::AfterValue(char byte) {
-  if (IsSpace(byte)) return Status::kMore;
+  if (IsJsonSpace(byte)) return Status::kMore;
   if (byte == ',') return Go(in_object() ? State::kKey : State::kValue);
   return byte == '}' || byte == ']' ? CloseContainer(byte) : Status::kOutside;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace weft {
 
 ReplyParser::ReplyParser(ReplyOptions options)
@@ -50,7 +52,7 @@ ParseTask<> ReplyParser::Machine::ReadOpening() {
   const ReplyFormat& format = options_.format;
   while (true) {
     const int byte = co_await input_.Peek();
-    if (byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t') {
+    if (IsJsonSpace(static_cast<char>(byte))) {
       output_.Add(ReplyDeltaKind::kContent, static_cast<char>(byte));
       Skip();
       continue;
@@ -148,7 +150,7 @@ ParseTask<bool> ReplyParser::Machine::SkipText(std::string_view text) {
 ParseTask<> ReplyParser::Machine::SkipSpace() {
   while (true) {
     const int byte = co_await input_.Peek();
-    if (byte != ' ' && byte != '\n' && byte != '\r' && byte != '\t') co_return {};
+    if (!IsJsonSpace(static_cast<char>(byte))) co_return {};
     Skip();
   }
 }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace weft {
 
 void ReplyOutput::Append(ReplyDeltaKind kind, std::string_view text) {
@@ -12,7 +14,7 @@ void ReplyOutput::Append(ReplyDeltaKind kind, std::string_view text) {
 }
 
 void ReplyOutput::Add(ReplyDeltaKind kind, char byte) {
-  const bool is_space = byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
+  const bool is_space = IsJsonSpace(byte);
   if (is_space && after_tag_) return;
   if (is_space) {
     space_ += byte;

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "base/ascii.h"
 #include "proto/reply/json_scanner.h"
 #include "proto/reply/reply_machine.h"
 
@@ -44,12 +45,7 @@ bool IsJson(std::string_view text) {
 
 // What the text of a value that is no string means: JSON, or Python's constants, or else a string.
 std::string ValueOf(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const size_t begin = text.find_first_not_of(kSpace);
-  const std::string_view trimmed =
-      begin == std::string_view::npos
-          ? std::string_view()
-          : text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+  const std::string_view trimmed = Trimmed(text, kJsonSpace);
   if (IsJson(trimmed)) return std::string(trimmed);
   if (trimmed == "True") return "true";
   if (trimmed == "False") return "false";
