@@ -290,13 +290,12 @@ ApiResult<ChatRequest> ParseChatRequest(std::string_view text) {
 }
 
 ApiResult<ChatRequest> ReadChatRequest(ordered_json body) {
-  ordered_json template_fields;
-  const json plain_fields = SplitFields(body, kTemplateFields, template_fields);
+  SplitBody fields =
+      SplitFields(std::move(body), kTemplateFields, kOtherFields, kUnsupportedChatFields);
   ChatRequest request;
-  WEFT_RETURN_IF_ERROR(ReadTemplateFields(template_fields, request));
-  WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));
-  request.unknown_field_count +=
-      CountUnknownGenerationFields(plain_fields, kOtherFields, kUnsupportedChatFields);
+  WEFT_RETURN_IF_ERROR(ReadTemplateFields(fields.ordered, request));
+  WEFT_RETURN_IF_ERROR(ReadPlainFields(fields.plain, request));
+  request.unknown_field_count += fields.unknown_count;
   return request;
 }
 

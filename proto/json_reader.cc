@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <type_traits>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -41,29 +40,41 @@ std::string ReasonOf(std::string_view what) {
   return std::string(what.substr(0, 160));
 }
 
-// Adds a member to an object; nullptr if it has one of this name.
-json* AddMember(json& object, const std::string& name, std::unordered_set<std::string>&) {
-  const auto [entry, inserted] = object.get_ref<json::object_t&>().emplace(name, nullptr);
+// Adds a member to an object; nullptr, and the name is left, if it has one of this name.
+json* AddMember(json& object, std::string&& name) {
+  const auto [entry, inserted] =
+      object.get_ref<json::object_t&>().try_emplace(std::move(name), nullptr);
   return inserted ? &entry->second : nullptr;
 }
 
-// nlohmann's ordered object looks at every member for each that it adds, which a hostile body could
-// make arbitrarily slow: here a large object's names are in a set.
-ordered_json* AddMember(ordered_json& object, const std::string& name,
-                        std::unordered_set<std::string>& names) {
-  constexpr size_t kMaxSearched = 16;
+// The same of an object that keeps the order, which is searched for names that it has twice when it
+// is whole: nlohmann's own looks at every member for each that it adds.
+ordered_json* AddMember(ordered_json& object, std::string&& name) {
   ordered_json::object_t::Container& members = object.get_ref<ordered_json::object_t&>();
-  if (members.size() == kMaxSearched) {
-    for (const auto& member : members) names.insert(member.first);
+  if (members.size() == members.capacity()) {
+    // A vector would copy the values, with all that is in them: their names are const.
+    ordered_json::object_t::Container grown;
+    grown.reserve(std::max<size_t>(4, 2 * members.size()));
+    for (auto& [each, value] : members) grown.emplace_back(each, std::move(value));
+    members = std::move(grown);
   }
-  if (members.size() < kMaxSearched) {
-    for (const auto& member : members) {
-      if (member.first == name) return nullptr;
-    }
-  } else if (!names.insert(name).second) {
-    return nullptr;
-  }
-  return &members.emplace_back(name, nullptr).second;
+  return &members.emplace_back(std::move(name), nullptr).second;
+}
+
+// One of the names that an object has twice. `names` is room for them all.
+std::optional<std::string_view> FindDuplicate(const json&, std::vector<std::string_view>&) {
+  return std::nullopt;  // AddMember has refused it
+}
+
+// Names are sorted, not hashed: how long that takes is nothing that names could be chosen for.
+std::optional<std::string_view> FindDuplicate(const ordered_json& object,
+                                              std::vector<std::string_view>& names) {
+  names.clear();
+  for (const auto& member : object.get_ref<const ordered_json::object_t&>())
+    names.emplace_back(member.first);
+  std::ranges::sort(names);
+  const auto found = std::ranges::adjacent_find(names);
+  return found == names.end() ? std::nullopt : std::optional(*found);
 }
 
 // What an object calls one of its members.
@@ -79,7 +90,8 @@ std::string_view NameOf(const Json& object, const Json& member) {
 template <typename Json>
 class DocumentBuilder : public nlohmann::json_sax<Json> {
  public:
-  DocumentBuilder() noexcept(false) {}  // as nlohmann's null value may throw, by its signature
+  // nlohmann's null value may throw, by its signature.
+  explicit DocumentBuilder(JsonCount& count) noexcept(false) : count_(count) {}
 
   bool null() override { return Place(nullptr); }
   bool boolean(bool value) override { return Place(value); }
@@ -90,19 +102,16 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool binary(typename Json::binary_t&) override { return false; }  // no such thing in JSON text
   bool start_object(size_t) override { return Open(Json::object()); }
   bool start_array(size_t) override { return Open(Json::array()); }
-  bool end_object() override { return Close(); }
   bool end_array() override { return Close(); }
 
+  bool end_object() override {
+    const std::optional<std::string_view> name = FindDuplicate(*open_.back(), names_);
+    return name ? RefuseDuplicate(*name) : Close();
+  }
+
   bool key(std::string& name) override {
-    member_ = AddMember(*open_.back(), name, names_.back());
-    if (member_ == nullptr) {
-      error_ = JsonError("duplicate_key", fmt::format("the key '{}' appears twice in one object; "
-                                                      "send it once",
-                                                      name.substr(0, 100)));
-      error_->param = PathOf(name);
-      return false;
-    }
-    return true;
+    member_ = AddMember(*open_.back(), std::move(name));
+    return member_ != nullptr || RefuseDuplicate(name);
   }
 
   bool parse_error(size_t position, const std::string&,
@@ -138,10 +147,13 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   }
 
   bool Place(Json value) { return Count() && PlaceUncounted(std::move(value)); }
+  // In an array it takes little more than itself; as a member, all that a member takes.
   bool PlaceNumber(Json value) {
     constexpr bool kCounts = std::is_same_v<Json, ordered_json>;
     constexpr int64_t kNumbersAValue = 8;
-    if (kCounts && ++number_count_ % kNumbersAValue == 0 && !Count()) return false;
+    const bool is_element = !open_.empty() && open_.back()->is_array();
+    if (!is_element) return Place(std::move(value));
+    if (kCounts && ++count_.numbers % kNumbersAValue == 0 && !Count()) return false;
     return PlaceUncounted(std::move(value));
   }
   bool PlaceUncounted(Json value) {
@@ -149,8 +161,16 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     return true;
   }
 
+  bool RefuseDuplicate(std::string_view name) {
+    error_ = JsonError(
+        "duplicate_key",
+        fmt::format("the key '{}' appears twice in one object; send it once", name.substr(0, 100)));
+    error_->param = PathOf(name);
+    return false;
+  }
+
   bool Count() {
-    if (++value_count_ <= kMaxJsonValues) return true;
+    if (++count_.values <= kMaxJsonValues) return true;
     error_ = JsonError(
         "too_many_values",
         fmt::format("the request body has more than {} JSON values; send fewer", kMaxJsonValues));
@@ -192,34 +212,31 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
       return false;
     }
     open_.push_back(Put(std::move(container)));
-    names_.emplace_back();
     return true;
   }
 
   bool Close() {
     open_.pop_back();
-    names_.pop_back();
     return true;
   }
 
+  JsonCount& count_;
   Json root_;
-  std::vector<Json*> open_;                             // containers, outermost first
-  std::vector<std::unordered_set<std::string>> names_;  // see AddMember; one a container
-  int64_t value_count_ = 0;
-  int64_t number_count_ = 0;
-  Json* member_ = nullptr;  // the value of the key just read
+  std::vector<Json*> open_;              // containers, outermost first
+  std::vector<std::string_view> names_;  // see FindDuplicate
+  Json* member_ = nullptr;               // the value of the key just read
   std::optional<ApiError> error_;
 };
 
 template <typename Json>
-ApiResult<Json> Parse(std::string_view text) {
+ApiResult<Json> Parse(std::string_view text, JsonCount& count) {
   // The parser would take it for the end of the text.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return tl::unexpected(JsonError(
         "invalid_json",
         fmt::format("the request body is not valid JSON: a NUL character at byte {}", nul + 1)));
   }
-  DocumentBuilder<Json> builder;
+  DocumentBuilder<Json> builder(count);
   const bool parsed = Json::sax_parse(text.begin(), text.end(), &builder);
   return builder.Take(parsed);
 }
@@ -255,10 +272,18 @@ ApiResult<Json> RequireObject(ApiResult<Json> body) {
 
 }  // namespace
 
-ApiResult<json> ParseJson(std::string_view text) { return Parse<json>(text); }
+ApiResult<json> ParseJson(std::string_view text) {
+  JsonCount count;
+  return Parse<json>(text, count);
+}
 
 ApiResult<ordered_json> ParseOrderedJson(std::string_view text) {
-  return Parse<ordered_json>(text);
+  JsonCount count;
+  return ParseOrderedJson(text, count);
+}
+
+ApiResult<ordered_json> ParseOrderedJson(std::string_view text, JsonCount& count) {
+  return Parse<ordered_json>(text, count);
 }
 
 ApiResult<json> ParseBody(std::string_view text) { return RequireObject(ParseJson(text)); }

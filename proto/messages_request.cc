@@ -263,15 +263,14 @@ ApiResult<void> ReadTemplateFields(const ordered_json& fields, ChatRequest& chat
 ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view text) {
   ApiResult<ordered_json> body = ParseOrderedBody(text);
   if (!body) return tl::unexpected(std::move(body).error());
-  ordered_json template_fields;
-  const json plain_fields = SplitFields(*body, kTemplateFields, template_fields);
+  const SplitBody fields =
+      SplitFields(*std::move(body), kTemplateFields, kOtherFields, kUnsupportedMessageFields);
   MessagesRequest request;
   request.chat.max_tokens_path = "max_tokens";
   request.chat.tool_paths = {.function = "", .parameters = "input_schema"};
-  WEFT_RETURN_IF_ERROR(ReadTemplateFields(template_fields, request.chat));
-  WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));
-  request.chat.unknown_field_count =
-      CountUnknownGenerationFields(plain_fields, kOtherFields, kUnsupportedMessageFields);
+  WEFT_RETURN_IF_ERROR(ReadTemplateFields(fields.ordered, request.chat));
+  WEFT_RETURN_IF_ERROR(ReadPlainFields(fields.plain, request));
+  request.chat.unknown_field_count = fields.unknown_count;
   return request;
 }
 

@@ -448,8 +448,9 @@ ApiResult<void> ReadPlainFields(const json& body, ResponsesRequest& request) {
 ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text) {
   ApiResult<ordered_json> parsed = ParseOrderedBody(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
-  ordered_json fields;
-  const json plain_fields = SplitFields(*parsed, kOrderedFields, fields);
+  SplitBody split =
+      SplitFields(*std::move(parsed), kOrderedFields, kOtherFields, kUnsupportedResponseFields);
+  ordered_json& fields = split.ordered;
   ResponsesRequest request;
   request.chat.messages_path = "input";
   request.chat.max_tokens_path = "max_output_tokens";
@@ -460,9 +461,8 @@ ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text) {
   WEFT_RETURN_IF_ERROR(ReadMetadata(fields, request));
   WEFT_RETURN_IF_ERROR(ReadDocuments(fields, request.chat));
   WEFT_RETURN_IF_ERROR(ReadTemplateVariables(fields, request.chat));
-  WEFT_RETURN_IF_ERROR(ReadPlainFields(plain_fields, request));
-  request.chat.unknown_field_count =
-      CountUnknownGenerationFields(plain_fields, kOtherFields, kUnsupportedResponseFields);
+  WEFT_RETURN_IF_ERROR(ReadPlainFields(split.plain, request));
+  request.chat.unknown_field_count = split.unknown_count;
   return request;
 }
 

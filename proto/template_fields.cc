@@ -14,18 +14,22 @@ namespace weft {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-json SplitFields(ordered_json& body, std::span<const std::string_view> names,
-                 ordered_json& fields) {
-  json rest = json::object();
-  fields = ordered_json::object();
+SplitBody SplitFields(ordered_json body, std::span<const std::string_view> ordered,
+                      std::span<const std::string_view> plain,
+                      std::span<const UnsupportedField> unsupported) {
+  SplitBody split;
+  auto& kept = split.ordered.get_ref<ordered_json::object_t&>();
+  kept.reserve(ordered.size());  // growing, it would copy what it has
   for (auto& [name, value] : body.get_ref<ordered_json::object_t&>()) {
-    if (std::ranges::find(names, name) != names.end()) {
-      fields[name] = std::move(value);
+    if (std::ranges::find(ordered, name) != ordered.end()) {
+      kept.emplace_back(name, std::move(value));
+    } else if (IsKnownGenerationField(name, plain, unsupported)) {
+      split.plain.emplace(name, json(value));
     } else {
-      rest.emplace(name, json(value));
+      ++split.unknown_count;
     }
   }
-  return rest;
+  return split;
 }
 
 ApiResult<void> ReadTemplateVariables(ordered_json& fields, ChatRequest& request) {

@@ -47,10 +47,15 @@ int32_t CountUnknownFields(const json& body, std::span<const std::string_view> k
   return CountFields(body, [&](std::string_view name) { return !IsIn(name, known, unsupported); });
 }
 
+bool IsKnownGenerationField(std::string_view name, std::span<const std::string_view> known,
+                            std::span<const UnsupportedField> unsupported) {
+  return IsSamplingField(name) || IsIn(name, known, unsupported);
+}
+
 int32_t CountUnknownGenerationFields(const json& body, std::span<const std::string_view> known,
                                      std::span<const UnsupportedField> unsupported) {
   return CountFields(body, [&](std::string_view name) {
-    return !IsSamplingField(name) && !IsIn(name, known, unsupported);
+    return !IsKnownGenerationField(name, known, unsupported);
   });
 }
 

@@ -26,6 +26,8 @@ ApiResult<void> RefuseUnsupported(const nlohmann::json& body,
 int32_t CountUnknownFields(const nlohmann::json& body, std::span<const std::string_view> known,
                            std::span<const UnsupportedField> unsupported);
 // The same for an endpoint that generates: those of sampling are known too.
+bool IsKnownGenerationField(std::string_view name, std::span<const std::string_view> known,
+                            std::span<const UnsupportedField> unsupported);
 int32_t CountUnknownGenerationFields(const nlohmann::json& body,
                                      std::span<const std::string_view> known,
                                      std::span<const UnsupportedField> unsupported);

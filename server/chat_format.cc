@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
 #include "base/format_bytes.h"
-#include "proto/call_arguments.h"
 #include "proto/chat_request.h"
 #include "server/chat_messages.h"
 #include "server/final_message.h"
@@ -119,7 +119,7 @@ ApiError ChatFormat::RefusalOf(const Error& error, const ChatRequest& request,
   if (lists_tools) {
     ordered_json plain = variables;
     plain["messages"] = ordered_json::array({{{"role", "user"}, {"content", "x"}}});
-    ShapeMessages(tool_traits_, plain["messages"]);
+    WEFT_CHECK(ShapeMessages(tool_traits_, "messages", plain["messages"]).has_value());
     std::optional<ApiError> refusal =
         FindToolAtFault(*tool_template_, render_options_, std::move(plain), request.tool_paths);
     if (refusal) return *std::move(refusal);
@@ -130,11 +130,13 @@ ApiError ChatFormat::RefusalOf(const Error& error, const ChatRequest& request,
 
 ApiResult<std::string> ChatFormat::RenderPrompt(const ChatRequest& request,
                                                 bool offers_tools) const {
-  WEFT_RETURN_IF_ERROR(CheckCallArguments(request.messages, request.messages_path));
   const bool lists = offers_tools && lists_tools();
   const ChatTemplateTraits& traits = this->traits(lists);
   ordered_json variables = request.template_variables;
   variables.update(OwnVariables());
+  // Growing, it would copy what it has.
+  auto& members = variables.get_ref<ordered_json::object_t&>();
+  members.reserve(members.size() + 5);
   ordered_json& messages = variables["messages"] = request.messages;
   bool continues = request.continue_final_message;
   // Nothing to go on with: a new message, if the template can begin one.
@@ -144,7 +146,7 @@ ApiResult<std::string> ChatFormat::RenderPrompt(const ChatRequest& request,
     messages.erase(messages.size() - 1);
     continues = false;
   }
-  ShapeMessages(traits, messages);
+  WEFT_RETURN_IF_ERROR(ShapeMessages(traits, request.messages_path, messages));
   if (offers_tools && !lists) DescribeTools(traits, request.tools, messages);
   const std::string end = continues ? MarkEnd(messages.back()) : std::string();
   if (lists) {

@@ -1,10 +1,13 @@
 #include "server/chat_messages.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/core.h>
 
+#include "base/result.h"
+#include "proto/json_reader.h"
 #include "server/chat_calls.h"
 #include "server/chat_template_probe.h"
 
@@ -36,38 +39,66 @@ void ShapeContent(const ChatTemplateTraits& traits, ordered_json& message) {
   }
 }
 
-// Arguments that are no JSON object stay the text they are.
-void ShapeArguments(const ChatTemplateTraits& traits, ordered_json& function) {
+// What is wrong with the arguments at `path`, if it is more than that they are no JSON.
+std::optional<ApiError> ArgumentsRefusal(ApiError error, std::string path) {
+  if (error.code == "json_too_deep") {
+    error.message = fmt::format("'{}' nests deeper than {} levels", path, kMaxJsonDepth);
+  } else if (error.code == "too_many_values") {
+    error.message =
+        fmt::format("up to '{}' the arguments of calls have more than {} JSON values; send fewer",
+                    path, kMaxJsonValues);
+  } else {
+    return std::nullopt;
+  }
+  error.param = std::move(path);
+  return error;
+}
+
+// Arguments that are no JSON object stay the text they are. `count` is of the calls before.
+ApiResult<void> ShapeArguments(const ChatTemplateTraits& traits, ordered_json& function,
+                               std::string path, JsonCount& count) {
   ordered_json& arguments = function["arguments"];
   if (arguments.is_null()) arguments = ordered_json::object();
   if (traits.wants_json_text) {
     if (arguments.is_object()) arguments = arguments.dump();
-    return;
+    return {};
   }
-  if (!arguments.is_string()) return;
-  const auto& text = arguments.get_ref<const std::string&>();
-  ordered_json object =
-      text.empty() ? ordered_json::object() : ordered_json::parse(text, nullptr, false);
-  if (object.is_object()) arguments = std::move(object);
+  if (arguments == "") arguments = ordered_json::object();
+  if (!arguments.is_string()) return {};
+  ApiResult<ordered_json> parsed = ParseOrderedJson(arguments.get_ref<const std::string&>(), count);
+  if (parsed) {
+    if (parsed->is_object()) arguments = *std::move(parsed);
+    return {};
+  }
+  std::optional<ApiError> refusal = ArgumentsRefusal(std::move(parsed).error(), std::move(path));
+  if (refusal) return tl::unexpected(*std::move(refusal));
+  return {};
 }
 
 }  // namespace
 
-void ShapeMessages(const ChatTemplateTraits& traits, ordered_json& messages) {
-  for (ordered_json& message : messages) {
+ApiResult<void> ShapeMessages(const ChatTemplateTraits& traits, std::string_view path,
+                              ordered_json& messages) {
+  JsonCount count;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    ordered_json& message = messages[i];
     if (message["role"] == "developer" && !traits.knows_developer) message["role"] = "system";
     // gpt-oss's templates know reasoning by another name.
     if (message.contains("reasoning_content") && !message.contains("thinking")) {
       message["thinking"] = message["reasoning_content"];
     }
     if (!message.contains("tool_calls")) continue;
-    for (ordered_json& call : message["tool_calls"]) {
-      if (!call.contains("type")) call["type"] = "function";
-      ShapeArguments(traits, call["function"]);
+    ordered_json& calls = message["tool_calls"];
+    for (size_t j = 0; j < calls.size(); ++j) {
+      if (!calls[j].contains("type")) calls[j]["type"] = "function";
+      WEFT_RETURN_IF_ERROR(ShapeArguments(
+          traits, calls[j]["function"],
+          fmt::format("{}[{}].tool_calls[{}].function.arguments", path, i, j), count));
     }
   }
   ShapeCalls(traits, messages);
   for (ordered_json& message : messages) ShapeContent(traits, message);
+  return {};
 }
 
 void DescribeTools(const ChatTemplateTraits& traits, const ordered_json& tools,

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
 #include "server/chat_messages.h"
 
 namespace weft {
@@ -114,7 +115,7 @@ class Probe {
  private:
   // In the shape that what is known so far asks for.
   Result<std::string> Render(ordered_json messages, bool add_generation_prompt = true) const {
-    ShapeMessages(traits_, messages);
+    WEFT_CHECK(ShapeMessages(traits_, "messages", messages).has_value());
     ordered_json variables = variables_;
     variables["messages"] = std::move(messages);
     variables["add_generation_prompt"] = add_generation_prompt;

@@ -327,6 +327,13 @@ TEST(ChatRequestTest, RefusesMoreValuesThanTheLimitOfWhichEightNumbersAreOne) {
   EXPECT_EQ(error.param, "x[1048535]");
 }
 
+TEST(ChatRequestTest, NumbersAreValuesWhereTheyAreMembers) {
+  std::string body = R"({"messages":[{"role":"user","content":"a"}],"x":{"k":1)";  // seven
+  for (int64_t i = 7; i < kMaxJsonValues; ++i) body += ",\"" + std::to_string(i) + "\":1";
+  EXPECT_EQ(Parsed(body + "}}").unknown_field_count, 1);
+  EXPECT_EQ(Refused(body + ",\"l\":1}}").code, "too_many_values");
+}
+
 TEST(ChatRequestTest, RefusesDeepNestingWithoutRecursion) {
   std::string deep = R"({"messages":)";
   deep.append(10'000, '[');
