@@ -14,6 +14,7 @@ namespace weft {
 namespace {
 
 constexpr std::string_view kRecipient = "to=";
+constexpr std::string_view kArgumentsTag = "[ARGS]";
 constexpr std::string_view kMessage = "<|message|>";
 constexpr std::string_view kFirstRecipient = " to=";  // a header may lack its tag at the beginning
 
@@ -51,7 +52,8 @@ void AddBareNames(const ReplyOptions& options, CallNameRules& rules) {
       add({""}, {"<｜tool▁sep｜>{"});
       break;
     case CallFormat::kKimi:
-      add({"functions."}, {":"});
+      for (const char* const begin : {":0", ":1", ":2", ":3", ":4", ":5", ":6", ":7", ":8", ":9"})
+        add({"functions."}, {begin});  // other names may go on behind the colon
       break;
     case CallFormat::kHarmony:
       add({"functions.", ""}, {" ", "<"});
@@ -90,6 +92,19 @@ std::vector<std::string> OpeningsOf(CallFormat format) {
   return {};
 }
 
+void AddParameterTags(CallFormat format, CallNameRules& rules) {
+  if (format == CallFormat::kQwenXml) {
+    rules.key_open = "<parameter=";
+    rules.key_close = ">";
+    rules.value_close = "</parameter>";
+  } else if (format == CallFormat::kGlm) {
+    rules.key_open = "<arg_key>";
+    rules.key_close = "</arg_key>";
+    rules.value_open = "<arg_value>";
+    rules.value_close = "</arg_value>";
+  }
+}
+
 void SortOut(std::vector<std::string>& names) {
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -107,7 +122,9 @@ std::optional<CallNameRules> CallNameRulesOf(const ReplyOptions& options, std::s
   rules.openings = OpeningsOf(format);
   rules.has_headers = format == CallFormat::kHarmony;
   rules.opens_at_once = is_untagged;
+  rules.numbers_calls = format == CallFormat::kKimi;
   AddBareNames(options, rules);
+  AddParameterTags(format, rules);
   rules.has_json_calls = rules.bare_names.empty() || format == CallFormat::kMistral ||
                          format == CallFormat::kMistralNamed;
   rules.skips_space = format == CallFormat::kGlm || rules.has_json_calls;
@@ -153,8 +170,21 @@ CallNameScanner::Step CallNameScanner::Take(char byte) {
       return BeforeName(byte);
     case Mode::kName:
       return InName(byte);
+    case Mode::kCallNumber:
+      return InCallNumber(byte);
     case Mode::kCallId:
       return InCallId(byte);
+    case Mode::kParameter:
+      if (tag_.seen_count() == 0 && IsJsonSpace(byte)) return Step::kTaken;
+      key_or_id_size_ = 0;
+      return ExpectTag(byte, rules_->key_open, Mode::kParameterKey);
+    case Mode::kParameterKey:
+      return InParameterKey(byte);
+    case Mode::kBeforeValue:
+      if (tag_.seen_count() == 0 && IsJsonSpace(byte)) return Step::kTaken;
+      return ExpectTag(byte, rules_->value_open, Mode::kParameterValue);
+    case Mode::kParameterValue:
+      return tag_.Feed(rules_->value_close, byte) ? Go(Mode::kParameter) : Step::kTaken;
     case Mode::kBareArguments:
       return AtBareArguments(byte);
     case Mode::kCalls:
@@ -191,6 +221,12 @@ CallNameScanner::Step CallNameScanner::Expect(char byte, char wanted, Mode then)
   return byte == wanted ? Go(then) : NoCall();
 }
 
+CallNameScanner::Step CallNameScanner::ExpectTag(char byte, std::string_view tag, Mode then) {
+  const size_t seen_count = tag_.seen_count();
+  if (byte != tag[seen_count]) return NoCallFrom(tag.substr(0, seen_count));
+  return tag_.Feed(tag, byte) ? Go(then) : Step::kTaken;
+}
+
 void CallNameScanner::BeginText(bool at_beginning) {
   mode_ = Mode::kText;
   at_beginning_ = at_beginning;
@@ -200,6 +236,12 @@ void CallNameScanner::BeginText(bool at_beginning) {
 
 CallNameScanner::Step CallNameScanner::NoCall() {
   BeginText(false);
+  return Step::kAgain;
+}
+
+CallNameScanner::Step CallNameScanner::NoCallFrom(std::string_view tag_begin) {
+  BeginText(false);
+  for (const char byte : tag_begin) InText(byte);
   return Step::kAgain;
 }
 
@@ -284,19 +326,43 @@ CallNameScanner::Step CallNameScanner::InName(char byte) {
   return names_ == &rules_->quoted_names ? Go(Mode::kBehindMember) : BehindBareName(byte);
 }
 
-// Arguments are followed where an opening inside them would be taken for one of JSON calls.
+// Arguments are followed where they may be about calls, whose openings are none there.
 CallNameScanner::Step CallNameScanner::BehindBareName(char byte) {
+  tag_.Reset();
+  key_or_id_size_ = 0;
+  if (rules_->numbers_calls) return Go(Mode::kCallNumber);
+  if (!rules_->key_open.empty()) {
+    mode_ = Mode::kParameter;
+    return byte == '<' ? Step::kAgain : Step::kTaken;  // it may begin the tag
+  }
   if (!rules_->has_json_calls) return NoCall();  // the byte may begin a tag
   if (byte == '{') return AtBareArguments(byte);
-  arguments_.Reset();
   return Go((*names_)[first_name_].ends_with("[ARGS]") ? Mode::kBareArguments : Mode::kCallId);
 }
 
+// The last colon is what ends a name for the parser.
+CallNameScanner::Step CallNameScanner::InCallNumber(char byte) {
+  if (IsAsciiDigit(byte)) return Step::kTaken;
+  return byte == '<' ? NoCall() : Step::kRefused;
+}
+
 CallNameScanner::Step CallNameScanner::InCallId(char byte) {
-  const bool in_tag = arguments_.seen_count() > 0;
-  if (arguments_.Feed("[ARGS]", byte)) return Go(Mode::kBareArguments);
-  if (arguments_.seen_count() > 0 || (!in_tag && IsToolNameCharacter(byte))) return Step::kTaken;
-  return NoCall();
+  const bool continues =
+      tag_.seen_count() == 0 && IsToolNameCharacter(byte) && key_or_id_size_ < kMaxReplyNameBytes;
+  if (!continues) return ExpectTag(byte, kArgumentsTag, Mode::kBareArguments);
+  ++key_or_id_size_;
+  return Step::kTaken;
+}
+
+CallNameScanner::Step CallNameScanner::InParameterKey(char byte) {
+  const std::string_view close = rules_->key_close;
+  const size_t seen_count = tag_.seen_count();
+  // The tag may begin behind the longest name, and no later.
+  const bool too_long = key_or_id_size_ > kMaxReplyNameBytes;
+  if (too_long && (seen_count == 0 || byte != close[seen_count])) return NoCall();
+  ++key_or_id_size_;
+  if (!tag_.Feed(close, byte)) return Step::kTaken;
+  return Go(rules_->value_open.empty() ? Mode::kParameterValue : Mode::kBeforeValue);
 }
 
 CallNameScanner::Step CallNameScanner::AtBareArguments(char byte) {

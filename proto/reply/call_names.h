@@ -24,10 +24,17 @@ struct CallNameRules {
   bool has_headers = false;     // Harmony
   bool opens_at_once = false;   // the answer itself is a call
   bool skips_space = false;     // between opening and bare name
+  bool numbers_calls = false;   // Kimi: a name is followed by a number
   bool has_json_calls = false;  // JSON calls may follow an opening
   // In rising order, each with what ends it: inside JSON, and behind an opening.
   std::vector<std::string> quoted_names;
   std::vector<std::string> bare_names;
+  // Around the names and values of parameters that follow a bare name; no tags open a call there.
+  // Empty: they are JSON, or nothing is written in them that such a tag could be.
+  std::string key_open;
+  std::string key_close;
+  std::string value_open;  // empty: the value follows at once
+  std::string value_close;
 };
 
 // One reply, read as far as it takes to know where names stand, in step with ReplyParser. A plain
@@ -41,7 +48,9 @@ class CallNameScanner {
   bool Feed(char byte);
   bool Feed(std::string_view text);
   // Only what continues or ends a name may come next.
-  bool in_name() const { return mode_ == Mode::kName || mode_ == Mode::kBeforeName; }
+  bool in_name() const {
+    return mode_ == Mode::kName || mode_ == Mode::kBeforeName || mode_ == Mode::kCallNumber;
+  }
 
  private:
   enum class Mode : uint8_t {
@@ -50,8 +59,14 @@ class CallNameScanner {
     kHeader,      // Harmony: up to <|message|>
     kBeforeName,  // behind an opening: space, a bare name, perhaps JSON
     kName,
+    kCallNumber,     // Kimi: up to <
     kCallId,         // Mistral: up to [ARGS]
     kBareArguments,  // Mistral: space, then {
+    // Parameters between tags.
+    kParameter,       // space, then the tag before a name
+    kParameterKey,    // up to the tag behind it
+    kBeforeValue,     // space, then the tag before a value
+    kParameterValue,  // up to the tag behind it
     // JSON calls.
     kCalls,         // space, then [ or {
     kObject,        // space, then {
@@ -86,7 +101,9 @@ class CallNameScanner {
   Step BeforeName(char byte);
   Step InName(char byte);
   Step BehindBareName(char byte);
+  Step InCallNumber(char byte);
   Step InCallId(char byte);
+  Step InParameterKey(char byte);
   Step AtBareArguments(char byte);
   Step InKey(char byte);
   Step AtValue(char byte);
@@ -94,6 +111,8 @@ class CallNameScanner {
   Step BehindMember(char byte);
   // Space, or `byte` as the parser wants it.
   Step Expect(char byte, char wanted, Mode then);
+  // The same for a tag, of which nothing may be missing.
+  Step ExpectTag(char byte, std::string_view tag, Mode then);
 
   Step Go(Mode mode) {
     mode_ = mode;
@@ -101,6 +120,8 @@ class CallNameScanner {
   }
   // No call is being read, from this byte on.
   Step NoCall();
+  // The same where the parser had looked ahead for a tag and goes back to its first byte.
+  Step NoCallFrom(std::string_view tag_begin);
   Step BeginName(const std::vector<std::string>& names);
   Step BeginObject();
   void BeginText(bool at_beginning);
@@ -112,9 +133,10 @@ class CallNameScanner {
   bool at_beginning_ = true;  // kText: nothing but space has come, so that thoughts may begin
   Tag reasoning_;
   std::array<Tag, 2> openings_;
-  Tag recipient_;  // kHeader
-  Tag message_;    // kHeader
-  Tag arguments_;  // kCallId
+  Tag recipient_;                // kHeader
+  Tag message_;                  // kHeader
+  Tag tag_;                      // kCallId and of parameters
+  uint16_t key_or_id_size_ = 0;  // kCallId, kParameterKey
 
   // kName: those that are left, [first, last), agree in the bytes that have come.
   const std::vector<std::string>* names_ = nullptr;

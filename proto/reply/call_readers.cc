@@ -111,7 +111,7 @@ ParseTask<bool> ReplyParser::Machine::ReadMistralNamedCall() {
 }
 
 ParseTask<> ReplyParser::Machine::ReadName(std::string& name) {
-  while (name.size() < kMaxNameBytes) {
+  while (name.size() < kMaxReplyNameBytes) {
     const int byte = co_await input_.Peek();
     if (!IsToolNameCharacter(static_cast<char>(byte))) break;
     name += static_cast<char>(byte);
@@ -137,13 +137,13 @@ ParseTask<bool> ReplyParser::Machine::ReadDeepSeekCalls() {
 ParseTask<bool> ReplyParser::Machine::ReadDeepSeekCall() {
   std::string name;
   bool read = co_await SkipText("<｜tool▁call▁begin｜>");
-  if (read) read = co_await ReadUntil("<｜tool▁sep｜>", kMaxNameBytes, name);
+  if (read) read = co_await ReadUntil("<｜tool▁sep｜>", kMaxReplyNameBytes, name);
   if (!read) co_return false;
   const int byte = co_await input_.Peek();
   const bool is_fenced = byte != '{';  // V3 and R1: the type comes first, then the name
   if (is_fenced) {
     name.clear();
-    read = co_await ReadUntil("\n", kMaxNameBytes, name);
+    read = co_await ReadUntil("\n", kMaxReplyNameBytes, name);
     if (read) read = co_await SkipText("```json");
     if (!read) co_return false;
     co_await SkipSpace();
@@ -180,7 +180,7 @@ ParseTask<bool> ReplyParser::Machine::ReadKimiCalls() {
 ParseTask<bool> ReplyParser::Machine::ReadKimiCall() {
   std::string id;
   bool read = co_await SkipText("<|tool_call_begin|>");
-  if (read) read = co_await ReadUntil("<|tool_call_argument_begin|>", kMaxNameBytes, id);
+  if (read) read = co_await ReadUntil("<|tool_call_argument_begin|>", kMaxReplyNameBytes, id);
   if (!read) co_return false;
   co_await SkipSpace();
   const std::string_view whole = Trimmed(id, kJsonSpace);

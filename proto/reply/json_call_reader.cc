@@ -153,10 +153,11 @@ ParseTask<bool> ReplyParser::Machine::ReadJsonString(std::string& text) {
   co_return false;
 }
 
-// After the backslash.
+// After the backslash. Half a surrogate pair alone is U+FFFD: JSON's grammar has it.
 ParseTask<bool> ReplyParser::Machine::ReadJsonEscape(std::string& text) {
   constexpr std::string_view kNames = "\"\\/bfnrt";
   constexpr std::string_view kValues = "\"\\/\b\f\n\r\t";
+  constexpr uint32_t kReplacement = 0xFFFD;
   const int kind = co_await input_.Peek();
   if (kind == ParseInput::kEnd) co_return false;
   if (const size_t known = kNames.find(static_cast<char>(kind)); known != std::string_view::npos) {
@@ -165,17 +166,31 @@ ParseTask<bool> ReplyParser::Machine::ReadJsonEscape(std::string& text) {
     co_return true;
   }
   uint32_t unit = 0;
-  bool read = co_await ReadHexUnit(unit);
-  if (!read || (unit >= 0xDC00 && unit < 0xE000)) co_return false;
-  if (unit >= 0xD800 && unit < 0xDC00) {  // the first half of a pair
-    uint32_t second = 0;
-    read = co_await SkipText("\\");
-    if (read) read = co_await ReadHexUnit(second);
-    if (!read || second < 0xDC00 || second >= 0xE000) co_return false;
-    unit = 0x10000 + ((unit - 0xD800) << 10) + (second - 0xDC00);
+  const bool read = co_await ReadHexUnit(unit);
+  if (!read) co_return false;
+  if (unit >= 0xD800 && unit < 0xDC00) {
+    const uint32_t low = co_await PeekLowSurrogate();
+    if (low != 0) {
+      unit = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+      Skip(std::string_view("\\u1234").size());
+    }
   }
-  AppendUtf8(unit, &text);
+  AppendUtf8(unit >= 0xD800 && unit < 0xE000 ? kReplacement : unit, &text);
   co_return true;
+}
+
+// The second half of a pair, "\udc00", which stays unread; 0: there is none.
+ParseTask<uint32_t> ReplyParser::Machine::PeekLowSurrogate() {
+  const bool begins = co_await At("\\u");
+  if (!begins) co_return 0;
+  uint32_t unit = 0;
+  for (size_t i = 2; i < 6; ++i) {
+    const int byte = co_await input_.Peek(i);
+    const int digit = HexDigitValue(static_cast<char>(byte));
+    if (digit < 0) co_return 0;
+    unit = unit * 16 + static_cast<uint32_t>(digit);
+  }
+  co_return unit >= 0xDC00 && unit < 0xE000 ? unit : 0;
 }
 
 // "u1234"

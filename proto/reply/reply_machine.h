@@ -24,8 +24,6 @@ class ReplyParser::Machine {
   bool in_reasoning() const { return in_reasoning_; }
 
  private:
-  static constexpr size_t kMaxNameBytes = 512;
-
   // reply_machine.cc: the reply as a whole.
   ParseTask<> Read();
   ParseTask<> ReadOpening();
@@ -71,6 +69,7 @@ class ReplyParser::Machine {
   ParseTask<bool> ReadJsonString(std::string& text);
   ParseTask<bool> ReadJsonEscape(std::string& text);
   ParseTask<bool> ReadHexUnit(uint32_t& unit);
+  ParseTask<uint32_t> PeekLowSurrogate();
   ParseTask<bool> ReadJsonValue(std::string* text);
   // An object, straight into the arguments of the call that has begun.
   ParseTask<bool> ReadArgumentsObject();

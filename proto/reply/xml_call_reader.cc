@@ -7,11 +7,10 @@
 #include "base/ascii.h"
 #include "proto/reply/json_scanner.h"
 #include "proto/reply/reply_machine.h"
+#include "proto/tool_name.h"
 
 namespace weft {
 namespace {
-
-constexpr size_t kMaxValueBytes = 1 << 20;
 
 void AppendEscaped(char byte, std::string& json) {
   constexpr std::string_view kSpecial = "\"\\\b\f\n\r\t";
@@ -67,7 +66,7 @@ ParseTask<bool> ReplyParser::Machine::ReadQwenXmlCall() {
   if (is_wrapped) co_await SkipSpace();
   std::string name;
   bool read = co_await SkipText("<function=");
-  if (read) read = co_await ReadUntil(">", kMaxNameBytes, name);
+  if (read) read = co_await ReadUntil(">", kMaxReplyNameBytes, name);
   if (!read || !BeginCall(name)) co_return false;
   co_await SkipSpace();
   read = co_await ReadXmlParameters("<parameter=", ">", "", "</parameter>");
@@ -108,7 +107,7 @@ ParseTask<bool> ReplyParser::Machine::ReadXmlParameters(std::string_view key_beg
     bool read = co_await SkipText(key_begin);
     if (!read) break;
     std::string key;
-    read = co_await ReadUntil(key_end, kMaxNameBytes, key);
+    read = co_await ReadUntil(key_end, kMaxReplyNameBytes, key);
     if (read && !value_begin.empty()) {
       co_await SkipSpace();
       read = co_await SkipText(value_begin);
@@ -154,7 +153,7 @@ ParseTask<bool> ReplyParser::Machine::ReadXmlString(std::string_view end) {
 // The same for a value that is no string: whole, because only its end says what it is.
 ParseTask<bool> ReplyParser::Machine::ReadXmlValue(std::string_view end) {
   std::string text;
-  const bool read = co_await ReadUntil(end, kMaxValueBytes, text);
+  const bool read = co_await ReadUntil(end, text.max_size(), text);
   output_.AddArguments(read ? ValueOf(text) : text);
   co_return read;
 }

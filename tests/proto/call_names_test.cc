@@ -140,6 +140,63 @@ TEST(CallNamesTest, BareNamesFollowTheirTags) {
             "<｜tool▁call▁begin｜>get<｜tool▁sep｜>");
 }
 
+TEST(CallNamesTest, BehindAnIdATagThatIsNoneMayBeginAnOpening) {
+  const auto allowed = [](const std::string& text) {
+    return Allowed(CallFormat::kMistralNamed, text);
+  };
+  for (const std::string text :
+       {"[TOOL_CALLS]get[CALL_ID]1[TOOL_CALLS]", "[TOOL_CALLS]get[CALL_ID]1[ARGS[TOOL_CALLS]",
+        "[TOOL_CALLS]get[CALL_ID]1[[ARGS]{\"[TOOL_CALLS]"}) {
+    EXPECT_EQ(allowed(text + "evil[ARGS]{}"), text);
+  }
+  const auto with_id = [](size_t size_bytes) {
+    return "[TOOL_CALLS]get[CALL_ID]" + std::string(size_bytes, '1') + "[ARGS]{\"[TOOL_CALLS]";
+  };
+  EXPECT_EQ(allowed(with_id(512) + "evil"), with_id(512) + "evil");
+  EXPECT_EQ(allowed(with_id(513) + "evil"), with_id(513));  // no id is so long
+}
+
+TEST(CallNamesTest, ANumberFollowsKimisNames) {
+  const auto allowed = [](const std::string& text) {
+    ReplyOptions options = OptionsOf(CallFormat::kKimi);
+    options.tools.push_back({"get:all", {}});
+    return Allowed(options, "<|tool_call_begin|>functions." + text).substr(29);
+  };
+  EXPECT_EQ(allowed("get:10<|tool_call_argument_begin|>{}"),
+            "get:10<|tool_call_argument_begin|>{}");
+  EXPECT_EQ(allowed("get:all:0<"), "get:all:0<");
+  EXPECT_EQ(allowed("get:x:0"), "get:");
+  EXPECT_EQ(allowed("get:0:1"), "get:0");
+  EXPECT_EQ(allowed("get:<"), "get:");
+}
+
+TEST(CallNamesTest, ValuesOfParametersMayBeAboutCalls) {
+  const std::string qwen =
+      "<function=get>\n<parameter=code>\nuse <function=foo> so\n</parameter>\n<parameter=<function="
+      "foo>\n<function=foo></parameter></function><function=";
+  EXPECT_EQ(Allowed(CallFormat::kQwenXml, qwen + "foo"), qwen);
+  const std::string glm =
+      "<tool_call>get\n<arg_key>a</arg_key> <arg_value><tool_call>foo\n</arg_value>\n"
+      "<arg_key><tool_call>foo</arg_key><arg_value></arg_value></tool_call><tool_call>";
+  EXPECT_EQ(Allowed(CallFormat::kGlm, glm + "foo"), glm);
+  // What is no value is followed.
+  for (const std::string text : {"<function=get><parameter=a>b</parameter>c<parameter=d><function=",
+                                 "<function=get> x<parameter=a><function=",
+                                 "<function=get><<function=", "<function=get><param<function="}) {
+    EXPECT_EQ(Allowed(CallFormat::kQwenXml, text + "foo"), text);
+  }
+  for (const std::string text : {"<tool_call>get\n<arg_key>a</arg_key>x<arg_value><tool_call>",
+                                 "<tool_call>get<arg_key>a</arg_key><arg_key><tool_call>",
+                                 "<tool_call>get\nx<arg_key>a</arg_key><arg_value><tool_call>"}) {
+    EXPECT_EQ(Allowed(CallFormat::kGlm, text + "foo"), text);
+  }
+  const auto with_key = [](size_t size_bytes) {
+    return "<function=get><parameter=" + std::string(size_bytes, 'a') + "><function=";
+  };
+  EXPECT_EQ(Allowed(CallFormat::kQwenXml, with_key(512) + "foo"), with_key(512) + "foo");
+  EXPECT_EQ(Allowed(CallFormat::kQwenXml, with_key(513) + "foo"), with_key(513));
+}
+
 TEST(CallNamesTest, HarmonysRecipientStandsInAHeader) {
   const auto allowed = [](std::string_view text) { return Allowed(CallFormat::kHarmony, text); };
   EXPECT_EQ(allowed(" to=functions.get<|channel|>commentary json<|message|>{}"),
@@ -206,8 +263,10 @@ std::string RandomText(const ReplyOptions& options, std::mt19937& random) {
   for (const char* const whole :
        {R"([{"name": "get", "arguments": {}}, {"name": "evil", "arguments": {}}])",
         R"({"arguments": {"name": "get"}, "name": "evil"})",
-        R"({"function": {"name": "evil", "arguments": "{}"}})", "evil{}", "evil>", "evil<",
-        "function<｜tool▁sep｜>evil\n```json\n{}", " to=evil <|message|>{}"})
+        R"({"function": {"name": "evil", "arguments": "{}"}})", R"({"arguments": "\ud800)",
+        R"(", "id": "\udc00\ud83d\ude00")", "<parameter=code>\n", "</parameter>",
+        "<arg_key>a</arg_key><arg_value>", "1[", "[ARGS]{\"", "[CALL_ID]1", "evil{}", "evil>",
+        "evil<", "function<｜tool▁sep｜>evil\n```json\n{}", " to=evil <|message|>{}"})
     pieces.emplace_back(whole);
   for (const std::string_view tag : TagsOf(options.format, true)) pieces.emplace_back(tag);
   for (const char* const name : {"", "", "", "get", "evil"})

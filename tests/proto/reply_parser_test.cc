@@ -159,6 +159,10 @@ TEST(ReplyParserTest, HermesCalls) {
   EXPECT_EQ(parse("<tool_call>{\"name\":\"\\u0066\\ud83d\\ude00\",\"arguments\":\"{\\\"a\\\":1}\"}"
                   "</tool_call>"),
             Calls({{"f😀", "{\"a\":1}", ""}}));
+  EXPECT_EQ(
+      parse("<tool_call>{\"arguments\":\"{\\\"\\ud800\\ud800\\udc00\\udc00\\\":1}\",\"name\":\"f\"}"
+            "</tool_call>"),
+      Calls({{"f", "{\"\uFFFD\U00010000\uFFFD\":1}", ""}}));
   EXPECT_EQ(parse("<tool_call>{\"name\":\"f\",\"arguments\":null}</tool_call>"),
             Calls({{"f", "{}", ""}}));
   EXPECT_EQ(parse("<tool_call>[{\"name\":\"f\",\"arguments\":{}}, {\"name\":\"g\"}]</tool_call>"),
