@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include "proto/json_reader.h"
 #include "server/request_budget.h"
 
 namespace weft {
@@ -15,15 +16,54 @@ constexpr uint64_t kEngineRequestBytes = 2 << 10;
 constexpr uint64_t kChoiceBytes = 4 << 10;
 // A whole answer's text, the JSON value made of it, and its bytes, which may be escaped.
 constexpr uint64_t kCopiesOfText = 4;
-// Of a body's text; and a JSON value with its place in a list that grows.
+// Of a body's text; a number with its place in a list that grows; any other value, as it was parsed
+// and in what is made of it for a template (230 bytes were measured, of objects with one member);
+// and one in the text of a call's arguments (110).
 constexpr uint64_t kPreparationFactor = 2;
-constexpr uint64_t kValueBytes = 64;
+constexpr uint64_t kNumberBytes = 64;
+constexpr uint64_t kValueBytes = 256;
+constexpr uint64_t kQuotedValueBytes = 128;
+
+// What may become values, counted before there are any: each is the first of its container or
+// stands behind a comma.
+struct BodyCounts {
+  uint64_t elements = 0;  // behind commas
+  uint64_t containers = 0;
+  uint64_t quoted = 0;  // both, in strings: they may be the arguments of calls
+};
+
+BodyCounts CountValues(std::string_view body) {
+  BodyCounts counts;
+  bool in_string = false;
+  for (size_t i = 0; i < body.size(); ++i) {
+    switch (body[i]) {
+      case '"':
+        in_string = !in_string;
+        break;
+      case ',':
+        ++(in_string ? counts.quoted : counts.elements);
+        break;
+      case '[':
+      case '{':
+        ++(in_string ? counts.quoted : counts.containers);
+        break;
+      case '\\':
+        ++i;
+        if (body.substr(i, 3) == "u00") ++counts.quoted;  // it may be one of them
+        break;
+      default:
+        break;
+    }
+  }
+  return counts;
+}
 
 uint64_t BytesOf(const SamplingParams& sampling) {
   uint64_t size = sampling.logit_bias.size() * sizeof(sampling.logit_bias[0]) +
                   sampling.allowed_token_ids.size() * sizeof(TokenId);
-  for (const auto& word : sampling.bad_words) size += sizeof(word) + word.size() * sizeof(TokenId);
-  for (const auto& stop : sampling.stop) size += sizeof(stop) + stop.size();
+  for (const std::vector<TokenId>& word : sampling.bad_words)
+    size += sizeof(std::vector<TokenId>) + word.size() * sizeof(TokenId);
+  for (const std::string& stop : sampling.stop) size += sizeof(std::string) + stop.size();
   return size;
 }
 
@@ -71,11 +111,15 @@ std::optional<ApiError> Hold(GenerationJob& job) {
 
 }  // namespace
 
-uint64_t PreparationBytes(uint64_t body_bytes) { return kPreparationFactor * body_bytes; }
-
-uint64_t PreparationBytes(std::string_view body) {
-  const auto values = static_cast<uint64_t>(std::ranges::count(body, ','));
-  return std::max(PreparationBytes(body.size()), kValueBytes * values);
+uint64_t PreparationBytes::Count() const {
+  const BodyCounts counts = CountValues(body_);
+  const auto within_limit = [](uint64_t count) {
+    return std::min(count, static_cast<uint64_t>(kMaxJsonValues));
+  };
+  return kPreparationFactor * size_bytes_ +
+         std::max(kNumberBytes * counts.elements,
+                  kValueBytes * within_limit(counts.elements + counts.containers)) +
+         kQuotedValueBytes * within_limit(counts.quoted);
 }
 
 uint64_t LargestBodyBytes(uint64_t request_memory_bytes) {

@@ -15,10 +15,22 @@ namespace weft {
 // What an exchange takes besides what it is about: coroutines, the job, short answers.
 inline constexpr uint64_t kExchangeBytes = 16 << 10;
 
-// What takes a body apart beside it: what was parsed, its text, its tokens.
-uint64_t PreparationBytes(std::string_view body);
-// The same where it is known by its size alone.
-uint64_t PreparationBytes(uint64_t body_bytes);
+// What takes a body apart beside it: what was parsed, its text, its tokens. Not less than the
+// reader of JSON lets a body come to.
+class PreparationBytes {
+ public:
+  // `body` outlives it.
+  explicit PreparationBytes(std::string_view body) : body_(body), size_bytes_(body.size()) {}
+  // Of a body that is known by its size alone.
+  explicit PreparationBytes(uint64_t body_bytes) : size_bytes_(body_bytes) {}
+
+  // Takes a millisecond a megabyte: on the thread where the body is prepared.
+  uint64_t Count() const;
+
+ private:
+  std::string_view body_;
+  uint64_t size_bytes_;
+};
 
 // Of a server whose requests and connections hold so many bytes in all.
 uint64_t LargestBodyBytes(uint64_t request_memory_bytes);

@@ -69,16 +69,18 @@ asio::awaitable<ApiResult<void>> RunPreparation(ServerContext& context, size_t b
 }
 
 asio::awaitable<ApiResult<void>> RunHeldPreparation(ServerContext& context, size_t body_bytes,
-                                                    uint64_t working_bytes, ByteBudget::Hold& held,
+                                                    PreparationBytes working_bytes,
+                                                    ByteBudget::Hold& held,
                                                     const std::function<void()>& work) {
   // What short ones need is set aside for the io threads.
-  if (body_bytes <= context.options.inline_body_bytes) working_bytes = 0;
+  const bool is_short = body_bytes <= context.options.inline_body_bytes;
   std::optional<ApiError> refusal;
   const std::function<void()> held_work = [&] {
-    refusal = HoldMore(held, working_bytes);
+    const uint64_t more_bytes = is_short ? 0 : working_bytes.Count();
+    refusal = HoldMore(held, more_bytes);
     if (refusal) return;
     work();
-    held.Give(working_bytes);
+    held.Give(more_bytes);
   };
   const ApiResult<void> run = co_await RunPreparation(context, body_bytes, held_work);
   if (!run) co_return run;

@@ -11,6 +11,7 @@
 
 namespace weft {
 
+class PreparationBytes;
 struct ServerContext;
 
 // Calls `work`, which a body of this size needs: here if the body is short, otherwise on a
@@ -23,7 +24,7 @@ boost::asio::awaitable<ApiResult<void>> RunPreparation(ServerContext& context, s
 // besides: as HoldMore.
 boost::asio::awaitable<ApiResult<void>> RunHeldPreparation(ServerContext& context,
                                                            size_t body_bytes,
-                                                           uint64_t working_bytes,
+                                                           PreparationBytes working_bytes,
                                                            ByteBudget::Hold& held,
                                                            const std::function<void()>& work);
 

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "proto/json_reader.h"
+#include "server/job_memory.h"
 #include "server/request_budget.h"
 #include "tests/server/test_server.h"
 
@@ -44,6 +46,37 @@ TEST(ByteBudgetTest, IsSharedAndGivenBack) {
   EXPECT_EQ(first.bytes(), 0U);  // NOLINT(bugprone-use-after-move)
   EXPECT_EQ(budget.taken_bytes(), 5U);
   EXPECT_FALSE(moved.Resize(UINT64_MAX));
+}
+
+std::string Times(int count, std::string_view part) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text.append(i > 0 ? "," : "").append(part);
+  return text;
+}
+
+TEST(PreparationBytesTest, CountWhatABodyMayComeTo) {
+  const auto beyond_text = [](const std::string& body) {
+    return PreparationBytes(body).Count() - 2 * body.size();
+  };
+  EXPECT_EQ(beyond_text(R"({"prompt":"a"})"), 256U);
+  EXPECT_EQ(beyond_text("[" + Times(1000, "[]") + "]"), 2000U * 256);
+  EXPECT_EQ(beyond_text("[" + Times(1000, R"({"":0})") + "]"), 2000U * 256);
+  EXPECT_EQ(beyond_text("[" + Times(100, std::string(60, '[') + std::string(60, ']')) + "]"),
+            6100U * 256);
+  // The reader refuses more values, but not more numbers.
+  EXPECT_EQ(beyond_text("[" + Times(kMaxJsonValues, "{}") + "]"), 256U * kMaxJsonValues);
+  EXPECT_EQ(beyond_text("[" + Times(1'000'000, "1") + "]"), 64U * 999'999);
+}
+
+TEST(PreparationBytesTest, TextIsLittleMoreThanText) {
+  const auto beyond_text = [](const std::string& text) {
+    const std::string body = "\"" + text + "\"";
+    return PreparationBytes(body).Count() - 2 * body.size();
+  };
+  EXPECT_EQ(beyond_text("well: \\\"so\\\" \\\\"), 0U);
+  EXPECT_EQ(beyond_text(R"({\"a\":[1,2]})"), 3U * 128);
+  EXPECT_EQ(beyond_text(R"(\u007b\"a\":0\u002c)"), 2U * 128);
+  EXPECT_EQ(beyond_text(std::string(1'000'000, ',')), 128U * kMaxJsonValues);
 }
 
 TEST(ByteBudgetTest, LargeHoldsDoNotTakeWhatIsKeptForSmallOnes) {
