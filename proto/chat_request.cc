@@ -26,7 +26,7 @@ constexpr int32_t kMaxChatChoices = 128;
 constexpr std::array<std::string_view, 4> kTemplateFields = {"messages", "tools", "documents",
                                                              "chat_template_kwargs"};
 
-constexpr std::array<std::string_view, 26> kOtherFields = {
+constexpr std::array<std::string_view, 26> kOtherChatFields = {
     "model", "n", "max_tokens", "max_completion_tokens", "logprobs", "top_logprobs", "stream",
     "stream_options", "tool_choice", "parallel_tool_calls", "add_generation_prompt",
     "continue_final_message", "response_format", "modalities", "reasoning_effort", "functions",
@@ -291,7 +291,7 @@ ApiResult<ChatRequest> ParseChatRequest(std::string_view text) {
 
 ApiResult<ChatRequest> ReadChatRequest(ordered_json body) {
   SplitBody fields =
-      SplitFields(std::move(body), kTemplateFields, kOtherFields, kUnsupportedChatFields);
+      SplitFields(std::move(body), kTemplateFields, kOtherChatFields, kUnsupportedChatFields);
   ChatRequest request;
   WEFT_RETURN_IF_ERROR(ReadTemplateFields(fields.ordered, request));
   WEFT_RETURN_IF_ERROR(ReadPlainFields(fields.plain, request));

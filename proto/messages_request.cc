@@ -27,7 +27,7 @@ constexpr int32_t kLeastThinkingBudget = 1024;  // Anthropic's
 
 constexpr std::array<std::string_view, 3> kTemplateFields = {"messages", "system", "tools"};
 
-constexpr std::array<std::string_view, 13> kOtherFields = {
+constexpr std::array<std::string_view, 13> kOtherMessageFields = {
     "model", "max_tokens", "stream", "stop_sequences", "stop", "tool_choice", "thinking",
     "output_config",
     // Accepted, without effect.
@@ -263,8 +263,8 @@ ApiResult<void> ReadTemplateFields(const ordered_json& fields, ChatRequest& chat
 ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view text) {
   ApiResult<ordered_json> body = ParseOrderedBody(text);
   if (!body) return tl::unexpected(std::move(body).error());
-  const SplitBody fields =
-      SplitFields(*std::move(body), kTemplateFields, kOtherFields, kUnsupportedMessageFields);
+  const SplitBody fields = SplitFields(*std::move(body), kTemplateFields, kOtherMessageFields,
+                                       kUnsupportedMessageFields);
   MessagesRequest request;
   request.chat.max_tokens_path = "max_tokens";
   request.chat.tool_paths = {.function = "", .parameters = "input_schema"};

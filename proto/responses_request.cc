@@ -26,7 +26,7 @@ using nlohmann::ordered_json;
 constexpr std::array<std::string_view, 6> kOrderedFields = {
     "input", "tools", "tool_choice", "metadata", "documents", "chat_template_kwargs"};
 
-constexpr std::array<std::string_view, 22> kOtherFields = {
+constexpr std::array<std::string_view, 22> kOtherResponseFields = {
     "model", "instructions", "previous_response_id", "store", "background", "stream",
     "stream_options", "include", "parallel_tool_calls", "max_output_tokens", "max_tool_calls",
     "top_logprobs", "reasoning", "text", "truncation",
@@ -448,8 +448,8 @@ ApiResult<void> ReadPlainFields(const json& body, ResponsesRequest& request) {
 ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text) {
   ApiResult<ordered_json> parsed = ParseOrderedBody(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
-  SplitBody split =
-      SplitFields(*std::move(parsed), kOrderedFields, kOtherFields, kUnsupportedResponseFields);
+  SplitBody split = SplitFields(*std::move(parsed), kOrderedFields, kOtherResponseFields,
+                                kUnsupportedResponseFields);
   ordered_json& fields = split.ordered;
   ResponsesRequest request;
   request.chat.messages_path = "input";
