@@ -30,13 +30,23 @@ using boost::system::error_code;
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kHeadChunkBytes = 2048;
 constexpr size_t kBodyChunkBytes = 16384;
-// What a connection takes with its first chunk, and OpenSSL beside it: measured without, 3.1 and
-// 14 KiB.
-constexpr uint64_t kConnectionBytes = (4 << 10) + kHeadChunkBytes;
+constexpr uint64_t kShortHeadBytes = 2048;
+// What a connection takes with its first chunk and a short head, and OpenSSL beside it: measured
+// without, 3.1 and 14 KiB.
+constexpr uint64_t kConnectionBytes = (4 << 10) + kHeadChunkBytes + kShortHeadBytes;
 constexpr uint64_t kTlsBytes = 18 << 10;
 
 // What a buffer of this size takes besides.
 uint64_t BufferBytes(size_t capacity) { return capacity <= kHeadChunkBytes ? 0 : capacity; }
+
+// What a head of so many bytes and lines takes besides: the parser's fields, each a node of a list
+// and of a set, and what a request keeps of them, its target twice.
+uint64_t HeadBytes(size_t bytes, size_t lines) {
+  constexpr uint64_t kCopies = 3;
+  constexpr uint64_t kFieldBytes = 80;
+  const uint64_t taken = kCopies * bytes + kFieldBytes * lines;
+  return taken - std::min(taken, kShortHeadBytes);
+}
 
 std::string RemoteOf(const StreamSocket& socket) {
   error_code error;
@@ -69,6 +79,7 @@ Connection::Connection(StreamSocket socket, const ServerOptions& options,
       remote_(RemoteOf(socket_)),
       hold_(budget.connections()),
       buffer_hold_(budget.buffers()),
+      head_hold_(budget.buffers()),
       buffer_(options.max_header_bytes + kBodyChunkBytes),
       timeout_timer_(socket_.get_executor()),
       watch_timer_(socket_.get_executor()) {
@@ -94,6 +105,7 @@ asio::awaitable<HandshakeStatus> Connection::Handshake() {
 }
 
 asio::awaitable<bool> Connection::WaitForRequest() {
+  head_hold_.Give(head_hold_.bytes());
   if (buffer_.size() > 0 || (tls_ && tls_->has_pending())) {
     // Reading and writing need not wait: whoever pipelines lets others have their turn.
     co_await asio::post(socket_.get_executor(), asio::use_awaitable);
@@ -108,6 +120,7 @@ asio::awaitable<bool> Connection::WaitForRequest() {
 
 asio::awaitable<ReadStatus> Connection::ReadHead(RequestParser& parser) {
   head_written_ = false;
+  head_bytes_ = head_lines_ = 0;
   error_code error = ParseWhatIsThere(parser);
   if (!error && !parser.is_header_done()) {
     ArmTimeout(options_.header_timeout, OnTimeout::kStopReading);
@@ -134,10 +147,28 @@ error_code Connection::Put(RequestParser& parser) {
   const auto* const bytes = static_cast<const char*>(buffer_.data().data());
   const bool is_head = !parser.is_header_done();
   const size_t count = parser.put(buffer_.data(), error);
-  // Beast takes whole fields, and would make one line of several.
-  if (is_head && HasFoldedLine({bytes, count})) error = http::error::bad_line_ending;
+  if (is_head && (!error || error == http::error::need_more)) {
+    const error_code refusal = CountHead({bytes, count}, parser.is_header_done());
+    if (refusal) error = refusal;
+  }
   buffer_.consume(count);
   return error;
+}
+
+// Beast's own limit is for what it takes at a time, and it takes fields as they come.
+error_code Connection::CountHead(std::string_view taken, bool is_whole) {
+  constexpr size_t kOtherLines = 2;  // the request line and the empty one
+  // Beast takes whole fields, and would make one line of several.
+  if (HasFoldedLine(taken)) return http::error::bad_line_ending;
+  head_bytes_ += taken.size();
+  head_lines_ += static_cast<size_t>(std::ranges::count(taken, '\n'));
+  const size_t begun_bytes = is_whole ? 0 : buffer_.size() - taken.size();  // of a field
+  if (head_bytes_ + begun_bytes > options_.max_header_bytes ||
+      head_lines_ > ServerOptions::kMaxHeaderFields + kOtherLines) {
+    return http::error::header_limit;
+  }
+  if (!head_hold_.Resize(HeadBytes(head_bytes_, head_lines_))) return asio::error::no_memory;
+  return {};
 }
 
 asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudget::Hold& held) {
@@ -165,6 +196,7 @@ asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudg
   DisarmTimeout();
   reads_body_ = gives_up_body_ = false;
   ShrinkBuffer();
+  parser.get().clear();  // of fields; a chunked body's trailer may have brought any number of them
   if (status == ReadStatus::kOk && body.is_refused) status = ReadStatus::kBudgetSpent;
   co_return status;
 }

@@ -34,7 +34,7 @@ enum class ReadStatus {
   kTimedOut,        // in the middle of a message
   kTruncated,       // end of file in the middle of a message
   kMalformed,       // not HTTP; see Connection::read_error
-  kHeaderTooLarge,  // more than max_header_bytes
+  kHeaderTooLarge,  // more than max_header_bytes or kMaxHeaderFields
   kBodyTooLarge,    // more than max_body_bytes
   kBudgetSpent,     // there is no memory for it
   kShuttingDown,    // GiveUpBody
@@ -107,6 +107,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::system::error_code ParseWhatIsThere(RequestParser& parser);
   // What was read goes to the parser, as far as it takes it.
   boost::system::error_code Put(RequestParser& parser);
+  // Counts what was taken of a head: more than is allowed, or than there is memory for, is an
+  // error.
+  boost::system::error_code CountHead(std::string_view taken, bool is_whole);
   // Reads until the parser has got some further.
   boost::asio::awaitable<boost::system::error_code> Parse(RequestParser& parser);
   // At most so many bytes more into the buffer.
@@ -129,8 +132,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string remote_;
   ByteBudget::Hold hold_;             // what it takes at least
   ByteBudget::Hold buffer_hold_;      // what the buffer takes beyond
+  ByteBudget::Hold head_hold_;        // what the request's head takes beyond, until the next one
   boost::beast::flat_buffer buffer_;  // read but not parsed yet: pipelined requests
   std::string read_error_;
+  size_t head_bytes_ = 0;  // that the parser has taken of the request under way
+  size_t head_lines_ = 0;
 
   boost::asio::steady_timer timeout_timer_;
   uint64_t timeout_generation_ = 0;  // an expiry that was queued before a new one was armed is void

@@ -18,6 +18,7 @@ struct ListenAddress {
 struct ServerOptions {
   // To the address of /metrics, which no client may use up; one more: as beyond max_connections.
   static constexpr int32_t kMaxMetricsConnections = 64;
+  static constexpr size_t kMaxHeaderFields = 128;  // in a request's head; more: 431
 
   std::string host = "127.0.0.1";  // an address, or a name that resolves to one
   uint16_t port = 8080;            // 0: any free one

@@ -51,9 +51,9 @@ ApiError ReadErrorOf(ReadStatus status, const Connection& connection,
       return HttpError(400, "incomplete_request", "the connection ended before the request did");
     case ReadStatus::kHeaderTooLarge:
       return HttpError(431, "header_too_large",
-                       fmt::format("the request's head is larger than {} bytes; send fewer or "
-                                   "shorter header fields",
-                                   options.max_header_bytes));
+                       fmt::format("the request's head has more than {} bytes or {} fields; send "
+                                   "fewer or shorter ones",
+                                   options.max_header_bytes, ServerOptions::kMaxHeaderFields));
     case ReadStatus::kBodyTooLarge:
       return HttpError(413, "body_too_large",
                        fmt::format("the request's body is larger than {} bytes; send a shorter one",

@@ -216,6 +216,45 @@ TEST(LimitTest, HeaderAndBodySize) {
   EXPECT_EQ(declared.status, 413);
 }
 
+// Whatever arrives at a time.
+TEST(LimitTest, AHeadInPieces) {
+  ServerOptions options;
+  options.max_header_bytes = 16'384;
+  const TestServer server({}, options);
+  const std::string begin = "GET /health HTTP/1.1\r\nHost: localhost\r\n";
+  // Pieces that end with a line: the parser takes all of each.
+  RawClient client(server.port());
+  std::string piece = begin + "X: ";
+  for (int i = 0; i < 12; ++i) {
+    piece += std::string(2046 - piece.size(), 'x') + "\r\n";
+    if (!client.Send(std::exchange(piece, "X: "))) break;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  client.Send("\r\n");
+  const RawResponse refused = client.Read();
+  EXPECT_EQ(refused.status, 431);
+  EXPECT_THAT(ErrorOf(refused)["message"], HasSubstr("16384 bytes or 128 fields"));
+  EXPECT_TRUE(client.IsClosedWithin(seconds(5)));
+}
+
+TEST(LimitTest, TheNumberOfFields) {
+  const TestServer server;
+  const auto with_fields = [](int count) {
+    std::string fields;
+    for (int i = 1; i < count; ++i) fields += "a:\r\n";  // beside Host
+    return Get("/health", fields);
+  };
+  EXPECT_EQ(Ask(server, with_fields(128)).status, 200);
+  EXPECT_EQ(Ask(server, with_fields(129)).status, 431);
+  EXPECT_EQ(Ask(server, with_fields(3000)).status, 431);
+  RawClient slow(server.port());
+  slow.SendByteByByte(with_fields(200));
+  EXPECT_EQ(slow.Read().status, 431);
+  RawClient client(server.port());  // each of them has as many
+  for (int i = 0; i < 3; ++i) client.Send(with_fields(128));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.Read().status, 200);
+}
+
 TEST(LimitTest, Times) {
   ServerOptions options;
   options.idle_timeout = milliseconds(100);

@@ -287,12 +287,43 @@ TEST(RequestMemoryTest, EmbeddingsAreCountedBeforeTheyAreComputed) {
   EXPECT_EQ(HeldBytes(observer), before);
 }
 
+// While a request waits for its answer, what its head became is held.
+TEST(RequestMemoryTest, HeadsAreHeldUntilTheAnswer) {
+  TestServer server({}, WithRequestBytes(1 << 20));
+  RawClient observer(server.port());
+  RawClient client(server.port());
+  client.Send(Get("/health"));
+  EXPECT_EQ(client.Read().status, 200);
+  const int64_t before = HeldBytes(observer);
+  server.model.HoldSteps();
+  const std::string body = R"({"prompt":"a","max_tokens":1})";
+  client.Send(CompletionPost(body, "X: " + std::string(10'000, 'x') + "\r\n"));
+  ASSERT_TRUE(Eventually([&] { return server.model.steps() > 0; }));
+  EXPECT_GT(HeldBytes(observer), before + 16'384 + 3 * 10'000);
+  server.model.ReleaseSteps();
+  EXPECT_EQ(client.Read().status, 200);
+  EXPECT_TRUE(Eventually([&] { return HeldBytes(observer) <= before; }));
+  EXPECT_EQ(HeldBytes(observer), before);
+}
+
+TEST(RequestMemoryTest, HeadsWithoutRoomAreRefused) {
+  const TestServer server({}, WithRequestBytes(100'000));  // what is read has a quarter
+  RawClient client(server.port());
+  client.Send(Get("/health", "X: " + std::string(9'000, 'x') + "\r\n"));
+  const RawResponse refused = client.Read();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(ErrorOf(refused)["code"], "overloaded");
+  RawClient other(server.port());
+  other.Send(Get("/health", "X: " + std::string(1'000, 'x') + "\r\n"));
+  EXPECT_EQ(other.Read().status, 200);
+}
+
 TEST(RequestMemoryTest, HeadsThatNeverEndHaveAShareOfTheirOwn) {
   ServerOptions options = WithRequestBytes(200'000);
   options.header_timeout = std::chrono::hours(1);
   const TestServer server({}, options);
   std::vector<std::unique_ptr<RawClient>> slow;
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 10; ++i) {
     slow.push_back(std::make_unique<RawClient>(server.port()));
     slow.back()->Send("GET /health HTTP/1.1\r\nX: " + std::string(10'000, 'x'));
   }
