@@ -5,6 +5,11 @@
 
 namespace weft {
 
+bool ByteBudget::HasRoomFor(uint64_t bytes) const {
+  const uint64_t taken = std::min(taken_bytes(), limit_bytes_);
+  return bytes <= limit_bytes_ - taken && (whole_ == nullptr || whole_->HasRoomFor(bytes));
+}
+
 uint64_t ByteBudget::largest_hold_bytes() const {
   const uint64_t own = std::max(limit_bytes_ - std::min(small_bytes_, limit_bytes_),
                                 std::min(limit_bytes_, kSmallHoldBytes));

@@ -22,6 +22,8 @@ class ByteBudget {
 
   uint64_t limit_bytes() const { return limit_bytes_; }
   uint64_t taken_bytes() const { return taken_bytes_.load(std::memory_order_relaxed); }
+  // Whether a small hold could take so many more just now.
+  bool HasRoomFor(uint64_t bytes) const;
   // The largest hold that there can be, while nobody else holds anything.
   uint64_t largest_hold_bytes() const;
 

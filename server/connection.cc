@@ -89,9 +89,11 @@ Connection::Connection(StreamSocket socket, const ServerOptions& options,
   socket_.set_option(asio::socket_base::send_buffer_size(options.send_buffer_bytes), ignored);
 }
 
-bool Connection::HoldMemory() {
-  return hold_.Resize(kConnectionBytes + (needs_handshake() ? kTlsBytes : 0));
+uint64_t Connection::LeastBytes(bool uses_tls) {
+  return kConnectionBytes + (uses_tls ? kTlsBytes : 0);
 }
+
+bool Connection::HoldMemory() { return hold_.Resize(LeastBytes(needs_handshake())); }
 
 asio::awaitable<HandshakeStatus> Connection::Handshake() {
   tls_ = std::make_unique<TlsStream>(std::exchange(tls_context_, nullptr), socket_);
@@ -172,7 +174,6 @@ error_code Connection::CountHead(std::string_view taken, bool is_whole) {
 }
 
 asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudget::Hold& held) {
-  constexpr uint64_t kMaxDroppedBytes = 65536;  // as many are worth keeping a connection
   HeldBody::value_type& body = parser.get().body();
   body.hold = &held;
   reads_body_ = true;
@@ -184,8 +185,7 @@ asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudg
   while (status == ReadStatus::kOk && !parser.is_done()) {
     const error_code error = co_await Parse(parser);
     status = StatusOf(error, true);
-    const uint64_t left = parser.content_length_remaining().value_or(kMaxDroppedBytes + 1);
-    if (body.is_refused && left > kMaxDroppedBytes) status = ReadStatus::kBudgetSpent;
+    if (status == ReadStatus::kOk && body.is_refused) status = ReadStatus::kBudgetSpent;
     if (status != ReadStatus::kOk || body.received_bytes < awaited_bytes) continue;
     awaited_bytes = body.received_bytes + options_.min_body_bytes;
     const auto left_time =
@@ -197,13 +197,12 @@ asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudg
   reads_body_ = gives_up_body_ = false;
   ShrinkBuffer();
   parser.get().clear();  // of fields; a chunked body's trailer may have brought any number of them
-  if (status == ReadStatus::kOk && body.is_refused) status = ReadStatus::kBudgetSpent;
   co_return status;
 }
 
 asio::awaitable<bool> Connection::SkipBody(RequestParser& parser) {
   parser.eager(true);
-  parser.get().body().is_refused = true;
+  parser.get().body().Refuse();
   error_code error;
   if (buffer_.size() > 0) error = Put(parser);
   if (parser.is_done()) co_return true;  // it came with the head
@@ -259,7 +258,10 @@ asio::awaitable<error_code> Connection::Fill(size_t max_bytes) {
   if (gives_up_body_) co_return asio::error::operation_aborted;
   size_t size = std::min(max_bytes, buffer_.max_size() - buffer_.size());
   if (size == 0) co_return http::error::buffer_overflow;
-  if (!MakeRoom(size)) size = buffer_.capacity() - buffer_.size();  // what there is serves too
+  if (!MakeRoom(size)) {  // what there is serves too, or what a connection has anyway
+    const size_t least = std::min(size, kHeadChunkBytes);
+    size = MakeRoom(least) ? least : buffer_.capacity() - buffer_.size();
+  }
   if (size == 0) co_return asio::error::no_memory;
   const asio::mutable_buffer space = buffer_.prepare(size);
   TlsStream::Transferred read;

@@ -53,7 +53,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(StreamSocket socket, const ServerOptions& options,
              std::shared_ptr<const TlsContext> tls, RequestBudget& budget);
 
-  // Before a session: the memory that it takes at least; false: there is none.
+  // What one takes at least.
+  static uint64_t LeastBytes(bool uses_tls);
+  // Before a session: as much memory; false: there is none.
   [[nodiscard]] bool HoldMemory();
 
   const std::string& remote() const { return remote_; }  // "127.0.0.1:4711", or "unix"
@@ -69,7 +71,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::awaitable<bool> WaitForRequest();
   boost::asio::awaitable<ReadStatus> ReadHead(RequestParser& parser);
   // `held` grows with the body, of which a large one must bring min_body_bytes in each body_window.
-  // After kBudgetSpent the parser is done if so little was left that it was read away.
+  // kBudgetSpent comes as soon as there is no room for it, whatever is still to come of it.
   boost::asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, ByteBudget::Hold& held);
   // Reads the rest of a body and drops it; false: it did not come.
   boost::asio::awaitable<bool> SkipBody(RequestParser& parser);

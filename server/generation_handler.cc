@@ -35,8 +35,8 @@ size_t LogprobBytesOf(const std::vector<EngineEvent>& events) {
 asio::awaitable<ExchangeOutcome> SendResponse(Connection& connection, const HttpRequest& request,
                                               const HttpResponse& response, bool keep_alive) {
   constexpr size_t kMaxCopiedBytes = 16384;  // less is copied than a second packet costs
-  std::string message = FormatHead(response, request, keep_alive, response.body.size());
-  std::string_view body = request.method == "HEAD" ? "" : std::string_view(response.body);
+  std::string message = FormatHead(response, request, keep_alive, response.content().size());
+  std::string_view body = request.method == "HEAD" ? "" : response.content();
   if (body.size() <= kMaxCopiedBytes) message += std::exchange(body, "");
   bool written = co_await connection.WriteHead(std::move(message));
   if (written) written = co_await connection.Write(body);

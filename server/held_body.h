@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/core/buffers_range.hpp>
@@ -16,13 +17,20 @@
 namespace weft {
 
 // A Body as Beast's parser wants one. Not what a Content-Length announces is taken, but what comes.
-// Where the budget is spent, what came is dropped, and so is what still comes.
+// Where there is no room for it, what came is dropped, and so is what still comes.
 struct HeldBody {
   struct value_type {
     std::string text;
     uint64_t received_bytes = 0;       // kept or dropped
     ByteBudget::Hold* hold = nullptr;  // set before the first byte
     bool is_refused = false;
+    uint64_t wanted_bytes = 0;  // what its hold would have been then
+
+    // Keeps nothing of it.
+    void Refuse() {
+      is_refused = true;
+      std::exchange(text, {});  // assigned, it would keep its memory
+    }
   };
 
   class reader {
@@ -63,9 +71,9 @@ struct HeldBody {
         body_.hold->Give(held);
         return true;
       }
-      body_.is_refused = true;
+      body_.wanted_bytes = body_.hold->bytes() + wanted;
+      body_.Refuse();
       body_.hold->Give(held);
-      text = std::string();
       return false;
     }
 
@@ -81,9 +89,6 @@ struct HeldBody {
     value_type& body_;
     uint64_t announced_bytes_ = 0;
   };
-
-  // What the serializer would ask for; requests are only read here.
-  static uint64_t size(const value_type& body) { return body.text.size(); }
 };
 
 }  // namespace weft

@@ -45,6 +45,11 @@ struct HttpResponse {
   std::string content_type = "application/json";
   HttpHeaders headers;  // beyond those every response has
   std::string body;
+  std::string_view constant_body;  // not empty: instead of it, and never freed
+
+  std::string_view content() const {
+    return constant_body.empty() ? std::string_view(body) : constant_body;
+  }
 };
 
 // OpenAI's error object.

@@ -132,11 +132,14 @@ ApiError Overloaded() {
                    "requests take all the memory that there is for them; try again in a second");
 }
 
-std::optional<ApiError> HoldMore(ByteBudget::Hold& hold, uint64_t more_bytes) {
-  if (hold.Take(more_bytes)) return std::nullopt;
-  const uint64_t size_bytes = hold.bytes() + more_bytes;
+ApiError NoRoom(const ByteBudget::Hold& hold, uint64_t size_bytes) {
   const uint64_t largest = hold.largest_bytes();
   return size_bytes > largest ? NeverFits(size_bytes, largest) : Overloaded();
+}
+
+std::optional<ApiError> HoldMore(ByteBudget::Hold& hold, uint64_t more_bytes) {
+  if (hold.Take(more_bytes)) return std::nullopt;
+  return NoRoom(hold, hold.bytes() + more_bytes);
 }
 
 std::optional<ApiError> HoldPrepared(GenerationJob& job, uint64_t body_bytes) {

@@ -37,7 +37,9 @@ uint64_t LargestBodyBytes(uint64_t request_memory_bytes);
 
 // All that there is room for is taken; try again.
 ApiError Overloaded();
-// Takes so many bytes more. nullopt, or why not: 400 for what never fits, 503 "overloaded".
+// Why `hold` cannot be of so many bytes: 400 for what never fits, 503 "overloaded".
+ApiError NoRoom(const ByteBudget::Hold& hold, uint64_t size_bytes);
+// Takes so many bytes more. nullopt, or why not, as NoRoom.
 std::optional<ApiError> HoldMore(ByteBudget::Hold& hold, uint64_t more_bytes);
 
 // Of a job that is prepared and has its hold: from now on it holds what it has, and what its answer

@@ -55,7 +55,7 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
       AbortJob(job, engine_ids);
       return RefusalOf(submitted.error(), engine);
     }
-    job.prompts[i] = {};
+    std::exchange(job.prompts[i], {});  // `= {}` would keep its memory
     engine_ids.push_back(id);
     ++job.in_flight;
   }

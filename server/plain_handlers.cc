@@ -65,8 +65,11 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
       response.body = context.metrics->Render(request.sees_all_keys ? nullptr : &request.key_name);
       return response;
     }
-    case RouteId::kOpenApi:
-      return Json(std::string(OpenApiDocument()));
+    case RouteId::kOpenApi: {
+      HttpResponse response;
+      response.constant_body = OpenApiDocument();
+      return response;
+    }
     case RouteId::kVersion:
       return Json(fmt::format(R"({{"version":"{}"}})", Version()));
     case RouteId::kModels:

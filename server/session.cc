@@ -33,6 +33,7 @@ namespace {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 
+constexpr size_t kShortAnswerBytes = 1024;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 // The answer where there is no memory to make one.
@@ -123,7 +124,7 @@ class Session {
                                             ByteBudget::Hold held);
   asio::awaitable<ExchangeOutcome> AnswerPost(const HttpRequest& request, AnswerFunction answer,
                                               ByteBudget::Hold& held);
-  asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, const HttpRequest& request,
+  asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, HttpRequest& request,
                                        ByteBudget::Hold& held);
   void Record(const HttpRequest& request, std::string_view route, const ExchangeOutcome& outcome,
               Clock::time_point started);
@@ -134,7 +135,7 @@ class Session {
   bool is_first_ = true;  // request of the connection
 };
 
-// Counts an exchange that a shutdown waits for.
+// Counts what is under way: an exchange, which a shutdown waits for, or a connection.
 class ActiveRequest {
  public:
   explicit ActiveRequest(std::atomic<int32_t>& count) : count_(count) { ++count_; }
@@ -213,9 +214,9 @@ asio::awaitable<ExchangeOutcome> Session::Answer(ReadStatus status, RequestParse
   }
   Record(request, match.label, outcome, started);
   if (outcome.refused_early) {
-    // Waking up, reading the head and dropping the body take as much again; so does a connection.
-    const int times = is_first_ ? 3 : 2;
-    spent.Stop();
+    // What was measured ends before the answer is sent. With sending, waking up, reading the head
+    // and dropping the body it comes to about six times as much; with a connection, to eight.
+    const int times = is_first_ ? 8 : 6;
     context_.refusal_pacing.Charge(times * spent.spent(), ProcessorNow());
   }
   is_first_ = false;
@@ -231,8 +232,9 @@ asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRe
     const Admission admission = co_await AskToComeIn(*connection_, context_, spent);
     if (admission.refusal) {
       request.keep_alive &= admission.keep_alive;
-      ExchangeOutcome outcome =
-          co_await AnswerWithoutBody(parser, request, ErrorResponse(*admission.refusal, request));
+      const HttpResponse refusal = ErrorResponse(*admission.refusal, request);
+      spent.Stop();  // sending may wait for the client, and go on in another thread
+      ExchangeOutcome outcome = co_await AnswerWithoutBody(parser, request, refusal);
       outcome.refused_early = true;
       co_return outcome;
     }
@@ -250,24 +252,28 @@ asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRe
       co_return gone;
     }
     if (status != ReadStatus::kOk) {
-      const ApiError error = ReadErrorOf(status, *connection_, context_.options);
-      const bool keep_alive = parser.is_done() && request.keep_alive && !context_.draining;
-      co_return co_await SendResponse(*connection_, request, ErrorResponse(error, request),
-                                      keep_alive);
+      const HeldBody::value_type& body = parser.get().body();
+      const ApiError error = body.is_refused ? NoRoom(held, body.wanted_bytes)
+                                             : ReadErrorOf(status, *connection_, context_.options);
+      const HttpResponse refusal = ErrorResponse(error, request);
+      if (status == ReadStatus::kBudgetSpent) {
+        co_return co_await AnswerWithoutBody(parser, request, refusal);
+      }
+      co_return co_await SendResponse(*connection_, request, refusal, false);
     }
     request.body = std::move(parser.get().body().text);
   }
   co_return co_await Dispatch(request, match, std::move(held));
 }
 
-// Before the client has sent more than the head. If the connection is kept, what is left of the
-// body is read and dropped afterwards.
+// While the client may still send the body. If the connection is kept, what is left of that is read
+// and dropped afterwards.
 asio::awaitable<ExchangeOutcome> Session::AnswerWithoutBody(const RequestParser& parser,
                                                             const HttpRequest& request,
                                                             const HttpResponse& answer) {
   constexpr uint64_t kMaxSkippedBodyBytes = 65536;
-  const bool is_short =
-      parser.content_length().value_or(kMaxSkippedBodyBytes + 1) <= kMaxSkippedBodyBytes;
+  const uint64_t left = parser.content_length_remaining().value_or(kMaxSkippedBodyBytes + 1);
+  const bool is_short = left <= kMaxSkippedBodyBytes;
   // Of a stranger nothing is read; and who waits for 100 Continue sends nothing behind an answer.
   const bool may_skip =
       parser.is_done() || (is_short && request.expect.empty() && answer.status != 401);
@@ -275,12 +281,13 @@ asio::awaitable<ExchangeOutcome> Session::AnswerWithoutBody(const RequestParser&
                                   may_skip && request.keep_alive && !context_.draining);
 }
 
-asio::awaitable<ReadStatus> Session::ReadBody(RequestParser& parser, const HttpRequest& request,
+asio::awaitable<ReadStatus> Session::ReadBody(RequestParser& parser, HttpRequest& request,
                                               ByteBudget::Hold& held) {
   const ArrivingBodies::Entry arriving(context_.arriving_bodies, connection_);
   if (!request.expect.empty() && request.is_http_1_1) {
     const bool written = co_await connection_->Write(kContinue);
     if (!written) co_return ReadStatus::kClosed;
+    request.expect.clear();  // it is met, and the body on its way
   }
   // Said before those that arrive are told.
   if (context_.draining) co_return ReadStatus::kShuttingDown;
@@ -296,7 +303,14 @@ asio::awaitable<ExchangeOutcome> Session::Dispatch(HttpRequest& request, const R
   if (const AnswerFunction answer = AnswerFunctionOf(match.route->id)) {
     co_return co_await AnswerPost(request, answer, held);
   }
-  const HttpResponse response = HandlePlainRoute(request, match, context_);
+  HttpResponse response = HandlePlainRoute(request, match, context_);
+  // Until the client has taken it. What the operators' own address says is not the clients' to use
+  // up; what is short is among what a connection takes.
+  if (response.body.size() > kShortAnswerBytes && !entrance_.is_for_metrics) {
+    if (auto refusal = HoldMore(held, kExchangeBytes + response.body.size())) {
+      response = ErrorResponse(*refusal, request);
+    }
+  }
   co_return co_await SendResponse(*connection_, request, response,
                                   request.keep_alive && !context_.draining);
 }
