@@ -36,6 +36,14 @@ int64_t RoomFor(const ServerContext& context) {
   return room;
 }
 
+// For want of memory, most likely: then the line is not missed.
+void TryLog(const std::exception& problem) {
+  try {
+    Log(LogLevel::kError, "refusals: {}", problem.what());
+  } catch (const std::exception&) {
+  }
+}
+
 // While there is a line.
 asio::awaitable<void> AttendToLine(ServerContext& context) {
   // Many at a time: each wake-up by itself costs more than the refusal.
@@ -47,10 +55,21 @@ asio::awaitable<void> AttendToLine(ServerContext& context) {
       timer.expires_after(kPause);
       co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
       is_waited_for = context.refusal_pacing.Release(ProcessorNow(), RoomFor(context));
-    } catch (const std::exception& exception) {  // memory; who waits must not do so for good
-      Log(LogLevel::kError, "refusals: {}", exception.what());
+    } catch (const std::exception& problem) {  // who waits must not do so for good
+      TryLog(problem);
     }
   }
+}
+
+// There is nobody to attend to the line: those in it shall not wait for one who does not come. Who
+// cannot be called either, for want of memory, waits for whom the next one to join brings.
+void DissolveLine(RefusalPacing& pacing) {
+  try {
+    pacing.Release(ProcessorNow(), std::numeric_limits<int64_t>::max());
+  } catch (const std::exception& problem) {
+    TryLog(problem);
+  }
+  pacing.Abandon();
 }
 
 }  // namespace
@@ -81,8 +100,8 @@ asio::awaitable<Admission> AskToComeIn(Connection& connection, ServerContext& co
   if (joined == RefusalPacing::Joined::kFirst) {
     try {
       asio::co_spawn(executor, AttendToLine(context), asio::detached);
-    } catch (const std::exception&) {  // nobody must wait for one who does not come
-      context.refusal_pacing.Release(ProcessorNow(), std::numeric_limits<int64_t>::max());
+    } catch (const std::exception&) {
+      DissolveLine(context.refusal_pacing);
       throw;
     }
   }

@@ -15,9 +15,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/log.h"
-#include "base/resources.h"
 #include "server/connection.h"
-#include "server/processor_clock.h"
 #include "server/session.h"
 
 namespace weft {
@@ -29,6 +27,19 @@ using boost::system::error_code;
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
+// What a handshake takes, about, most of it for one signature.
+constexpr std::chrono::microseconds kHandshake{500};
+
+// Whether one more would be beyond a limit. Those to the operators' address take nothing of what
+// the clients' share.
+bool IsFull(const Entrance& entrance, bool uses_tls, ServerContext& context) {
+  if (entrance.is_for_metrics) {
+    return context.metrics_connections >= ServerOptions::kMaxMetricsConnections;
+  }
+  return context.connections >= context.options.max_connections ||
+         !context.request_budget.connections().HasRoomFor(Connection::LeastBytes(uses_tls));
+}
+
 // Takes one connection and lets it run on a strand of its own.
 asio::awaitable<error_code> AcceptConnection(asio::io_context& io, StreamAcceptor& acceptor,
                                              Entrance entrance, ServerContext& context) {
@@ -38,10 +49,8 @@ asio::awaitable<error_code> AcceptConnection(asio::io_context& io, StreamAccepto
   auto connection = std::make_shared<Connection>(
       std::move(socket), context.options, entrance.uses_tls ? context.access->tls() : nullptr,
       context.request_budget);
-  const bool is_full = entrance.is_for_metrics
-                           ? context.metrics_connections >= ServerOptions::kMaxMetricsConnections
-                           : context.connections >= context.options.max_connections;
-  entrance.is_beyond_limit = is_full || !connection->HoldMemory();
+  entrance.is_beyond_limit = IsFull(entrance, connection->needs_handshake(), context) ||
+                             (!entrance.is_for_metrics && !connection->HoldMemory());
   if (entrance.is_beyond_limit) {
     context.metrics->CountRefusedConnection();
     context.extra_connections.Admit(connection);
@@ -77,17 +86,19 @@ Result<StreamAcceptor> OpenTcpListener(asio::io_context& io, const ListenAddress
 asio::awaitable<void> AcceptConnections(asio::io_context& io, StreamAcceptor& acceptor,
                                         Entrance entrance, ServerContext& context) {
   constexpr std::chrono::milliseconds kPause{50};
-  const int cpu_count = AvailableCpuCount();
   while (acceptor.is_open()) {
     std::string problem;
     try {
       // Those that wait to be accepted cost nothing, but where there is room for one it may be a
       // probe.
-      const bool is_full = context.connections >= context.options.max_connections;
-      const auto delay = is_full ? context.refusal_pacing.AcceptDelay(ProcessorNow())
-                                 : std::chrono::nanoseconds(0);
+      const bool uses_tls = entrance.uses_tls && context.access->tls() != nullptr;
+      std::chrono::nanoseconds delay{0};
+      if (IsFull(entrance, uses_tls, context)) {
+        delay = context.refusal_pacing.AcceptDelay(
+            std::chrono::steady_clock::now(), uses_tls ? kHandshake : std::chrono::microseconds(0));
+      }
       if (delay.count() > 0) {
-        asio::steady_timer pause(acceptor.get_executor(), delay / cpu_count);
+        asio::steady_timer pause(acceptor.get_executor(), delay);
         co_await pause.async_wait(kAwait);
       }
       const error_code error = co_await AcceptConnection(io, acceptor, entrance, context);

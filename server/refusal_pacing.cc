@@ -15,7 +15,7 @@ constexpr double kFirstGuess = 50e-6;
 RefusalPacing::RefusalPacing(const RefusalPacingOptions& options, Time now)
     : max_waiting_(options.max_waiting),
       refusals_{.share = options.share * (1 - kAcceptPart), .filled = now},
-      accepts_{.share = options.share * kAcceptPart, .filled = now},
+      accepts_{.share = options.share * kAcceptPart * options.cpu_count, .filled = {}},
       mean_seconds_(kFirstGuess) {
   for (Budget* budget : {&refusals_, &accepts_}) budget->seconds = budget->share * kBurstSeconds;
 }
@@ -39,20 +39,21 @@ bool RefusalPacing::MayRefuse(Time now) {
 
 void RefusalPacing::Charge(std::chrono::nanoseconds spent, Time now) {
   constexpr double kWeight = 1.0 / 32;
-  // More than that was a disturbance.
+  // More than that was a disturbance, and less than nothing a mistake.
   constexpr double kMostSeconds = 1e-3;
-  const double seconds = std::min(std::chrono::duration<double>(spent).count(), kMostSeconds);
+  const double seconds =
+      std::clamp(std::chrono::duration<double>(spent).count(), 0.0, kMostSeconds);
   const std::lock_guard lock(mutex_);
   refusals_.Fill(now);
   refusals_.Take(seconds);
   mean_seconds_ += kWeight * (seconds - mean_seconds_);
 }
 
-std::chrono::nanoseconds RefusalPacing::AcceptDelay(Time now) {
+std::chrono::nanoseconds RefusalPacing::AcceptDelay(Time wall_now,
+                                                    std::chrono::nanoseconds handshake) {
   const std::lock_guard lock(mutex_);
-  accepts_.Fill(now);
-  if (line_.empty()) return std::chrono::nanoseconds(0);
-  accepts_.Take(mean_seconds_);
+  accepts_.Fill(wall_now);
+  accepts_.Take(mean_seconds_ + std::chrono::duration<double>(handshake).count());
   const double seconds = std::max(-accepts_.seconds / accepts_.share, 0.0);
   return std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
 }
@@ -66,6 +67,11 @@ bool RefusalPacing::Release(Time now, int64_t room) {
   }
   attended_ = !line_.empty();
   return attended_;
+}
+
+void RefusalPacing::Abandon() noexcept {
+  const std::lock_guard lock(mutex_);
+  attended_ = false;
 }
 
 void RefusalPacing::CallFirst() {

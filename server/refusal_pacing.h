@@ -1,7 +1,7 @@
 // Refusing must not cost those who are served: what a crowd that comes back at once would make of
 // it is held to a share of the processor time that the process gets. Refusals beyond it wait in a
-// line, which is a connection each that is not read; and where there is a line, connections that
-// would be refused themselves are accepted no faster than a share allows.
+// line, which is a connection each that is not read; and connections that would be refused
+// themselves are accepted no faster than a share allows.
 #pragma once
 
 #include <chrono>
@@ -15,9 +15,10 @@ namespace weft {
 struct RefusalPacingOptions {
   double share = 0.05;         // two fifths are for connections that are refused
   size_t max_waiting = 16384;  // in the line
+  int cpu_count = 1;           // that accept
 };
 
-// Thread-safe. Times are those of ProcessorNow, and never go back.
+// Thread-safe. Times are those of ProcessorNow, but where it says otherwise, and never go back.
 class RefusalPacing {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -28,8 +29,10 @@ class RefusalPacing {
   bool MayRefuse(Time now);
   // What one took.
   void Charge(std::chrono::nanoseconds spent, Time now);
-  // How long to wait before the next connection is accepted to be refused, which is counted.
-  std::chrono::nanoseconds AcceptDelay(Time now);
+  // How long to wait before the next connection is accepted to be refused, which is counted as a
+  // refusal and what its handshake takes. On the wall: where this process has nothing to do, others
+  // who only ask for health must not wait because it had nothing to do.
+  std::chrono::nanoseconds AcceptDelay(Time wall_now, std::chrono::nanoseconds handshake);
 
   enum class Joined {
     kFirst,  // of a line that nobody attends to: Release must be called again and again
@@ -57,8 +60,11 @@ class RefusalPacing {
   };
 
   // Calls those at the line's head: `room` of them, who will not be refused, and as many more as
-  // the share allows. False: nobody is left, and who joins next is the first.
+  // the share allows. False: nobody is left, and who joins next is the first. What a call throws
+  // comes out here, and its turn comes again.
   bool Release(Time now, int64_t room);
+  // Nobody attends to the line any more: who joins next is the first.
+  void Abandon() noexcept;
 
  private:
   // Seconds of the processor that may be spent; fills up at its share, and not beyond what it gets

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "base/resources.h"
 #include "server/processor_clock.h"
 
 namespace weft {
@@ -18,7 +19,9 @@ ServerContext::ServerContext(ServerOptions options_, std::vector<ServedModel> mo
       tracer(std::move(tracer_)),
       cors(options.cors_origins),
       hosts(options),
-      refusal_pacing({.share = options.refusal_share, .max_waiting = options.max_delayed_refusals},
+      refusal_pacing({.share = options.refusal_share,
+                      .max_waiting = options.max_delayed_refusals,
+                      .cpu_count = AvailableCpuCount()},
                      ProcessorNow()),
       request_budget(options.request_memory_bytes),
       responses(options.response_store_bytes),

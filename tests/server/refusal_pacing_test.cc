@@ -1,8 +1,10 @@
 #include "server/refusal_pacing.h"
 
 #include <memory>
+#include <new>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -69,6 +71,12 @@ TEST(RefusalPacing, WhatRefusalsTakeDecidesHowManyThereAre) {
   EXPECT_NEAR(count, 60 + 6000, 2);
 }
 
+TEST(RefusalPacing, ARefusalTakesNoLessThanNothing) {
+  RefusalPacing pacing = TenPercent();
+  for (int i = 0; i < 100; ++i) pacing.Charge(-seconds(1), kBegin);
+  EXPECT_EQ(RefuseAllThatMay(pacing, kBegin), 6);
+}
+
 TEST(RefusalPacing, WhoComesBehindALineJoinsIt) {
   RefusalPacing pacing = TenPercent();
   RefuseAllThatMay(pacing, kBegin);
@@ -109,17 +117,46 @@ TEST(RefusalPacing, RoomInTheQueueCostsNoShare) {
   EXPECT_EQ(line.called(), "abc");
 }
 
-TEST(RefusalPacing, ConnectionsAreAcceptedAtOnceWhereNobodyWaits) {
+TEST(RefusalPacing, ALineWithoutAnAttendantGetsOne) {
   RefusalPacing pacing = TenPercent();
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(pacing.AcceptDelay(kBegin), nanoseconds(0));
-  RefuseAllThatMay(pacing, kBegin);
-  for (int i = 0; i < 1000; ++i) pacing.Charge(kCost, kBegin);  // now its mean is known
   Line line(pacing);
-  line.Join('a');
+  EXPECT_EQ(line.Join('a'), RefusalPacing::Joined::kFirst);
+  pacing.Abandon();
+  EXPECT_EQ(line.Join('b'), RefusalPacing::Joined::kFirst);
+  EXPECT_EQ(line.Join('c'), RefusalPacing::Joined::kBehindOthers);
+}
+
+TEST(RefusalPacing, WhoCannotBeCalledIsCalledAgain) {
+  RefusalPacing pacing = TenPercent();
+  int calls = 0;
+  RefusalPacing::Place place(pacing, [&] {
+    if (++calls == 1) throw std::bad_alloc();
+  });
+  EXPECT_EQ(place.Join(), RefusalPacing::Joined::kFirst);
+  EXPECT_THROW(pacing.Release(kBegin, 1), std::bad_alloc);
+  EXPECT_FALSE(pacing.Release(kBegin, 1));
+  EXPECT_EQ(calls, 2);
+}
+
+int AcceptedWithin(RefusalPacing& pacing, seconds duration, nanoseconds handshake) {
   int count = 0;
   RefusalPacing::Time now = kBegin;
-  for (; now < kBegin + seconds(10); ++count) now += pacing.AcceptDelay(now);
-  EXPECT_NEAR(count, 4 + 400, 2);
+  for (; now < kBegin + duration; ++count) now += pacing.AcceptDelay(now, handshake);
+  return count;
+}
+
+// Whether or not anybody waits.
+TEST(RefusalPacing, SomeConnectionsAreAcceptedAtOnceAndThenTheShare) {
+  RefusalPacing pacing = TenPercent();
+  for (int i = 0; i < 80; ++i) {  // at 50 us, as long as nothing is known
+    EXPECT_EQ(pacing.AcceptDelay(kBegin, nanoseconds(0)), nanoseconds(0)) << i;
+  }
+  EXPECT_GT(pacing.AcceptDelay(kBegin + nanoseconds(1), nanoseconds(0)), nanoseconds(0));
+  for (const auto& [handshake, expected] : {std::pair(0 * kCost, 4 + 400), {3 * kCost, 1 + 100}}) {
+    RefusalPacing known = TenPercent();
+    for (int i = 0; i < 1000; ++i) known.Charge(kCost, kBegin);  // now its mean is known
+    EXPECT_NEAR(AcceptedWithin(known, seconds(10), handshake), expected, 2);
+  }
 }
 
 TEST(RetryDelay, IsWhatIsExpectedAndUpToHalfAsMuchMore) {
@@ -128,9 +165,17 @@ TEST(RetryDelay, IsWhatIsExpectedAndUpToHalfAsMuchMore) {
     const auto delay = RetryDelay(seconds(10), std::to_string(i));
     EXPECT_GE(delay, seconds(10));
     EXPECT_LE(delay, seconds(15));
-    EXPECT_EQ(delay, RetryDelay(seconds(10), std::to_string(i)));
     different.insert(delay.count());
   }
+  EXPECT_GT(different.size(), 800u);
+  EXPECT_LT(*different.begin(), 10'100);
+  EXPECT_GT(*different.rbegin(), 14'900);
+}
+
+// A client may give all of its requests the same id.
+TEST(RetryDelay, DiffersForOneId) {
+  std::set<int64_t> different;
+  for (int i = 0; i < 1000; ++i) different.insert(RetryDelay(seconds(10), "same").count());
   EXPECT_GT(different.size(), 800u);
   EXPECT_LT(*different.begin(), 10'100);
   EXPECT_GT(*different.rbegin(), 14'900);

@@ -5,13 +5,18 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/fields.hpp>
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "proto/json_reader.h"
+#include "server/held_body.h"
 #include "server/job_memory.h"
 #include "server/request_budget.h"
+#include "tests/server/responses_requests.h"
+#include "tests/server/scripted_chat.h"
 #include "tests/server/test_server.h"
 
 namespace weft {
@@ -108,6 +113,37 @@ TEST(ByteBudgetTest, AShareTakesOfTheWhole) {
   EXPECT_FALSE(of_share.Resize(56));  // the share allows it, the whole does not
   EXPECT_EQ(share.taken_bytes(), 50U);
   EXPECT_EQ(whole.taken_bytes(), 95U);
+}
+
+TEST(ByteBudgetTest, SaysWhetherThereIsRoom) {
+  ByteBudget whole(100);
+  ByteBudget share(60, whole);
+  ByteBudget::Hold of_whole(whole);
+  EXPECT_TRUE(share.HasRoomFor(60));
+  EXPECT_FALSE(share.HasRoomFor(61));
+  ASSERT_TRUE(of_whole.Resize(50));
+  EXPECT_TRUE(share.HasRoomFor(50));
+  EXPECT_FALSE(share.HasRoomFor(51));
+}
+
+TEST(HeldBodyTest, WhatIsRefusedIsFreed) {
+  ByteBudget budget(100'000);
+  ByteBudget::Hold hold(budget);
+  HeldBody::value_type body;
+  body.hold = &hold;
+  boost::beast::http::request_header<> head;
+  HeldBody::reader reader(head, body);
+  boost::system::error_code error;
+  reader.init(boost::none, error);
+  const std::string piece(16'384, 'x');
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(reader.put(boost::asio::buffer(piece), error), piece.size());
+  }
+  EXPECT_TRUE(body.is_refused);
+  EXPECT_EQ(body.received_bytes, 163'840U);
+  EXPECT_EQ(hold.bytes(), 0U);
+  EXPECT_LE(body.text.capacity(), std::string().capacity());
+  EXPECT_GT(body.wanted_bytes, 100'000U);
 }
 
 TEST(RequestBudgetTest, OneKeyHoldsHalfAtMost) {
@@ -245,6 +281,145 @@ TEST(RequestMemoryTest, RefusedConnectionsAreKept) {
   EXPECT_EQ(first.Read().status, 200);
   second.Send(CompletionPost(R"({"prompt":"a"})"));
   EXPECT_EQ(second.Read().status, 200);
+}
+
+TEST(RequestMemoryTest, ARefusedBodyIsNotWaitedFor) {
+  TestServer server({}, WithRequestBytes(60'000));
+  server.model.HoldSteps();
+  RawClient first(server.port());
+  first.Send(CompletionPost(R"({"prompt":"a"})"));
+  ASSERT_TRUE(Eventually([&] { return server.model.steps() > 0; }));
+  RawClient second(server.port());
+  const std::string request = CompletionPost(R"({"prompt":")" + std::string(20'000, 'x') + "\"}");
+  for (int i = 0; i < 3; ++i) {
+    second.Send(request.substr(0, 10'000));
+    const RawResponse refused = second.Read();
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_EQ(refused.headers.count("connection"), 0U);
+    second.Send(request.substr(10'000));
+  }
+  second.Send(Get("/health"));
+  EXPECT_EQ(second.Read().status, 200);
+  // Who was told to go on does.
+  second.Send(
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
+      "Content-Length: 20000\r\n\r\n");
+  EXPECT_EQ(second.Read().status, 100);
+  second.Send(std::string(1'000, 'x'));
+  const RawResponse refused = second.Read();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.headers.count("connection"), 0U);
+  second.Send(std::string(19'000, 'x') + Get("/health"));
+  EXPECT_EQ(second.Read().status, 200);
+  server.model.ReleaseSteps();
+  EXPECT_EQ(first.Read().status, 200);
+}
+
+TEST(RequestMemoryTest, OfABodyOfUnknownLengthItIsSaidThatItNeverFits) {
+  const TestServer server({}, WithRequestBytes(300'000));
+  RawClient client(server.port());
+  std::string request =
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 200; ++i) request += "3e8\r\n" + std::string(1000, 'x') + "\r\n";
+  client.Send(request + "0\r\n\r\n");
+  const RawResponse refused = client.Read();
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(ErrorOf(refused)["message"], HasSubstr("this server has 262500 for one"));
+  EXPECT_EQ(refused.headers.at("connection"), "close");
+}
+
+ServerOptions WithSmallSocketBuffers(ServerOptions options) {
+  options.send_buffer_bytes = 4096;
+  return options;
+}
+
+TEST(RequestMemoryTest, AnswersOfPlainRoutesAreHeldUntilTheyAreTaken) {
+  constexpr int kReceiveBuffer = 4096;
+  constexpr size_t kLength = 600'000;
+  const TestServer server(Saying("Hello"), WithSmallSocketBuffers(WithRequestBytes(8 << 20)));
+  RawClient observer(server.port());
+  const int64_t begin = HeldBytes(observer);
+  const std::string tool = R"({"type":"function","name":"f","parameters":{},"description":")" +
+                           std::string(kLength, 'x') + R"("})";
+  const std::string id = Created(server, R"("tools":[)" + tool + "]")["id"];
+  const std::string request = Get("/v1/responses/" + id);
+  {
+    RawClient slow(server.port(), kReceiveBuffer);
+    slow.Send(request);
+    EXPECT_TRUE(
+        Eventually([&] { return HeldBytes(observer) > begin + static_cast<int64_t>(kLength); }));
+    const RawResponse answer = slow.Read();
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_GT(answer.body.size(), kLength);
+  }
+  EXPECT_TRUE(Eventually([&] { return HeldBytes(observer) <= begin; }));
+  std::vector<std::unique_ptr<RawClient>> slow;
+  const auto is_refused = [&] {
+    slow.push_back(std::make_unique<RawClient>(server.port(), kReceiveBuffer));
+    slow.back()->Send(request);
+    RawClient client(server.port());
+    client.Send(request);
+    const RawResponse response = client.Read();
+    return response.status == 503 && ErrorOf(response)["code"] == "overloaded";
+  };
+  for (int i = 0; i < 40 && !is_refused(); ++i) {
+  }
+  EXPECT_LT(slow.size(), 20U);
+  EXPECT_EQ(server.Post(R"({"prompt":"a","max_tokens":1})").status, 200);  // of what is kept
+}
+
+TEST(RequestMemoryTest, TheDescriptionOfTheApiIsNobodysCopy) {
+  const TestServer server({}, WithSmallSocketBuffers({}));
+  RawClient observer(server.port());
+  const int64_t begin = HeldBytes(observer);
+  RawClient slow(server.port(), 4096);
+  slow.Send(Get("/openapi.json"));
+  ASSERT_TRUE(slow.ReadUntil("HTTP/1.1 200"));
+  EXPECT_LT(HeldBytes(observer), begin + 50'000);
+  EXPECT_TRUE(slow.Read().complete);
+}
+
+// One of each, of which clients have taken all.
+TEST(RequestMemoryTest, TheOperatorsAddressIsNotTheClientsToUseUp) {
+  ServerOptions options = WithRequestBytes(60'000);
+  options.metrics_address = {.host = "127.0.0.1", .port = 0};
+  const TestServer server({}, options);
+  std::vector<std::unique_ptr<RawClient>> clients;
+  int status = 200;
+  while (status == 200 && clients.size() < 20) {
+    clients.push_back(std::make_unique<RawClient>(server.port()));
+    clients.back()->Send(Get("/v1/models"));
+    status = clients.back()->Read().status;
+  }
+  EXPECT_EQ(status, 503);
+  EXPECT_LT(clients.size(), 8U);
+  for (int i = 0; i < 3; ++i) {
+    RawClient client(server.server->metrics_port());
+    client.Send(Get("/metrics"));
+    EXPECT_EQ(client.Read().status, 200);
+  }
+  RawClient prober(server.port());
+  prober.Send(Get("/health"));
+  EXPECT_EQ(prober.Read().status, 200);
+}
+
+// Where there is no memory for another connection those that come are refused, at their share.
+TEST(RequestMemoryTest, ConnectionsWithoutMemoryAreAcceptedSlowly) {
+  ServerOptions options = WithRequestBytes(60'000);
+  options.metrics_address = {.host = "127.0.0.1", .port = 0};
+  options.refusal_share = 1e-9;
+  const TestServer server({}, options);
+  std::vector<std::unique_ptr<RawClient>> clients;
+  const auto ask = [&](uint16_t port) {
+    const auto start = std::chrono::steady_clock::now();
+    clients.push_back(std::make_unique<RawClient>(port));
+    clients.back()->Send(Get("/health"));
+    EXPECT_EQ(clients.back()->Read().status, 200);
+    return std::chrono::steady_clock::now() - start;
+  };
+  for (int i = 0; i < 5; ++i) ask(server.port());  // three have a connection
+  EXPECT_GT(ask(server.port()), milliseconds(300));
+  for (int i = 0; i < 20; ++i) EXPECT_LT(ask(server.server->metrics_port()), milliseconds(300));
 }
 
 TEST(RequestMemoryTest, EmbeddingsAreCountedBeforeTheyAreComputed) {
