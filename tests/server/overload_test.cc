@@ -14,22 +14,28 @@
 namespace weft {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TestModelOptions OneAtATime() {
+TestModelOptions OneAtATime(int32_t max_waiting) {
   TestModelOptions options;
   options.max_sequences = 1;
-  options.max_waiting = 2;  // a request counts until its first step has ended
+  options.max_waiting = max_waiting;  // a request counts until its first step has ended
   return options;
 }
 
-// One request runs, without end until steps are released; another waits.
+// One request runs, without end until steps are released; the others wait.
 class FullServer {
  public:
-  explicit FullServer(ServerOptions options = {}, Wire wire = Wire::kTcp)
-      : server_(OneAtATime(), std::move(options), wire) {
+  explicit FullServer(ServerOptions options = {}, Wire wire = Wire::kTcp, int32_t count = 2)
+      : server_(OneAtATime(count), std::move(options), wire), count_(count) {
+    Fill();
+  }
+
+  void Fill() {
     server_.model.HoldSteps();
-    for (int i = 0; i < 2; ++i) {
+    admitted_.clear();
+    for (int32_t i = 0; i < count_; ++i) {
       admitted_.push_back(std::make_unique<RawClient>(server_.endpoint()));
       admitted_.back()->Send(CompletionPost(R"({"prompt":"a","max_tokens":1})"));
       EXPECT_TRUE(Eventually([&] { return server_.model.engine().queued_count() == i + 1; }));
@@ -46,6 +52,7 @@ class FullServer {
 
  private:
   TestServer server_;
+  const int32_t count_;
   std::vector<std::unique_ptr<RawClient>> admitted_;
 };
 
@@ -131,22 +138,39 @@ TEST(RefusalTest, WhatIsNoGenerationIsServed) {
   EXPECT_EQ(full->PostTo("/v1/messages", "{}").status, 429);
 }
 
-TEST(RefusalTest, SaysWhenToComeBackAndNotToAllTheSame) {
-  FullServer full;
+// Up to half as much is added.
+void ExpectRetryAfter(const FullServer& full, milliseconds expected) {
   RawClient client(full.endpoint());
-  std::set<int> different;
+  std::set<int64_t> different;
   for (int i = 0; i < 20; ++i) {
-    client.Send(CompletionPost("{}"));
+    client.Send(CompletionPost("{}", "X-Request-Id: always-the-same\r\n"));
     const RawResponse refused = client.Read();
     ExpectQueueFull(refused);
-    const int delay_s = std::stoi(refused.headers.at("retry-after"));
-    const int delay_ms = std::stoi(refused.headers.at("retry-after-ms"));
-    EXPECT_GE(delay_ms, 1000);
-    EXPECT_LE(delay_ms, 60'000);
+    const int64_t delay_s = std::stoi(refused.headers.at("retry-after"));
+    const int64_t delay_ms = std::stoi(refused.headers.at("retry-after-ms"));
+    EXPECT_GE(delay_ms, expected.count());
+    EXPECT_LE(delay_ms, expected.count() * 3 / 2);
     EXPECT_EQ(delay_s, (delay_ms + 999) / 1000);
     different.insert(delay_ms);
   }
   EXPECT_GT(different.size(), 10u);
+}
+
+TEST(RefusalTest, SaysWhenToComeBackAndNotToAllTheSame) {
+  const FullServer full;
+  ExpectRetryAfter(full, seconds(5));  // nothing has left the queue yet
+}
+
+TEST(RefusalTest, WhenToComeBackFollowsFromHowFastTheQueueEmpties) {
+  FullServer full({}, Wire::kTcp, 4);
+  full->model.SetStepTime(milliseconds(400));  // one leaves in each
+  full.MakeRoom();
+  full.Fill();
+  const auto expected = full->model.engine().TimeToDrain();
+  ASSERT_TRUE(expected.has_value());
+  ASSERT_GT(*expected, milliseconds(1000));
+  ASSERT_LT(*expected, milliseconds(4500));
+  ExpectRetryAfter(full, *expected);
 }
 
 // What is left of the share is spent on the first refusal; whoever comes then waits.
