@@ -6,6 +6,21 @@
 #include "server/secret_file.h"
 
 namespace weft {
+namespace {
+
+// nullptr: there is no such file.
+Result<std::shared_ptr<const ApiKeys>> ReadKeys(const std::string& path, std::string_view what) {
+  if (path.empty()) return std::shared_ptr<const ApiKeys>();
+  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSecretFile(path));
+  WEFT_ASSIGN_OR_RETURN(ApiKeys keys, ApiKeys::Parse(text, path));
+  Log(LogLevel::kInfo, "{} {} from {}", keys.size(), what, path);
+  return std::make_shared<const ApiKeys>(std::move(keys));
+}
+
+constexpr std::string_view kApiKeys = "API keys";
+constexpr std::string_view kMetricsKeys = "keys for /metrics";
+
+}  // namespace
 
 Access::Access(const ServerOptions& options)
     : api_key_path_(options.api_key_path),
@@ -15,20 +30,25 @@ Access::Access(const ServerOptions& options)
 
 Result<std::shared_ptr<Access>> Access::Load(const ServerOptions& options) {
   std::shared_ptr<Access> access(new Access(options));
-  WEFT_RETURN_IF_ERROR(access->LoadKeys(access->api_key_path_, access->keys_));
-  WEFT_RETURN_IF_ERROR(access->LoadKeys(access->metrics_key_path_, access->metrics_keys_));
+  WEFT_ASSIGN_OR_RETURN(std::shared_ptr<const ApiKeys> keys,
+                        ReadKeys(access->api_key_path_, kApiKeys));
+  WEFT_ASSIGN_OR_RETURN(std::shared_ptr<const ApiKeys> metrics_keys,
+                        ReadKeys(access->metrics_key_path_, kMetricsKeys));
+  WEFT_RETURN_IF_ERROR(access->SetKeys(std::move(keys), std::move(metrics_keys)));
   WEFT_RETURN_IF_ERROR(access->LoadTls());
   return access;
 }
 
-Result<void> Access::LoadKeys(const std::string& path, std::shared_ptr<const ApiKeys>& keys) {
-  if (path.empty()) return {};
-  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadSecretFile(path));
-  WEFT_ASSIGN_OR_RETURN(ApiKeys parsed, ApiKeys::Parse(text, path));
-  Log(LogLevel::kInfo, "{} API keys from {}", parsed.size(), path);
-  auto loaded = std::make_shared<const ApiKeys>(std::move(parsed));
+Result<void> Access::SetKeys(std::shared_ptr<const ApiKeys> keys,
+                             std::shared_ptr<const ApiKeys> metrics_keys) {
+  const std::string common = keys && metrics_keys ? keys->CommonWith(*metrics_keys) : "";
+  if (!common.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "{} and {}: {}, but each is for one of them",
+                api_key_path_, metrics_key_path_, common);
+  }
   const std::lock_guard lock(mutex_);
-  keys = std::move(loaded);
+  keys_ = std::move(keys);
+  metrics_keys_ = std::move(metrics_keys);
   return {};
 }
 
@@ -42,11 +62,16 @@ Result<void> Access::LoadTls() {
 }
 
 void Access::Reload() {
-  if (const Result<void> loaded = LoadKeys(api_key_path_, keys_); !loaded) {
-    Log(LogLevel::kError, "the API keys stay as they were: {}", loaded.error().message);
-  }
-  if (const Result<void> loaded = LoadKeys(metrics_key_path_, metrics_keys_); !loaded) {
-    Log(LogLevel::kError, "the keys for /metrics stay as they were: {}", loaded.error().message);
+  const auto read = [](const std::string& path, std::string_view what, const auto& current) {
+    auto loaded = ReadKeys(path, what);
+    if (loaded) return *std::move(loaded);
+    Log(LogLevel::kError, "the {} stay as they were: {}", what, loaded.error().message);
+    return current;
+  };
+  const auto new_keys = read(api_key_path_, kApiKeys, keys());
+  const auto new_metrics_keys = read(metrics_key_path_, kMetricsKeys, metrics_keys());
+  if (const Result<void> set = SetKeys(new_keys, new_metrics_keys); !set) {
+    Log(LogLevel::kError, "all keys stay as they were: {}", set.error().message);
   }
   if (const Result<void> loaded = LoadTls(); !loaded) {
     Log(LogLevel::kError, "the certificate stays as it was: {}", loaded.error().message);

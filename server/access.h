@@ -35,8 +35,9 @@ class Access {
 
  private:
   explicit Access(const ServerOptions& options);
-  // Of a file, if `path` is one, into a member.
-  Result<void> LoadKeys(const std::string& path, std::shared_ptr<const ApiKeys>& keys);
+  // Those of both files count from now on, if no name and no key is in both.
+  Result<void> SetKeys(std::shared_ptr<const ApiKeys> keys,
+                       std::shared_ptr<const ApiKeys> metrics_keys);
   Result<void> LoadTls();
 
   const std::string api_key_path_;          // empty: none

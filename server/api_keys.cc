@@ -54,6 +54,18 @@ std::string ApiKeys::AddLine(std::string_view line) {
   return {};
 }
 
+std::string ApiKeys::CommonWith(const ApiKeys& others) const {
+  for (const Entry& mine : entries_) {
+    for (const Entry& other : others.entries_) {
+      if (mine.name == other.name) return fmt::format("the name {} is in both", Quoted(mine.name));
+      if (mine.digest == other.digest) {
+        return fmt::format("{} has the same key as {}", Quoted(mine.name), Quoted(other.name));
+      }
+    }
+  }
+  return {};
+}
+
 Result<ApiKeys> ApiKeys::Parse(std::string_view text, std::string_view path) {
   ApiKeys keys;
   for (int64_t number = 1; !text.empty(); ++number) {

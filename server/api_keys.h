@@ -31,6 +31,9 @@ class ApiKeys {
 
   size_t size() const { return entries_.size(); }
 
+  // What these have in common with others, a name or a key, in words that name no key; "": nothing.
+  std::string CommonWith(const ApiKeys& others) const;
+
  private:
   using Digest = std::array<uint8_t, 32>;
   struct Entry {

@@ -220,6 +220,42 @@ TEST_F(OperatorsTest, TheirKeysAreReadAgain) {
   EXPECT_EQ(Ask(server.port(), Get("/metrics", "x-api-key: sk-grafana-0123456\r\n")).status, 200);
 }
 
+TEST_F(OperatorsTest, AKeyAndANameAreOfOneFileAlone) {
+  ServerOptions options = Options(true);
+  for (const char* const line :
+       {"alice:sk-another-0123456\n", "prometheus:sk-alice-0123456789\n"}) {
+    directory_.Write("metrics", line);
+    const auto access = Access::Load(options);
+    ASSERT_FALSE(access) << line;
+    EXPECT_THAT(access.error().message, HasSubstr(options.api_key_path + " and "));
+    EXPECT_THAT(access.error().message, HasSubstr("'alice'"));
+    EXPECT_THAT(access.error().message, Not(HasSubstr("0123456")));
+  }
+}
+
+TEST_F(OperatorsTest, KeysThatAreInBothFilesAfterwardsAreNotTaken) {
+  const TestServer server({}, Options(true));
+  directory_.Write("metrics", "prometheus:sk-bob-0123456789ab\n");
+  server.access->Reload();
+  EXPECT_EQ(Ask(server.port(), Get("/v1/models", kBob)).status, 200);
+  EXPECT_EQ(Ask(server.port(), Get("/metrics", kPrometheus)).status, 200);
+  // It moves from one file to the other.
+  directory_.Write("keys", "alice:sk-alice-0123456789\n");
+  server.access->Reload();
+  EXPECT_EQ(Ask(server.port(), Get("/v1/models", kBob)).status, 403);
+  EXPECT_EQ(Ask(server.port(), Get("/metrics", kBob)).status, 200);
+  directory_.Write("keys", "alice:sk-alice-0123456789\nbob:sk-bob-0123456789ab\n");
+  directory_.Write("metrics", "prometheus:sk-prometheus-0123\n");
+  server.access->Reload();
+  EXPECT_EQ(Ask(server.port(), Get("/v1/models", kBob)).status, 200);
+  // A file that is wrong does not keep the other from being read.
+  directory_.Write("metrics", "nothing\n");
+  directory_.Write("keys", "alice:sk-alice-0123456789\n");
+  server.access->Reload();
+  EXPECT_EQ(Ask(server.port(), Get("/v1/models", kBob)).status, 401);
+  EXPECT_EQ(Ask(server.port(), Get("/metrics", kPrometheus)).status, 200);
+}
+
 TEST_F(OperatorsTest, WithoutApiKeysOnlyMetricsNeedOne) {
   const TestServer server({}, Options(false));
   EXPECT_EQ(Ask(server.port(), Get("/v1/models")).status, 200);
