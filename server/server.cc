@@ -53,12 +53,11 @@ class Server::Implementation {
       metrics_port_ = endpoint.port();
       Log(LogLevel::kInfo, "/metrics without keys on {}:{}", options.metrics_address->host,
           metrics_port_);
-      Accept(*metrics_acceptor_,
-             {.is_loopback = endpoint.address().is_loopback(), .is_for_metrics = true});
+      Accept(*metrics_acceptor_, {.is_loopback = IsLoopback(endpoint), .is_for_metrics = true});
     }
     if (tcp_acceptor_) {
-      const bool is_loopback = EndpointOf(*tcp_acceptor_).address().is_loopback();
-      Accept(*tcp_acceptor_, {.uses_tls = true, .is_loopback = is_loopback});
+      Accept(*tcp_acceptor_,
+             {.uses_tls = true, .is_loopback = IsLoopback(EndpointOf(*tcp_acceptor_))});
     }
     if (unix_acceptor_) Accept(*unix_acceptor_, {});  // who may read it is the file's matter
     for (int i = 0; i < context_.options.io_threads; ++i) {
@@ -97,6 +96,13 @@ class Server::Implementation {
     std::memcpy(endpoint.data(), generic.data(), std::min(generic.size(), endpoint.capacity()));
     endpoint.resize(generic.size());
     return endpoint;
+  }
+
+  // Also of "::ffff:127.0.0.1", which is where IPv4's connections come.
+  static bool IsLoopback(const asio::ip::tcp::endpoint& endpoint) {
+    const asio::ip::address address = endpoint.address();
+    if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address.is_loopback();
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback();
   }
 
   // What a handler throws, for want of memory most likely, ends that handler.

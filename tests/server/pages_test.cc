@@ -1,10 +1,12 @@
 // What web pages in browsers near the server may do: nothing, unless they were allowed.
 #include <string>
 #include <string_view>
+#include <unistd.h>
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include "server/host_name.h"
 #include "server/host_policy.h"
@@ -133,6 +135,17 @@ TEST(PagesTest, AForeignHostIsRefusedOnLoopback) {
   EXPECT_EQ(
       Ask(server, "GET http://localhost/health HTTP/1.1\r\nHost: evil.example\r\n\r\n").status,
       200);
+}
+
+TEST(PagesTest, LoopbackAsIpv6WritesIpv4sIsLoopback) {
+  const int probe = socket(AF_INET6, SOCK_STREAM, 0);
+  if (probe < 0) GTEST_SKIP() << "there is no IPv6 here";
+  close(probe);
+  ServerOptions options;
+  options.host = "::ffff:127.0.0.1";
+  const TestServer server({}, options);
+  EXPECT_EQ(StatusFor(server, "evil.example"), 403);
+  EXPECT_EQ(StatusFor(server, "localhost"), 200);
 }
 
 TEST(PagesTest, OtherNamesCanBeAllowed) {
