@@ -20,6 +20,15 @@ constexpr char AsciiToUpper(char c) {
   return IsAsciiLower(c) ? static_cast<char>(c - 'a' + 'A') : c;
 }
 
+// Whether they differ in case at most.
+constexpr bool EqualIgnoringCase(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (AsciiToLower(a[i]) != AsciiToLower(b[i])) return false;
+  }
+  return true;
+}
+
 // What the digit is worth, of either case; -1: it is none.
 constexpr int HexDigitValue(char c) {
   if (IsAsciiDigit(c)) return c - '0';

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/field.hpp>
 #include <fmt/core.h>
 
+#include "base/ascii.h"
 #include "base/quoted.h"
 #include "server/host_name.h"
 #include "server/request_framing.h"
@@ -25,27 +25,15 @@ std::string Field(const http::fields& fields, http::field name) {
   return {value.data(), value.size()};
 }
 
-std::vector<std::string_view> Fields(const http::fields& fields, std::string_view name) {
-  std::vector<std::string_view> values;
-  const auto [begin, end] = fields.equal_range({name.data(), name.size()});
-  for (auto field = begin; field != end; ++field) {
-    values.emplace_back(field->value().data(), field->value().size());
-  }
-  return values;
-}
-
 bool IsJson(std::string_view content_type) {
-  const std::string_view type = content_type.substr(0, content_type.find_first_of("; \t"));
-  return boost::beast::iequals({type.data(), type.size()}, "application/json");
+  return EqualIgnoringCase(content_type.substr(0, content_type.find_first_of("; \t")),
+                           "application/json");
 }
 
 // The key of `Authorization: Bearer KEY`; empty: none.
 std::string_view BearerKey(std::string_view authorization) {
   constexpr std::string_view kScheme = "Bearer ";
-  const std::string_view scheme = authorization.substr(0, kScheme.size());
-  if (!boost::beast::iequals({scheme.data(), scheme.size()}, {kScheme.data(), kScheme.size()})) {
-    return {};
-  }
+  if (!EqualIgnoringCase(authorization.substr(0, kScheme.size()), kScheme)) return {};
   const size_t start = authorization.find_first_not_of(' ', kScheme.size());
   return start == std::string_view::npos ? "" : authorization.substr(start);
 }
@@ -166,7 +154,7 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
     response.headers.emplace_back("Allow", match.allow);
     return response;
   }
-  if (!request.expect.empty() && !boost::beast::iequals(request.expect, "100-continue")) {
+  if (!request.expect.empty() && !EqualIgnoringCase(request.expect, "100-continue")) {
     return refuse(417, "unknown_expectation",
                   "the only expectation this server knows is 100-continue");
   }
@@ -178,7 +166,7 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
                   "send the body with Content-Type: application/json");
   }
   if (!request.content_encoding.empty() &&
-      !boost::beast::iequals(request.content_encoding, "identity")) {
+      !EqualIgnoringCase(request.content_encoding, "identity")) {
     return refuse(415, "unsupported_content_encoding",
                   "send the body as it is, without Content-Encoding");
   }
@@ -234,8 +222,8 @@ HttpRequest ToHttpRequest(const RequestParser& parser, Entrance entrance, Server
   const auto id = message["X-Request-Id"];
   request.id.assign(id.data(), id.size());
   if (!IsSaneRequestId(request.id)) request.id = context.NextRequestId();
-  request.trace =
-      context.tracer->Begin(Fields(message, "traceparent"), Fields(message, "tracestate"));
+  request.trace = context.tracer->Begin(FieldValues(message, "traceparent"),
+                                        FieldValues(message, "tracestate"));
   if (request.trace.sampled) request.user_agent = Field(message, http::field::user_agent);
   request.style = ApiStyleOf(request.path);
   request.answer_headers = context.cors.AnswerHeaders(request.origin);

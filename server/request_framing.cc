@@ -5,10 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/field.hpp>
-#include <boost/beast/http/rfc7230.hpp>
 #include <fmt/core.h>
 
 #include "base/ascii.h"
@@ -23,10 +21,7 @@ namespace http = boost::beast::http;
 std::string_view ToStd(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
 std::vector<std::string_view> ValuesOf(const RequestHead& head, http::field name) {
-  std::vector<std::string_view> values;
-  const auto [begin, end] = head.equal_range(name);
-  for (auto field = begin; field != end; ++field) values.push_back(ToStd(field->value()));
-  return values;
+  return FieldValues(head, ToStd(http::to_string(name)));
 }
 
 ApiError Malformed(std::string message) {
@@ -95,15 +90,19 @@ std::optional<ApiError> TargetError(const RequestHead& head) {
 
 }  // namespace
 
+std::vector<std::string_view> FieldValues(const http::fields& fields, std::string_view name) {
+  std::vector<std::string_view> values;
+  const auto [begin, end] = fields.equal_range({name.data(), name.size()});
+  for (auto field = begin; field != end; ++field) values.push_back(ToStd(field->value()));
+  return values;
+}
+
 std::optional<RequestTarget> ParseTarget(std::string_view method, std::string_view target) {
   if (target.starts_with('/')) return RequestTarget{.authority = {}, .path_and_query = target};
   if (target == "*" && method == "OPTIONS")
     return RequestTarget{.authority = {}, .path_and_query = target};
   for (const std::string_view scheme : {"http://", "https://"}) {
-    const std::string_view start = target.substr(0, scheme.size());
-    if (!boost::beast::iequals({start.data(), start.size()}, {scheme.data(), scheme.size()})) {
-      continue;
-    }
+    if (!EqualIgnoringCase(target.substr(0, scheme.size()), scheme)) continue;
     const std::string_view rest = target.substr(scheme.size());
     const size_t authority_end = std::min(rest.find_first_of("/?"), rest.size());
     if (authority_end == 0) return std::nullopt;

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include <boost/beast/core/string_type.hpp>
+#include <boost/beast/http/fields.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/system/error_code.hpp>
 
@@ -15,6 +17,10 @@
 namespace weft {
 
 using RequestHead = boost::beast::http::request_header<>;
+
+// Of all fields of this name, in their order. Views of `fields`.
+std::vector<std::string_view> FieldValues(const boost::beast::http::fields& fields,
+                                          std::string_view name);
 
 // A request's target (RFC 9112, section 3.2) taken apart. Views of the text it was made from.
 struct RequestTarget {
