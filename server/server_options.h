@@ -38,7 +38,7 @@ struct ServerOptions {
   int32_t max_preparations = 64;     // waiting for those threads; one more: 503
   size_t inline_body_bytes = 65536;  // bodies up to this are prepared on an io thread
 
-  int32_t max_connections = 16384;  // one more: 503
+  int32_t max_connections = 16384;  // one more: 503, but for /health and /ready
   // Of the processor time that the process gets, what refusing may take; see RefusalPacing.
   double refusal_share = 0.05;
   size_t max_delayed_refusals = 16384;  // one more: its connection is closed
