@@ -222,15 +222,15 @@ TEST(LimitTest, AHeadInPieces) {
   options.max_header_bytes = 16'384;
   const TestServer server({}, options);
   const std::string begin = "GET /health HTTP/1.1\r\nHost: localhost\r\n";
-  // Pieces that end with a line: the parser takes all of each.
+  // Each piece ends with the first byte of a line: the parser takes all lines before that.
   RawClient client(server.port());
   std::string piece = begin + "X: ";
   for (int i = 0; i < 12; ++i) {
-    piece += std::string(2046 - piece.size(), 'x') + "\r\n";
-    if (!client.Send(std::exchange(piece, "X: "))) break;
+    piece += std::string(2045 - piece.size(), 'x') + "\r\nX";
+    if (!client.Send(std::exchange(piece, ": "))) break;
     std::this_thread::sleep_for(milliseconds(5));
   }
-  client.Send("\r\n");
+  client.Send(":\r\n\r\n");
   const RawResponse refused = client.Read();
   EXPECT_EQ(refused.status, 431);
   EXPECT_THAT(ErrorOf(refused)["message"], HasSubstr("16384 bytes or 128 fields"));

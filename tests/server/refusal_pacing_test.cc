@@ -72,9 +72,13 @@ TEST(RefusalPacing, WhatRefusalsTakeDecidesHowManyThereAre) {
 }
 
 TEST(RefusalPacing, ARefusalTakesNoLessThanNothing) {
-  RefusalPacing pacing = TenPercent();
+  RefusalPacing pacing({.share = 0.1, .max_waiting = 100}, kBegin);
   for (int i = 0; i < 100; ++i) pacing.Charge(-seconds(1), kBegin);
   EXPECT_EQ(RefuseAllThatMay(pacing, kBegin), 6);
+  Line line(pacing);
+  for (int i = 0; i < 100; ++i) line.Join('a');
+  EXPECT_TRUE(pacing.Release(kBegin + milliseconds(20), 0));
+  EXPECT_LT(line.called().size(), 20u);
 }
 
 TEST(RefusalPacing, WhoComesBehindALineJoinsIt) {
@@ -141,7 +145,8 @@ TEST(RefusalPacing, WhoCannotBeCalledIsCalledAgain) {
 int AcceptedWithin(RefusalPacing& pacing, seconds duration, nanoseconds handshake) {
   int count = 0;
   RefusalPacing::Time now = kBegin;
-  for (; now < kBegin + duration; ++count) now += pacing.AcceptDelay(now, handshake);
+  for (; now < kBegin + duration && count < 10'000; ++count)
+    now += pacing.AcceptDelay(now, handshake);
   return count;
 }
 
