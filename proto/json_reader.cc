@@ -40,8 +40,8 @@ std::string ReasonOf(std::string_view what) {
   return std::string(what.substr(0, 160));
 }
 
-// Adds a member to an object; nullptr, and the name is left, if it has one of this name.
-json* AddMember(json& object, std::string&& name) {
+// Adds a member to an object and takes its name; nullptr, and the name is left, if it has one.
+json* AddMember(json& object, std::string& name) {
   const auto [entry, inserted] =
       object.get_ref<json::object_t&>().try_emplace(std::move(name), nullptr);
   return inserted ? &entry->second : nullptr;
@@ -49,7 +49,7 @@ json* AddMember(json& object, std::string&& name) {
 
 // The same of an object that keeps the order, which is searched for names that it has twice when it
 // is whole: nlohmann's own looks at every member for each that it adds.
-ordered_json* AddMember(ordered_json& object, std::string&& name) {
+ordered_json* AddMember(ordered_json& object, std::string& name) {
   ordered_json::object_t::Container& members = object.get_ref<ordered_json::object_t&>();
   if (members.size() == members.capacity()) {
     // A vector would copy the values, with all that is in them: their names are const.
@@ -110,7 +110,7 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   }
 
   bool key(std::string& name) override {
-    member_ = AddMember(*open_.back(), std::move(name));
+    member_ = AddMember(*open_.back(), name);
     return member_ != nullptr || RefuseDuplicate(name);
   }
 

@@ -63,9 +63,10 @@ ApiResult<void> ShapeArguments(const ChatTemplateTraits& traits, ordered_json& f
     if (arguments.is_object()) arguments = arguments.dump();
     return {};
   }
-  if (arguments == "") arguments = ordered_json::object();
   if (!arguments.is_string()) return {};
-  ApiResult<ordered_json> parsed = ParseOrderedJson(arguments.get_ref<const std::string&>(), count);
+  const auto& text = arguments.get_ref<const std::string&>();
+  ApiResult<ordered_json> parsed =
+      text.empty() ? ordered_json::object() : ParseOrderedJson(text, count);
   if (parsed) {
     if (parsed->is_object()) arguments = *std::move(parsed);
     return {};

@@ -98,6 +98,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
     options.format.answer_open = "<response>";
     options.format.answer_close = "</response>";
   }
+  if (options.format.calls == weft::CallFormat::kHarmony) {  // as ReplyFormatOf has it
+    options.format.reasoning_open.clear();
+    options.format.reasoning_close.clear();
+    options.begins_in_reasoning = false;
+  }
   options.tools = {{"f", {{"a", false}, {"s", true}}}};
   const std::string_view text(reinterpret_cast<const char*>(data + 3), size_bytes - 3);
   const std::vector<weft::ReplyDelta> whole = weft::Parse(options, text, text.size() + 1);
