@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/format_bytes.h"
 #include "proto/chat_request.h"
+#include "server/chat_calls.h"
 #include "server/chat_messages.h"
 #include "server/final_message.h"
 #include "server/tool_fault.h"
@@ -128,8 +129,8 @@ ApiError ChatFormat::RefusalOf(const Error& error, const ChatRequest& request,
                              render_options_.limits);
 }
 
-ApiResult<std::string> ChatFormat::RenderPrompt(const ChatRequest& request,
-                                                bool offers_tools) const {
+ApiResult<RenderedPrompt> ChatFormat::RenderPrompt(const ChatRequest& request,
+                                                   bool offers_tools) const {
   const bool lists = offers_tools && lists_tools();
   const ChatTemplateTraits& traits = this->traits(lists);
   ordered_json variables = request.template_variables;
@@ -148,7 +149,12 @@ ApiResult<std::string> ChatFormat::RenderPrompt(const ChatRequest& request,
   }
   WEFT_RETURN_IF_ERROR(ShapeMessages(traits, request.messages_path, messages));
   if (offers_tools && !lists) DescribeTools(traits, request.tools, messages);
-  const std::string end = continues ? MarkEnd(messages.back()) : std::string();
+  std::optional<std::string> continued;
+  std::string end;
+  if (continues) {
+    continued = JoinedText(messages.back()["content"]);
+    end = MarkEnd(messages.back());
+  }
   if (lists) {
     variables["tools"] = traits.takes_bare_tools ? request.tools : FilledTools(request.tools);
   } else if (traits.takes_null_tools) {
@@ -159,8 +165,10 @@ ApiResult<std::string> ChatFormat::RenderPrompt(const ChatRequest& request,
   variables["continue_final_message"] = continues;
   Result<std::string> prompt = TemplateFor(lists).Render(variables, render_options_);
   if (!prompt) return tl::unexpected(RefusalOf(prompt.error(), request, variables, lists));
-  if (!continues) return *std::move(prompt);
-  return CutAtMark(*std::move(prompt), end);
+  RenderedPrompt rendered{.text = *std::move(prompt), .continued = std::move(continued)};
+  if (!rendered.continued) return rendered;
+  WEFT_ASSIGN_OR_RETURN(rendered.text, CutAtMark(std::move(rendered.text), end));
+  return rendered;
 }
 
 }  // namespace weft

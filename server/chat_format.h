@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,13 @@ namespace weft {
 
 struct ChatRequest;
 
+// The text that the model goes on with.
+struct RenderedPrompt {
+  std::string text;
+  // What the last message says, where the reply continues it; nullopt: the reply is a new message.
+  std::optional<std::string> continued;
+};
+
 // Immutable; any thread.
 class ChatFormat {
  public:
@@ -29,9 +37,9 @@ class ChatFormat {
                                                           const Tokenizer& tokenizer,
                                                           const jinja::RenderLimits& limits = {});
 
-  // The text that the model goes on with. `offers_tools`: whether the request's tools are told to
-  // the model. Errors are 400: the template refuses the conversation, or cannot take it.
-  ApiResult<std::string> RenderPrompt(const ChatRequest& request, bool offers_tools) const;
+  // `offers_tools`: whether the request's tools are told to the model. Errors are 400: the template
+  // refuses the conversation, or cannot take it.
+  ApiResult<RenderedPrompt> RenderPrompt(const ChatRequest& request, bool offers_tools) const;
 
   // Of requests whose tools the template lists, or of all others.
   const ChatTemplateTraits& traits(bool with_tools = false) const {

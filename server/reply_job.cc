@@ -45,7 +45,7 @@ ToolSignature SignatureOf(const ordered_json& tool) {
   return signature;
 }
 
-// Whether the last message breaks off inside reasoning that its own text has opened.
+// Whether a message of this text breaks off inside reasoning that it has opened itself.
 bool EndsInReasoning(const ReplyFormat& format, std::string_view text) {
   if (format.reasoning_open.empty()) return false;
   const size_t open = text.rfind(format.reasoning_open);
@@ -59,24 +59,22 @@ bool OffersTools(const ChatRequest& request) {
 
 // What the parser of the replies has to know; the prompt gets the opening of a call if the client
 // wants one.
-ReplySetup ReplySetupOf(const ChatRequest& request, const ChatFormat& format, std::string& prompt) {
+ReplySetup ReplySetupOf(const ChatRequest& request, const ChatFormat& format,
+                        RenderedPrompt& prompt) {
   ReplySetup setup;
   ReplyOptions& reply = setup.options;
   reply.format = format.reply_format();
   const ToolChoice& choice = request.tool_choice;
-  if (request.continue_final_message) {
-    reply.begins_in_reasoning = EndsInReasoning(reply.format, prompt);
-  } else {
-    reply.begins_in_reasoning = BeginsInReasoning(reply.format, prompt);
-  }
+  reply.begins_in_reasoning = prompt.continued ? EndsInReasoning(reply.format, *prompt.continued)
+                                               : BeginsInReasoning(reply.format, prompt.text);
   reply.parses_calls = choice.kind != ToolChoiceKind::kNone;
   if (!reply.parses_calls) return setup;
   for (const ordered_json& tool : request.tools) reply.tools.push_back(SignatureOf(tool));
   if (!request.parallel_tool_calls || choice.kind == ToolChoiceKind::kFunction) reply.max_calls = 1;
-  if (choice.kind == ToolChoiceKind::kAuto || request.continue_final_message) return setup;
+  if (choice.kind == ToolChoiceKind::kAuto || prompt.continued) return setup;
   if (reply.begins_in_reasoning) setup.begin = "\n" + reply.format.reasoning_close + "\n\n";
   setup.begin += CallOpening(reply.format, choice.function);
-  prompt += setup.begin;
+  prompt.text += setup.begin;
   return setup;
 }
 
@@ -125,9 +123,10 @@ ApiResult<void> SetSampling(const ChatRequest& request, GenerationJob& job) {
 ApiResult<std::string> RenderReplyPrompt(const ChatRequest& request, const ServedModel& model,
                                          ReplySetup& setup) {
   if (model.chat == nullptr) return tl::unexpected(NoTemplate(request, model));
-  ApiResult<std::string> prompt = model.chat->RenderPrompt(request, OffersTools(request));
-  if (prompt) setup = ReplySetupOf(request, *model.chat, *prompt);
-  return prompt;
+  WEFT_ASSIGN_OR_RETURN(RenderedPrompt prompt,
+                        model.chat->RenderPrompt(request, OffersTools(request)));
+  setup = ReplySetupOf(request, *model.chat, prompt);
+  return std::move(prompt.text);
 }
 
 ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareContext& context,

@@ -31,9 +31,9 @@ std::shared_ptr<const ChatFormat> FormatOf(std::string source) {
 std::string Prompt(const ChatFormat& format, const std::string& body, bool offers_tools = false) {
   const ApiResult<ChatRequest> request = ParseChatRequest(body);
   EXPECT_TRUE(request) << request.error().message;
-  const ApiResult<std::string> prompt = format.RenderPrompt(*request, offers_tools);
+  const ApiResult<RenderedPrompt> prompt = format.RenderPrompt(*request, offers_tools);
   EXPECT_TRUE(prompt) << prompt.error().message;
-  return prompt.value_or("");
+  return prompt ? prompt->text : "";
 }
 
 TEST(ChatFormatTest, RefusesWhatIsNoTemplate) {
@@ -67,7 +67,7 @@ TEST(ChatFormatTest, KeepsWithinItsMemory) {
     const auto request = ParseChatRequest(R"({"messages":[{"role":"user","content":")" +
                                           std::string(length, 'x') + R"("}]})");
     ASSERT_TRUE(request) << request.error().message;
-    const ApiResult<std::string> prompt = (*format)->RenderPrompt(*request, false);
+    const ApiResult<RenderedPrompt> prompt = (*format)->RenderPrompt(*request, false);
     ASSERT_EQ(prompt.has_value(), length == 1'000);
     if (prompt) continue;
     const bool is_long = length > 10'000;  // otherwise the template makes too much of it

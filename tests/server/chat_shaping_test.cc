@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/result.h"
 #include "proto/chat_request.h"
 #include "server/chat_format.h"
 #include "tests/data_paths.h"
@@ -34,8 +35,10 @@ std::shared_ptr<const ChatFormat> FormatOf(std::string_view source) {
 ApiResult<std::string> TryPrompt(std::string_view source, const std::string& body) {
   const ApiResult<ChatRequest> request = ParseChatRequest(body);
   if (!request) return tl::unexpected(request.error());
-  return FormatOf(source)->RenderPrompt(*request,
-                                        request->tool_choice.kind != ToolChoiceKind::kNone);
+  WEFT_ASSIGN_OR_RETURN(
+      RenderedPrompt prompt,
+      FormatOf(source)->RenderPrompt(*request, request->tool_choice.kind != ToolChoiceKind::kNone));
+  return std::move(prompt.text);
 }
 
 std::string Prompt(std::string_view source, const std::string& body) {

@@ -292,6 +292,28 @@ TEST(ChatTest, ContinuesTheFinalMessage) {
   }
 }
 
+// What others have written in the conversation says nothing about where the reply begins.
+TEST(ChatTest, TheTagOfReasoningInAnotherMessageIsText) {
+  const auto continued = [](const std::string& content) {
+    const std::string before = "<user>What does <think> mean?<assistant>";
+    TestModelOptions options = Saying(" It opens reasoning.");
+    if (!content.empty()) options.reply_position = static_cast<int32_t>((before + content).size());
+    const TestServer server(options);
+    return MessageOf(Chat(server, R"("continue_final_message":true)",
+                          R"([{"role":"user","content":"What does <think> mean?"},)"
+                          R"({"role":"assistant","content":")" +
+                              content + R"("}])"));
+  };
+  for (const char* const content : {"", "Well.", "<think>Hm.</think>Well."}) {
+    const json message = continued(content);
+    EXPECT_EQ(message["content"], " It opens reasoning.") << content;
+    EXPECT_FALSE(message.contains("reasoning_content")) << content;
+  }
+  const json message = continued("<think>Hm.");
+  EXPECT_EQ(message["reasoning_content"], "It opens reasoning.");
+  EXPECT_EQ(message["content"], "");
+}
+
 TEST(ChatTest, TheTemplatesRefusalIsTheClients) {
   const TestServer server(Saying("x"));
   const RawResponse refused = Chat(server, "", R"([{"role":"user","content":"refuse"}])");
