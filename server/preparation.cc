@@ -1,9 +1,12 @@
 #include "server/preparation.h"
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <boost/asio/associated_executor.hpp>
@@ -31,21 +34,41 @@ struct PreparationSlot {
   int32_t position = 0;
 };
 
+using Waiter = asio::async_result<asio::use_awaitable_t<>, void(std::exception_ptr)>::handler_type;
+
+// The waiter goes on, on its own thread. Nobody else can tell it: where memory is refused, others
+// give theirs back in time.
+void Resume(const std::shared_ptr<std::optional<Waiter>>& waiter,
+            const std::exception_ptr& failure) {
+  constexpr std::chrono::milliseconds kPause{1};
+  while (true) {
+    try {
+      asio::post(asio::get_associated_executor(**waiter),
+                 [waiter, failure] { std::move (**waiter)(failure); });
+      return;
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+}
+
 // Calls `work` on a preparation thread; what it throws comes out here.
 asio::awaitable<void> RunOnThread(ServerContext& context, size_t size_bytes,
                                   const std::function<void()>& work) {
-  const auto add = [&](auto handler) {
-    const auto waiter = std::make_shared<decltype(handler)>(std::move(handler));
-    context.preparation.Add(size_bytes, [&work, waiter] {
-      std::exception_ptr failure;
-      try {
-        work();
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      asio::post(asio::get_associated_executor(*waiter),
-                 [waiter, failure] { std::move (*waiter)(failure); });
-    });
+  // All that can fail does so before the work is in the line, which refers to this frame.
+  const auto waiter = std::make_shared<std::optional<Waiter>>();
+  PreparationQueue::Entry entry(size_bytes, [&work, waiter] {
+    std::exception_ptr failure;
+    try {
+      work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    Resume(waiter, failure);
+  });
+  const auto add = [&](Waiter handler) {
+    waiter->emplace(std::move(handler));
+    context.preparation.Add(std::move(entry));
   };
   co_await asio::async_initiate<const asio::use_awaitable_t<>&, void(std::exception_ptr)>(
       add, asio::use_awaitable);

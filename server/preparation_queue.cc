@@ -3,23 +3,42 @@
 #include <algorithm>
 #include <utility>
 
-#include <boost/asio/post.hpp>
-
 namespace weft {
 
-PreparationQueue::PreparationQueue(int thread_count)
-    : most_long_(std::max(thread_count - 1, 1)), threads_(static_cast<size_t>(thread_count)) {}
+PreparationQueue::Entry::Entry(size_t size_bytes, std::function<void()> work) {
+  Line line;
+  node_ = line.extract(line.emplace(0, Work{size_bytes, std::move(work)}));
+}
+
+PreparationQueue::PreparationQueue(int thread_count) : most_long_(std::max(thread_count - 1, 1)) {
+  try {
+    threads_.reserve(static_cast<size_t>(thread_count));
+    for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this] { Run(); });
+  } catch (...) {
+    Join();
+    throw;
+  }
+}
 
 PreparationQueue::~PreparationQueue() { Join(); }
 
-void PreparationQueue::Join() { threads_.join(); }
-
-void PreparationQueue::Add(size_t size_bytes, std::function<void()> work) {
+void PreparationQueue::Join() {
   {
     const std::lock_guard lock(mutex_);
-    line_.emplace(begun_bytes_ + size_bytes, Work{size_bytes, std::move(work)});
+    is_ending_ = true;
   }
-  boost::asio::post(threads_, [this] { RunNext(); });
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void PreparationQueue::Add(Entry entry) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    entry.node_.key() = begun_bytes_ + entry.node_.mapped().size_bytes;
+    line_.insert(std::move(entry.node_));
+  }
+  changed_.notify_all();  // one might be the one that must not take it
 }
 
 PreparationQueue::Line::iterator PreparationQueue::Next() {
@@ -29,23 +48,26 @@ PreparationQueue::Line::iterator PreparationQueue::Next() {
   });
 }
 
-void PreparationQueue::RunNext() {
-  Line::node_type node;
-  {
-    const std::lock_guard lock(mutex_);
+void PreparationQueue::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
     const auto next = Next();
-    if (next == line_.end()) return;  // long work: its turn comes when another has ended
-    node = line_.extract(next);
+    if (next == line_.end()) {
+      if (is_ending_ && line_.empty()) return;
+      changed_.wait(lock);
+      continue;
+    }
+    Line::node_type node = line_.extract(next);
+    const bool is_long = node.mapped().size_bytes > kShortBytes;
     begun_bytes_ += node.mapped().size_bytes;
-    if (node.mapped().size_bytes > kShortBytes) ++long_count_;
+    if (is_long) ++long_count_;
+    lock.unlock();
+    node.mapped().run();
+    node = {};  // what the work holds
+    lock.lock();
+    if (is_long) --long_count_;
+    changed_.notify_all();
   }
-  node.mapped().run();
-  if (node.mapped().size_bytes <= kShortBytes) return;
-  {
-    const std::lock_guard lock(mutex_);
-    --long_count_;
-  }
-  boost::asio::post(threads_, [this] { RunNext(); });
 }
 
 }  // namespace weft

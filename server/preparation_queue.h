@@ -5,50 +5,63 @@
 // is not short never holds all of them. Thread-safe.
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
-
-#include <boost/asio/thread_pool.hpp>
+#include <thread>
+#include <vector>
 
 namespace weft {
 
 class PreparationQueue {
- public:
-  // More is long.
-  static constexpr size_t kShortBytes = 1 << 20;
-
-  explicit PreparationQueue(int thread_count);
-  ~PreparationQueue();
-  PreparationQueue(const PreparationQueue&) = delete;
-  PreparationQueue& operator=(const PreparationQueue&) = delete;
-
-  // `work`, of which the size says how long it takes, is called once on one of the threads, and
-  // must not throw.
-  void Add(size_t size_bytes, std::function<void()> work);
-  // Returns when all that was added is done, and the threads have ended.
-  void Join();
-
- private:
   struct Work {
     size_t size_bytes = 0;
     std::function<void()> run;
   };
   using Line = std::multimap<uint64_t, Work>;  // by when its turn is, in bytes begun
 
-  // A thread's turn, one for every work that was added and every long one that has ended.
-  void RunNext();
+ public:
+  // More is long.
+  static constexpr size_t kShortBytes = 1 << 20;
+
+  // Work with its place in the line: what memory it takes is there beforehand.
+  class Entry {
+   public:
+    // The size says how long `work` takes, which must not throw.
+    Entry(size_t size_bytes, std::function<void()> work);
+
+   private:
+    friend class PreparationQueue;
+    Line::node_type node_;
+  };
+
+  // Throws std::system_error if there can be no threads.
+  explicit PreparationQueue(int thread_count);
+  ~PreparationQueue();
+  PreparationQueue(const PreparationQueue&) = delete;
+  PreparationQueue& operator=(const PreparationQueue&) = delete;
+
+  // The work is called once on one of the threads.
+  void Add(Entry entry) noexcept;
+  // Returns when all that was added is done, and the threads have ended.
+  void Join();
+
+ private:
+  void Run();
   // The next work that may run now; end: none.
   Line::iterator Next();
 
   const int most_long_;  // at a time
   std::mutex mutex_;
-  Line line_;                 // guarded by the mutex, as what follows
+  std::condition_variable changed_;  // what the mutex guards:
+  Line line_;
   uint64_t begun_bytes_ = 0;  // of all work that has begun
   int long_count_ = 0;        // running
-  boost::asio::thread_pool threads_;
+  bool is_ending_ = false;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace weft

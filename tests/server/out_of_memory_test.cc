@@ -1,16 +1,25 @@
 // What a server does where memory is refused: one request suffers, and the others are served. A
-// binary of its own, because it replaces operator new for all of it.
+// binary of its own, because it replaces operator new and aligned_alloc for all of it.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <exception>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "server/connection.h"
+#include "server/preparation.h"
+#include "server/preparation_queue.h"
+#include "server/server_context.h"
 #include "tests/server/responses_requests.h"
 #include "tests/server/scripted_chat.h"
 #include "tests/server/test_server.h"
@@ -27,24 +36,35 @@ void RefuseNext(size_t min_bytes, size_t max_bytes) {
 }
 bool HasRefused() { return refused_max_bytes == 0; }
 
+thread_local bool is_spared = false;
+
+bool IsRefused(size_t size) {
+  if (is_spared) return false;
+  size_t max_bytes = refused_max_bytes;
+  return size >= refused_min_bytes && size <= max_bytes &&
+         refused_max_bytes.compare_exchange_strong(max_bytes, 0);
+}
+
 }  // namespace
 
 void* operator new(size_t size) {
-  size_t max_bytes = refused_max_bytes;
-  if (size >= refused_min_bytes && size <= max_bytes &&
-      refused_max_bytes.compare_exchange_strong(max_bytes, 0)) {
-    throw std::bad_alloc();
-  }
+  if (IsRefused(size)) throw std::bad_alloc();
   if (void* const memory = std::malloc(std::max<size_t>(size, 1))) return memory;
   throw std::bad_alloc();
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+// Boost.Asio's operations.
+extern "C" void* aligned_alloc(size_t alignment, size_t size) noexcept {
+  void* memory = nullptr;
+  return !IsRefused(size) && posix_memalign(&memory, alignment, size) == 0 ? memory : nullptr;
+}
 
 namespace weft {
 namespace {
 
 using nlohmann::json;
+using testing::Contains;
 using testing::HasSubstr;
 
 TEST(OutOfMemoryTest, TheListenerGoesOn) {
@@ -82,6 +102,49 @@ TEST(OutOfMemoryTest, ARequestIsAnsweredAndTheOthersGoOn) {
   other.Send(CompletionPost(R"({"prompt":"a"})"));
   EXPECT_EQ(other.Read().status, 200);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(": std::bad_alloc"));
+}
+
+// Whatever is refused: work is in the line as a whole or not at all.
+TEST(OutOfMemoryTest, PreparationIsDoneOnceOrNotAtAll) {
+  constexpr size_t kLargest = 256;  // of what is allocated for one
+  std::vector<int> added(kLargest + 1);
+  std::vector<std::atomic<int>> done(kLargest + 1);
+  PreparationQueue queue(2);
+  for (size_t size = 1; size <= kLargest; ++size) {
+    RefuseNext(size, size);
+    try {
+      queue.Add({kLargest - size, [&, size] { ++done[size]; }});
+      ++added[size];
+    } catch (const std::bad_alloc&) {
+      EXPECT_TRUE(HasRefused());
+    }
+    RefuseNext(std::numeric_limits<size_t>::max(), 0);
+  }
+  queue.Join();
+  EXPECT_THAT(added, Contains(0));
+  for (size_t size = 1; size <= kLargest; ++size) EXPECT_EQ(done[size], added[size]) << size;
+}
+
+TEST(OutOfMemoryTest, APreparationThreadBringsBackWhatItHasDone) {
+  constexpr size_t kLargest = 1024;  // of what it allocates for that
+  const TestModel model;
+  ServerContext context({}, {model.Served()}, model.metrics(), *Access::Load({}),
+                        std::make_shared<Tracer>());
+  int refused_count = 0;
+  is_spared = true;
+  for (size_t size = 1; size <= kLargest; ++size) {
+    const std::function<void()> work = [size] { RefuseNext(size, size); };
+    boost::asio::io_context io;
+    bool is_back = false;
+    boost::asio::co_spawn(io, RunAnswering(context, 1 << 20, work),
+                          [&](const std::exception_ptr& failure) { is_back = failure == nullptr; });
+    io.run();
+    EXPECT_TRUE(is_back);
+    if (HasRefused()) ++refused_count;
+    RefuseNext(std::numeric_limits<size_t>::max(), 0);
+  }
+  is_spared = false;
+  EXPECT_GT(refused_count, 0);
 }
 
 TEST(OutOfMemoryTest, ABackgroundResponseFailsAlone) {

@@ -32,19 +32,19 @@ TEST(PreparationQueueTest, TheShortestIsNextAndWhatWaitsAges) {
   std::vector<int> order;
   PreparationQueue queue(1);
   std::promise<void> begun;
-  queue.Add(10, [&] {
-    begun.set_value();
-    released.get_future().wait();
-  });
+  queue.Add({10, [&] {
+               begun.set_value();
+               released.get_future().wait();
+             }});
   begun.get_future().wait();
   std::promise<void> more;
-  queue.Add(500, [&] { order.push_back(500); });
-  queue.Add(200, [&] {  // from here on it is as if the one of 500 had 300
-    order.push_back(200);
-    queue.Add(301, [&] { order.push_back(301); });
-    queue.Add(299, [&] { order.push_back(299); });
-    more.set_value();
-  });
+  queue.Add({500, [&] { order.push_back(500); }});
+  queue.Add({200, [&] {  // from here on it is as if the one of 500 had 300
+               order.push_back(200);
+               queue.Add({301, [&] { order.push_back(301); }});
+               queue.Add({299, [&] { order.push_back(299); }});
+               more.set_value();
+             }});
   released.set_value();
   more.get_future().wait();
   queue.Join();
@@ -58,13 +58,13 @@ TEST(PreparationQueueTest, LongWorkLeavesAThreadForShortWork) {
   std::atomic<int> long_count = 0;
   PreparationQueue queue(2);
   for (int i = 0; i < 3; ++i) {
-    queue.Add(kLong, [&] {
-      release.wait();
-      ++long_count;
-    });
+    queue.Add({kLong, [&] {
+                 release.wait();
+                 ++long_count;
+               }});
   }
   std::promise<void> done;
-  queue.Add(PreparationQueue::kShortBytes, [&] { done.set_value(); });
+  queue.Add({PreparationQueue::kShortBytes, [&] { done.set_value(); }});
   EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
   EXPECT_EQ(long_count, 0);
   released.set_value();
@@ -75,7 +75,7 @@ TEST(PreparationQueueTest, LongWorkLeavesAThreadForShortWork) {
 TEST(PreparationQueueTest, OneThreadTakesLongWorkToo) {
   int count = 0;
   PreparationQueue queue(1);
-  for (int i = 0; i < 3; ++i) queue.Add(PreparationQueue::kShortBytes + 1, [&] { ++count; });
+  for (int i = 0; i < 3; ++i) queue.Add({PreparationQueue::kShortBytes + 1, [&] { ++count; }});
   queue.Join();
   EXPECT_EQ(count, 3);
 }
