@@ -110,7 +110,20 @@ class Engine::Loop {
       action();
     } catch (const std::exception& exception) {
       Log(LogLevel::kError, "engine: all requests fail: {}", exception.what());
-      core_.FailAll(exception.what());
+      FailAll(exception.what());
+    }
+  }
+
+  // Until everybody has been told: what is missing is memory, most likely, and those who have been
+  // give theirs back.
+  void FailAll(const char* reason) {
+    constexpr std::chrono::milliseconds kPause{1};
+    while (true) {
+      try {
+        return core_.FailAll(reason);
+      } catch (const std::exception&) {
+        std::this_thread::sleep_for(kPause);
+      }
     }
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <exception>
+#include <new>
+#include <string_view>
 #include <utility>
 
 #include "base/check.h"
@@ -20,6 +22,28 @@ Ending Failed(Error error) {
           .stop_string = {},
           .stop_token = {},
           .error = std::move(error)};
+}
+
+// Without its words, if there is no memory for them: what matters is that somebody is told.
+Error InternalError(std::string_view message) noexcept {
+  Error error{ErrorCode::kInternal, {}};
+  try {
+    error.message = message;
+  } catch (const std::bad_alloc&) {
+  }
+  return error;
+}
+
+// Every choice's terminal event, of a request that the engine cannot take.
+void Refuse(TokenSink& sink, int32_t choice_count, std::string_view reason) {
+  for (int32_t choice = 0; choice < choice_count; ++choice) {
+    FinishEvent event;
+    event.choice = choice;
+    event.reason = FinishReason::kFailed;
+    event.error = InternalError(reason);
+    event.last = choice + 1 == choice_count;
+    sink.OnFinish(std::move(event));
+  }
 }
 
 }  // namespace
@@ -115,8 +139,9 @@ void EngineCore::Add(Request request) {
   const RequestId id = request.id;
   const int32_t choice_count = request.choice_count;
   const std::shared_ptr<TokenSink> sink = request.sink;
-  Error error{ErrorCode::kInternal, "the request's id is in use"};
-  if (!live_.contains(id)) {
+  if (live_.contains(id)) {
+    Refuse(*sink, choice_count, "the request's id is in use");
+  } else {
     try {
       auto live = std::make_unique<LiveRequest>(std::move(request), next_arrival_++, pool_,
                                                 options_.end_tokens);
@@ -129,16 +154,8 @@ void EngineCore::Add(Request request) {
       return;
     } catch (const std::exception& exception) {
       live_.erase(id);
-      error.message = exception.what();
+      Refuse(*sink, choice_count, exception.what());
     }
-  }
-  for (int32_t choice = 0; choice < choice_count; ++choice) {
-    FinishEvent event;
-    event.choice = choice;
-    event.reason = FinishReason::kFailed;
-    event.error = error;
-    event.last = choice + 1 == choice_count;
-    sink->OnFinish(std::move(event));
   }
   ++report_.finished_requests;
   ++dequeued_count_;

@@ -41,7 +41,7 @@ void Scheduler::Add(Sequence& sequence) {
   line_.Insert(sequence);
 }
 
-void Scheduler::Remove(Sequence& sequence) {
+void Scheduler::Remove(Sequence& sequence) noexcept {
   if (sequence.state == SequenceState::kRunning) {
     Stop(sequence);
   } else {
@@ -52,20 +52,26 @@ void Scheduler::Remove(Sequence& sequence) {
 }
 
 void Scheduler::Run(Sequence& sequence, int32_t slot_count) {
+  const auto [place, is_new] = running_.insert(&sequence);
+  WEFT_CHECK(is_new);
+  try {
+    AddSlots(sequence, slot_count);
+  } catch (...) {
+    running_.erase(place);
+    throw;
+  }
   sequence.state = SequenceState::kRunning;
   sequence.slot_count = slot_count;
-  WEFT_CHECK(running_.insert(&sequence).second);
-  AddSlots(sequence, slot_count);
 }
 
-void Scheduler::Stop(Sequence& sequence) {
+void Scheduler::Stop(Sequence& sequence) noexcept {
   WEFT_CHECK(running_.erase(&sequence) == 1);
   AddSlots(sequence, -sequence.slot_count);
 }
 
 void Scheduler::AddSlots(const Sequence& sequence, int32_t count) {
-  running_slots_ += count;
   line_.AddSlots(sequence.job_id, count);
+  running_slots_ += count;
 }
 
 StepPlan Scheduler::Plan() {

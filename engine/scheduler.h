@@ -65,7 +65,8 @@ class Scheduler {
   // its last token. It stays valid until Remove.
   void Add(Sequence& sequence);
   // Out of the line or out of the running; its blocks are released. Not between Plan and Commit.
-  void Remove(Sequence& sequence);
+  // Whatever an exception has left undone in the other calls.
+  void Remove(Sequence& sequence) noexcept;
 
   // Not empty unless there is nothing to do. Every plan is followed by Commit, or by Remove of all
   // its sequences.
@@ -150,7 +151,7 @@ class Scheduler {
   // From the line, or a choice that has just begun, to those that run.
   void Run(Sequence& sequence, int32_t slot_count);
   // From those that run.
-  void Stop(Sequence& sequence);
+  void Stop(Sequence& sequence) noexcept;
   // A running sequence counts as so many slots more, or fewer.
   void AddSlots(const Sequence& sequence, int32_t count);
   // Makes the block of the next position the sequence's own, at the cost of newer sequences. False

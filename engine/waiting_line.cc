@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/check.h"
 
@@ -13,13 +14,14 @@ bool WaitingLine::Place::operator<(const Place& other) const {
 }
 
 void WaitingLine::Insert(Sequence& sequence) {
-  Job& job = jobs_[sequence.job_id];
-  WEFT_CHECK(job.waiting.insert(&sequence).second);
+  SequenceQueue alone = {&sequence};
+  Job& job = JobOf(sequence.job_id);
+  WEFT_CHECK(job.waiting.insert(alone.extract(alone.begin())).inserted);
   ++size_;
   Update(sequence.job_id, job);
 }
 
-void WaitingLine::Erase(Sequence& sequence) {
+void WaitingLine::Erase(Sequence& sequence) noexcept {
   const auto job = jobs_.find(sequence.job_id);
   if (job == jobs_.end() || job->second.waiting.erase(&sequence) == 0) return;
   --size_;
@@ -27,19 +29,30 @@ void WaitingLine::Erase(Sequence& sequence) {
 }
 
 void WaitingLine::AddSlots(RequestId job_id, int32_t count) {
-  Job& job = jobs_[job_id];
+  Job& job = JobOf(job_id);
   job.slot_count += count;
   WEFT_CHECK(job.slot_count >= 0);
   Update(job_id, job);
 }
 
-void WaitingLine::Update(RequestId job_id, Job& job) {
-  if (job.place) line_.erase(*job.place);
+WaitingLine::Job& WaitingLine::JobOf(RequestId job_id) {
+  const auto known = jobs_.find(job_id);
+  if (known != jobs_.end()) return known->second;
+  Line line = {{Place(), nullptr}};
+  Job& job = jobs_[job_id];
+  job.node = line.extract(line.begin());
+  job.node.mapped() = &job;
+  return job;
+}
+
+void WaitingLine::Update(RequestId job_id, Job& job) noexcept {
+  if (job.place) job.node = line_.extract(*job.place);
   job.place.reset();
   if (!job.waiting.empty()) {
     const SequenceAge& age = (*job.waiting.begin())->age;
     job.place = Place{.priority = age.priority, .slot_count = job.slot_count, .age = age};
-    line_.emplace(*job.place, &job);
+    job.node.key() = *job.place;
+    WEFT_CHECK(line_.insert(std::move(job.node)).inserted);
   } else if (job.slot_count == 0) {
     jobs_.erase(job_id);
   }

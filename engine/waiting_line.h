@@ -29,21 +29,27 @@ class WaitingLine {
     SequenceAge age;         // of its oldest waiting sequence
     bool operator<(const Place& other) const;
   };
+  struct Job;
+  using Line = std::map<Place, Job*>;
   struct Job {
     int32_t slot_count = 0;  // of all its running sequences
     SequenceQueue waiting;
     std::optional<Place> place;
+    Line::node_type node;  // its own of the line while it has no place
   };
+
+  // Where memory is refused nothing has changed. Only what is new takes some: who leaves, and jobs
+  // that are known, can always be told of.
 
   // A sequence waits. Those of a search wait as its first beam.
   void Insert(Sequence& sequence);
   // It no longer does; nothing happens if it did not.
-  void Erase(Sequence& sequence);
+  void Erase(Sequence& sequence) noexcept;
   // The job holds so many slots more, or fewer.
   void AddSlots(RequestId job_id, int32_t count);
 
   // Jobs of which a sequence waits, the next one first.
-  const std::map<Place, Job*>& jobs() const { return line_; }
+  const Line& jobs() const { return line_; }
   int32_t slot_count(RequestId job_id) const;
   bool OthersWait(RequestId job_id) const;
   // The slots that the oldest waiting sequences of all other jobs need; no more than `most`.
@@ -53,10 +59,12 @@ class WaitingLine {
   bool empty() const { return size_ == 0; }
 
  private:
-  void Update(RequestId job_id, Job& job);
+  // With one of no slots and no sequences, if there was none.
+  Job& JobOf(RequestId job_id);
+  void Update(RequestId job_id, Job& job) noexcept;
 
   std::map<RequestId, Job> jobs_;  // that hold slots or wait
-  std::map<Place, Job*> line_;
+  Line line_;
   size_t size_ = 0;
 };
 
