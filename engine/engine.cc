@@ -5,6 +5,7 @@
 #include <exception>
 #include <future>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -121,7 +122,7 @@ class Engine::Loop {
     while (true) {
       try {
         return core_.FailAll(reason);
-      } catch (const std::exception&) {
+      } catch (const std::bad_alloc&) {
         std::this_thread::sleep_for(kPause);
       }
     }

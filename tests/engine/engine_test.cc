@@ -4,6 +4,7 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <new>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -14,6 +15,7 @@
 
 #include "tests/engine/fake_model_runner.h"
 #include "tests/engine/recording_sink.h"
+#include "tests/engine/requests.h"
 
 namespace weft {
 namespace {
@@ -283,6 +285,35 @@ TEST(Engine, AnExceptionWhileBeamsAreToldFailsThemAndTheEngineGoesOn) {
   const Submitted served = Submit(engine, 5);
   served.sink->WaitUntilFinished();
   EXPECT_EQ(served.sink->choice().text, "xxxxx");
+}
+
+// Memory is refused, and then again while the requests are told of it.
+TEST(Engine, WhoCannotBeToldAtOnceIsToldLater) {
+  class Sink : public RecordingSink {
+   public:
+    void OnTokens(TokensEvent event) override {
+      const bool is_rest = event.tokens.empty();  // what was held back
+      if (is_rest && ++rest_count == 1) throw std::bad_alloc();
+      RecordingSink::OnTokens(std::move(event));
+    }
+    int rest_count = 0;
+  };
+  EngineOptions options = SmallOptions();
+  std::atomic<int> throw_after{3};
+  options.token_bytes = [&](TokenId) -> std::string_view {
+    if (throw_after.fetch_sub(1) == 0) throw std::bad_alloc();
+    return "x";
+  };
+  Engine engine(options, MakeRunner());
+  const auto sink = std::make_shared<Sink>();
+  Request request = GreedyRequest(engine.NextId(), {1, 2, 3}, 9);
+  request.sampling.stop = {"xxxxx"};
+  request.sink = sink;
+  ASSERT_TRUE(engine.Submit(std::move(request)));
+  sink->WaitUntilFinished();
+  EXPECT_EQ(sink->complaint(), "");
+  EXPECT_EQ(sink->rest_count, 1);
+  EXPECT_EQ(sink->choice().finishes.at(0).reason, FinishReason::kFailed);
 }
 
 TEST(Engine, ManyThreadsSubmitAndAbortAtAnyMoment) {
