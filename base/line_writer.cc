@@ -1,6 +1,8 @@
 #include "base/line_writer.h"
 
 #include <cerrno>
+#include <exception>
+#include <new>
 #include <poll.h>
 #include <string_view>
 #include <unistd.h>
@@ -36,7 +38,7 @@ LineWriter::~LineWriter() {
   }
 }
 
-void LineWriter::Add(std::string line) {
+void LineWriter::Add(std::string line) noexcept {
   const std::lock_guard lock(mutex_);
   if (!has_thread_) {
     if (!WriteAll(descriptor_, line)) ++lost_count_;
@@ -46,19 +48,41 @@ void LineWriter::Add(std::string line) {
   const bool is_losing = !entries_.empty() && entries_.back().lost_count > 0;
   // Half of it must be free then, so that not every line has a notice before it.
   const size_t limit_bytes = is_losing ? max_bytes_ / 2 : max_bytes_;
-  if (waiting_bytes_ + SizeOf(entry) <= limit_bytes) {
-    waiting_bytes_ += SizeOf(entry);
-    entries_.push_back(std::move(entry));
-    ++added_count_;
+  const size_t size_bytes = SizeOf(entry);
+  if (waiting_bytes_ + size_bytes <= limit_bytes) {
+    try {
+      entries_.push_back(std::move(entry));
+      waiting_bytes_ += size_bytes;
+      ++added_count_;
+    } catch (const std::bad_alloc&) {
+      Lose();
+    }
   } else {
-    if (!is_losing) {
+    Lose();
+  }
+  work_came_.notify_one();
+}
+
+void LineWriter::AddLost() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (has_thread_) {
+    Lose();
+    work_came_.notify_one();
+  } else {
+    ++lost_count_;
+  }
+}
+
+void LineWriter::Lose() noexcept {
+  ++lost_count_;
+  try {
+    if (entries_.empty() || entries_.back().lost_count == 0) {
       entries_.emplace_back();
       ++added_count_;
     }
     ++entries_.back().lost_count;
-    ++lost_count_;
+  } catch (const std::bad_alloc&) {  // it is counted, if no line says so
   }
-  work_came_.notify_one();
 }
 
 bool LineWriter::Flush(std::chrono::milliseconds patience) {
@@ -92,20 +116,29 @@ uint64_t LineWriter::lost_count() const {
   return lost_count_;
 }
 
+bool LineWriter::Write(Entry& entry) const noexcept {
+  try {
+    if (entry.lost_count > 0) entry.line = notice_(entry.lost_count);
+  } catch (const std::exception&) {
+    return false;
+  }
+  return WriteAll(descriptor_, entry.line);
+}
+
 void LineWriter::Run() {
   std::unique_lock lock(mutex_);
   while (true) {
     work_came_.wait(lock, [this] { return !entries_.empty() || !has_thread_; });
     if (entries_.empty()) return;
-    const Entry entry = std::move(entries_.front());
+    Entry entry = std::move(entries_.front());
+    const size_t size_bytes = SizeOf(entry);
     entries_.pop_front();
     lock.unlock();
-    const bool is_written =
-        WriteAll(descriptor_, entry.lost_count == 0 ? entry.line : notice_(entry.lost_count));
+    const bool is_written = Write(entry);
     lock.lock();
     ++done_count_;
     if (entry.lost_count == 0) {
-      waiting_bytes_ -= SizeOf(entry);
+      waiting_bytes_ -= size_bytes;
       if (!is_written) ++lost_count_;
     }
     work_done_.notify_all();

@@ -1,5 +1,5 @@
 // Lines on their way to a file. With a thread, whoever adds one never waits for the file: what it
-// does not take in time is lost, and a line says how much.
+// does not take in time, or there is no memory for, is lost, and a line says how much.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,9 @@ class LineWriter {
   LineWriter& operator=(const LineWriter&) = delete;
 
   // `line` ends with its line feed. Without the thread it is in the file when this returns.
-  void Add(std::string line);
+  void Add(std::string line) noexcept;
+  // A line that could not be made.
+  void AddLost() noexcept;
   // Until everything added so far is in the file or lost, at most so long. False: it is not.
   bool Flush(std::chrono::milliseconds patience);
 
@@ -44,6 +46,9 @@ class LineWriter {
     std::string line;
     uint64_t lost_count = 0;
   };
+  // The mutex is held.
+  void Lose() noexcept;
+  bool Write(Entry& entry) const noexcept;
   static size_t SizeOf(const Entry& entry) { return sizeof(Entry) + entry.line.size(); }
 
   void Run();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <exception>
 #include <unistd.h>
 
 #include "base/json_text.h"
@@ -89,8 +90,22 @@ std::string FormatLine(const Logger& log, LogLevel level, std::string_view messa
 std::string NoticeOf(uint64_t lost_count) {
   return FormatLine(
       TheLogger(), LogLevel::kWarning,
-      fmt::format("{} lines of the log are lost: stderr did not take them in time", lost_count),
+      fmt::format(
+          "{} lines of the log are lost: stderr did not take them in time, or no memory was left",
+          lost_count),
       {});
+}
+
+bool IsLogged(LogLevel level) { return level >= TheLogger().level && level != LogLevel::kOff; }
+
+template <typename MakeLine>
+void AddMadeBy(const MakeLine& make_line) noexcept {
+  LineWriter& writer = TheLogger().writer;
+  try {
+    writer.Add(make_line());
+  } catch (const std::exception&) {
+    writer.AddLost();
+  }
 }
 
 // Text that cannot be mistaken for anything else in a line of names and values.
@@ -131,13 +146,21 @@ Result<LogLevel> ParseLogLevel(std::string_view name) {
               "log level '{}' is not one of debug, info, warning, error, off", name);
 }
 
-void LogLine(LogLevel level, std::string_view message, std::span<const LogField> fields) {
-  Logger& log = TheLogger();
-  if (level < log.level || level == LogLevel::kOff) return;
-  log.writer.Add(FormatLine(log, level, message, fields));
+void LogLine(LogLevel level, std::string_view message, std::span<const LogField> fields) noexcept {
+  const Logger& log = TheLogger();
+  if (!IsLogged(level)) return;
+  AddMadeBy([&] { return FormatLine(log, level, message, fields); });
 }
 
-void PrintError(std::string_view line) { TheLogger().writer.Add(fmt::format("{}\n", line)); }
+void LogFormatted(LogLevel level, fmt::string_view format, fmt::format_args arguments) noexcept {
+  const Logger& log = TheLogger();
+  if (!IsLogged(level)) return;
+  AddMadeBy([&] { return FormatLine(log, level, fmt::vformat(format, arguments), {}); });
+}
+
+void PrintError(std::string_view line) noexcept {
+  AddMadeBy([&] { return fmt::format("{}\n", line); });
+}
 
 LogThread::LogThread() { TheLogger().writer.Start(); }
 

@@ -35,10 +35,13 @@ struct LogField {
   std::variant<std::string_view, int64_t, double> value;  // text: any bytes
 };
 
-void LogLine(LogLevel level, std::string_view message, std::span<const LogField> fields = {});
+// Logging throws nothing, so that what handles a failure can log it: a line for which there is no
+// memory is counted with those that stderr did not take.
+void LogLine(LogLevel level, std::string_view message,
+             std::span<const LogField> fields = {}) noexcept;
 
 // A line on stderr as it is, whatever the level, behind those of the log: why a command fails.
-void PrintError(std::string_view line);
+void PrintError(std::string_view line) noexcept;
 
 // While it lives, a thread writes the lines, and who logs never waits for stderr: a pipe that
 // nobody reads has room for its own bytes and a mebibyte here, then lines are dropped, and one says
@@ -56,12 +59,14 @@ class LogThread {
 
 // Until all that was logged so far is on stderr or lost, at most so long. False: it is not.
 bool FlushLog(std::chrono::milliseconds patience);
-// Lines that stderr did not take.
+// Lines that are lost.
 uint64_t LogLinesDropped();
 
+void LogFormatted(LogLevel level, fmt::string_view format, fmt::format_args arguments) noexcept;
+
 template <typename... Args>
-void Log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
-  LogLine(level, fmt::format(format, std::forward<Args>(args)...));
+void Log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) noexcept {
+  LogFormatted(level, format, fmt::make_format_args(args...));
 }
 
 // What follows the level in a line of that format.

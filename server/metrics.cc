@@ -160,9 +160,10 @@ std::string Metrics::Render(const std::string* only_key) {
     }
     AddVllmAliases(families_->facts, engines);
   }
-  engines.AddCounter("weft_log_lines_dropped_total",
-                     "Lines of the log that stderr did not take in time.", {},
-                     static_cast<double>(LogLinesDropped()));
+  engines.AddCounter(
+      "weft_log_lines_dropped_total",
+      "Lines of the log that are lost: stderr did not take them in time, or no memory was left.",
+      {}, static_cast<double>(LogLinesDropped()));
   families_->resident_bytes.Set(static_cast<double>(ResidentBytes()));
   std::vector<prometheus::MetricFamily> all = families_->registry.Collect();
   if (only_key != nullptr) DropOtherKeys(*only_key, all);
