@@ -143,7 +143,8 @@ class Engine::Loop {
     const int32_t dequeued_count = core_.TakeDequeuedCount();
     queued_count_.fetch_sub(dequeued_count, std::memory_order_relaxed);
     const StepReport report = core_.TakeReport();
-    drain_rate_.Add(Clock::now(), dequeued_count, report.waiting > 0);
+    // Sequences may wait though no request does: preempted ones, and choices without a slot.
+    drain_rate_.Add(Clock::now(), dequeued_count, core_.queued_count() > 0);
     {
       const std::lock_guard lock(published_mutex_);
       published_ = static_cast<const EngineState&>(report);

@@ -151,6 +151,7 @@ void EngineCore::Add(Request request) {
       live_.emplace(id, std::move(live));
       scheduler_.Add(first_choice);
       if (has_deadline) ++deadline_count_;
+      ++queued_count_;
       return;
     } catch (const std::exception& exception) {
       live_.erase(id);
@@ -466,7 +467,9 @@ void EngineCore::NoteFinished(LiveRequest& request) {
 }
 
 void EngineCore::Dequeue(LiveRequest& request) {
-  if (std::exchange(request.queued, false)) ++dequeued_count_;
+  if (!std::exchange(request.queued, false)) return;
+  --queued_count_;
+  ++dequeued_count_;
 }
 
 void EngineCore::CountPlan(const StepPlan& plan, RequestTimes::Time started) {

@@ -51,6 +51,8 @@ class EngineCore {
   StepReport TakeReport();
   // Requests that left the queue (into their first step, or ended) since the last call.
   int32_t TakeDequeuedCount();
+  // Those that are in it.
+  int32_t queued_count() const { return queued_count_; }
 
   const Scheduler& scheduler() const { return scheduler_; }
   const BlockPool& pool() const { return pool_; }
@@ -125,6 +127,7 @@ class EngineCore {
   std::map<RequestId, std::unique_ptr<LiveRequest>> live_;
   std::vector<LiveRequest*> finished_;  // of live_, to be erased; room for all is there
   int32_t deadline_count_ = 0;          // of live_, those with a deadline
+  int32_t queued_count_ = 0;            // of live_, those that have not been in a step
   uint64_t next_arrival_ = 0;
 
   // Results of the step that runs.

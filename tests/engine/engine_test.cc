@@ -141,6 +141,25 @@ TEST(Engine, TellsHowLongItsQueueWillTake) {
   EXPECT_EQ(engine.TimeToDrain(), std::chrono::milliseconds(0));
 }
 
+// Choices that wait for a slot are no queue: whoever comes gets one at once.
+TEST(Engine, LearnsNothingOfItsQueueWhileNobodyIsInIt) {
+  EngineOptions options = SmallOptions();
+  Engine* engine_pointer = nullptr;
+  std::vector<Submitted> newcomers;
+  options.on_step = [&](const StepReport& report) {
+    const bool is_full = report.running == 4;
+    if (is_full && newcomers.size() < 2) newcomers.push_back(Submit(*engine_pointer, 30));
+  };
+  Engine engine(options, MakeRunner());
+  engine_pointer = &engine;
+  const Submitted wide = Submit(engine, 60, 4);
+  wide.sink->WaitUntilFinished();
+  engine.Shutdown(std::chrono::steady_clock::now() + std::chrono::seconds(20));
+  ASSERT_EQ(newcomers.size(), 2U);
+  for (const Submitted& newcomer : newcomers) EXPECT_TRUE(newcomer.sink->finished());
+  EXPECT_EQ(engine.TimeToDrain(), std::nullopt);
+}
+
 TEST(Engine, AbortEndsARequestWithinOneStepAndFreesItsBlocks) {
   std::promise<StepReport> after_abort;
   std::atomic<bool> aborting{false};
