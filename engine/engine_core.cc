@@ -398,7 +398,7 @@ void EngineCore::CommitPrompt(Sequence& sequence) {
     return;
   request.times().first_token = computed_at_;
   report_.computed_prompt_tokens += sequence.prompt_count;
-  if (options_.prefix_cache && sequence.reads_cache) {
+  if (options_.prefix_cache && sequence.cache_limit > 0) {
     report_.cache_queries += sequence.prompt_count;
     report_.cache_hits += sequence.cached_count;
   }

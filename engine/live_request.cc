@@ -29,9 +29,10 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool,
   const SamplingParams& sampling = request_.sampling;
   const auto stop_strings = std::make_shared<const StopStrings>(sampling.stop);
   const int32_t sequence_count = std::max(request_.choice_count, sampling.beam_width);
-  // What is wanted of every position of the prompt can only be had by computing it.
-  const bool reads_cache = request_.reads_prefix_cache && !sampling.prompt_logprobs &&
-                           request_.pooling != Pooling::kMean;
+  // What is wanted of every position of the prompt can only be had by computing it. The other
+  // choices come to it when the first has done so.
+  const bool computes_prompt = !request_.reads_prefix_cache || sampling.prompt_logprobs ||
+                               request_.pooling == Pooling::kMean;
   for (int32_t choice = 0; choice < sequence_count; ++choice) {
     choices_.push_back(std::make_unique<Sequence>(
         *this, SequenceAge{.priority = request_.priority, .arrival = arrival, .choice = choice},
@@ -39,7 +40,9 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool,
     choices_.back()->job_id = request_.job_id != 0 ? request_.job_id : request_.id;
     choices_.back()->state = SequenceState::kAwaitingPrompt;
     choices_.back()->mirostat_mu = 2 * sampling.mirostat_tau;
-    choices_.back()->reads_cache = reads_cache;
+    if (!request_.reads_prefix_cache) {
+      choices_.back()->cache_limit = static_cast<int32_t>(request_.prompt.size());
+    }
     choices_.back()->cache_salt = request_.cache_salt;
     if (request_.constraint) choices_.back()->token_matcher = request_.constraint->NewMatcher();
   }
@@ -57,6 +60,7 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPool& pool,
   first.awaiting_count = sequence_count - 1;
   first.tokens = request_.prompt;
   first.prompt_count = first.token_count();
+  if (computes_prompt) first.cache_limit = 0;
   first.next_prompt_logprob = sampling.prompt_logprobs ? 0 : first.prompt_count;
   first.samples = sampling.max_tokens > 0;
   if (request_.pooling) {

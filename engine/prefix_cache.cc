@@ -29,8 +29,8 @@ ContentId PrefixCache::ParentOf(const Sequence& sequence, int32_t index) const {
 }
 
 bool PrefixCache::MayAdopt(const Sequence& sequence, int32_t index) const {
-  return pool_.keeps_contents() && sequence.reads_cache &&
-         (index + 1) * block_size_ < sequence.chunk_end();
+  const int32_t end = (index + 1) * block_size_;
+  return pool_.keeps_contents() && end <= sequence.cache_limit && end < sequence.chunk_end();
 }
 
 std::span<const int32_t> PrefixCache::Match(const Sequence& sequence) {

@@ -103,7 +103,8 @@ struct Request {
   // final norm. One choice, max_tokens 0, nothing of the sampling parameters is looked at.
   std::optional<Pooling> pooling;
   std::string tenant;
-  // Whether blocks that other requests have computed may be used; its own are kept in any case.
+  // Whether blocks that other requests have computed may be used. Its own are kept in any case, and
+  // its choices share them.
   bool reads_prefix_cache = true;
   CacheSalt cache_salt{};  // requests share blocks with those of the same salt alone
   // When whoever asks had asked; the epoch: at Submit.

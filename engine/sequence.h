@@ -66,8 +66,9 @@ struct Sequence {
   int32_t next_pooled = std::numeric_limits<int32_t>::max();
   bool samples = true;  // false: the prompt is computed and nothing generated (max_tokens 0)
 
-  // The prefix cache. Without `reads_cache` it computes every position itself.
-  bool reads_cache = true;
+  // The prefix cache: how many leading positions it may find there instead of computing them. Where
+  // others' are not to be used, those that its own request has computed.
+  int32_t cache_limit = std::numeric_limits<int32_t>::max();
   CacheSalt cache_salt{};
   int32_t cached_count = 0;  // positions of the prompt that it never computed
 

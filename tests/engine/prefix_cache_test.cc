@@ -238,5 +238,40 @@ TEST_F(PrefixCacheTest, TheOldestContentMakesRoomTailFirst) {
   EXPECT_EQ(Run(MakeRequest(Prompt(21, 3))).cached(), 20);
 }
 
+// While another waits, half of the choices have no slot when their prompt is computed.
+TEST_F(PrefixCacheTest, ChoicesThatComeLaterShareTheirPromptWhateverTheRequestReads) {
+  constexpr int32_t kPrompt = 40;
+  options_.max_sequences = 4;
+  Start();
+  const auto run = [&](bool reads_cache, bool prompt_logprobs) {
+    Request many = MakeRequest(Prompt(kPrompt), 5);
+    many.choice_count = 4;
+    many.sampling.temperature = 1;
+    many.sampling.seed = 7;
+    many.reads_prefix_cache = reads_cache;
+    many.sampling.prompt_logprobs = prompt_logprobs;
+    Request other = MakeRequest(Prompt(3, 20), 30);
+    const Outcome outcome = Add(std::move(many));
+    other.priority = 1;  // not ahead of the prompt, but of what waits
+    Add(std::move(other));
+    report_ = Finish();
+    return outcome;
+  };
+  const Outcome shared = run(true, false);
+  ASSERT_LT(report_.prompt_tokens, 2 * kPrompt);
+  for (const bool prompt_logprobs : {false, true}) {
+    for (const bool reads_cache : {false, true}) {
+      if (reads_cache && !prompt_logprobs) continue;
+      const Outcome outcome = run(reads_cache, prompt_logprobs);
+      EXPECT_GE(report_.prompt_tokens, kPrompt);  // what others have computed does not count
+      EXPECT_LT(report_.prompt_tokens, 2 * kPrompt);
+      EXPECT_EQ(outcome.cached(), 0);
+      for (size_t choice = 0; choice < 4; ++choice) {
+        EXPECT_EQ(outcome.sink->choice(choice).tokens, shared.sink->choice(choice).tokens);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft
