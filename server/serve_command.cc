@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "base/resources.h"
+#include "model/kernels/blas.h"
 #include "server/bundled_model.h"
 #include "server/chat_format.h"
 #include "server/chat_ml.h"
@@ -219,6 +220,8 @@ int ServeCommand(int argc, const char* const* argv) {
   }
   SetLogLevel(options->log_level);
   SetLogFormat(options->log_format);
+  // Before there are threads. LoadedModel says what is wrong with it, when all else is right.
+  if (options->model.arithmetic == Arithmetic::kF32) static_cast<void>(LoadBlas());
   const LogThread log_thread;
   const bool logs_json = options->log_format == LogFormat::kJson;
   InstallShutdownSignals();

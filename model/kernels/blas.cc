@@ -1,5 +1,6 @@
 #include "model/kernels/blas.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
 
@@ -12,6 +13,8 @@ struct Blas {
   decltype(&cblas_sgemm) sgemm = nullptr;
   std::string error;
 };
+
+std::atomic<decltype(&cblas_sgemm)> loaded_sgemm{nullptr};
 
 Blas Load() {
   Blas blas;
@@ -39,11 +42,12 @@ Result<void> LoadBlas() {
                 "(ulimit -v): where OpenBLAS is refused memory, it asks again forever",
                 space.rlim_cur);
   }
-  if (TheBlas().sgemm != nullptr) return {};
+  loaded_sgemm = TheBlas().sgemm;
+  if (loaded_sgemm != nullptr) return {};
   return Fail(ErrorCode::kUnsupported, "--compute f32 needs OpenBLAS (Debian's libopenblas0): {}",
               TheBlas().error);
 }
 
-decltype(&cblas_sgemm) BlasSgemm() { return TheBlas().sgemm; }
+decltype(&cblas_sgemm) BlasSgemm() { return loaded_sgemm; }
 
 }  // namespace weft

@@ -14,7 +14,7 @@ namespace weft {
 // environment variable. The error says what is missing.
 Result<void> LoadBlas();
 
-// nullptr unless LoadBlas() has succeeded.
+// nullptr unless LoadBlas() has succeeded. Any thread.
 decltype(&cblas_sgemm) BlasSgemm();
 
 }  // namespace weft

@@ -58,7 +58,7 @@ void Packing(benchmark::State& state, DataType type) {
 
 void RegisterAll() {
   std::vector<const KernelTable*> tables = AvailableTables();
-  tables.push_back(&KernelsFor(Arithmetic::kF32, Isa::kScalar));
+  tables.push_back(&BlasTable());
   for (const KernelTable* kernels : AvailableTables(Arithmetic::kInt8)) tables.push_back(kernels);
   for (const DataType type : kAllTypes) {
     const std::string type_name(TraitsOf(type).name);

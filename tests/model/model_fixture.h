@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 
 #include "base/float_env.h"
 #include "base/thread_pool.h"
+#include "model/kernels/blas.h"
 #include "model/load.h"
 #include "model/transformer.h"
 #include "model/workspace.h"
@@ -42,10 +44,17 @@ struct Chunk {
   std::vector<int32_t> block_table;
 };
 
+// Before those threads start.
+inline int ThreadCountWithBlas(const RunOptions& options) {
+  const Result<void> loaded = options.arithmetic == Arithmetic::kF32 ? LoadBlas() : Result<void>();
+  if (!loaded) throw std::runtime_error(loaded.error().message);
+  return options.thread_count;
+}
+
 class RunnableModel {
  public:
   RunnableModel(const std::string& path, const RunOptions& options)
-      : threads_(options.thread_count, options.nodes) {
+      : threads_(ThreadCountWithBlas(options), options.nodes) {
     auto checkpoint = LoadCheckpoint(path);
     if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
     checkpoint_ = *std::move(checkpoint);

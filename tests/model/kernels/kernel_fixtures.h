@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/checked_math.h"
 #include "model/formats/dequantize.h"
+#include "model/kernels/blas.h"
 #include "model/kernels/kernels.h"
 #include "model/kernels/panel_layout.h"
 
@@ -19,6 +21,13 @@ inline constexpr DataType kAllTypes[] = {DataType::kF32,  DataType::kF16,  DataT
                                          DataType::kQ8_0, DataType::kQ4_0, DataType::kQ4_1,
                                          DataType::kQ5_0, DataType::kQ5_1, DataType::kQ4_K,
                                          DataType::kQ5_K, DataType::kQ6_K};
+
+// The arithmetic multiplies with BLAS.
+inline const KernelTable& BlasTable() {
+  const Result<void> loaded = LoadBlas();
+  if (!loaded) throw std::runtime_error(loaded.error().message);
+  return KernelsFor(Arithmetic::kF32, Isa::kScalar);
+}
 
 // Every table of an arithmetic that this machine can run, scalar first.
 inline std::vector<const KernelTable*> AvailableTables(Arithmetic arithmetic = Arithmetic::kBF16,

@@ -164,11 +164,22 @@ TEST_P(MatmulTest, WritesNothingBeyondTheMatrix) {
   }
 }
 
+// In a process of its own, since others of these tests load it.
+TEST(BlasDeathTest, IsLoadedWhenThatIsAskedForAndNotBefore) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto is_loaded = [] {
+    const bool before = BlasSgemm() != nullptr;
+    const Result<void> loaded = LoadBlas();
+    std::exit((before ? 1 : 0) + (loaded && BlasSgemm() == nullptr ? 2 : 0));
+  };
+  EXPECT_EXIT(is_loaded(), testing::ExitedWithCode(0), "");
+}
+
 class BlasMatmulTest : public testing::TestWithParam<DataType> {};
 
 TEST_P(BlasMatmulTest, AgreesWithDoublePrecision) {
   Random random(8);
-  const KernelTable& f32 = KernelsFor(Arithmetic::kF32, Isa::kScalar);
+  const KernelTable& f32 = BlasTable();
   const int64_t columns = 256;
   const int64_t outputs = 40;
   const FileMatrix matrix = RandomMatrix(GetParam(), outputs, columns, Scales::kOrdinary, random);
