@@ -7,13 +7,20 @@
 
 namespace weft {
 
+std::optional<uint64_t> AskedSeed() {
+  const char* const asked = std::getenv("WEFT_SIMULATION_SEED");
+  return asked == nullptr ? std::nullopt : std::optional(std::strtoull(asked, nullptr, 10));
+}
+
 std::vector<uint64_t> FixedSeeds(uint64_t count) {
+  if (const std::optional<uint64_t> asked = AskedSeed()) return {*asked};
   std::vector<uint64_t> seeds(count);
   std::iota(seeds.begin(), seeds.end(), 0);
   return seeds;
 }
 
 std::vector<uint64_t> FreshSeeds(uint64_t count) {
+  if (AskedSeed()) return {};
   if (const char* const asked = std::getenv("WEFT_SIMULATION_FRESH")) {
     count = std::strtoull(asked, nullptr, 10);
   }

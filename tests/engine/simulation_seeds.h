@@ -2,9 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace weft {
+
+// The one that WEFT_SIMULATION_SEED names, which is then the only one: what is asserted of many has
+// no meaning.
+std::optional<uint64_t> AskedSeed();
 
 // 0 to `count` - 1: the same in every run.
 std::vector<uint64_t> FixedSeeds(uint64_t count);
