@@ -246,12 +246,6 @@ TEST_F(OwnedPrefixTest, KeysMayShare) {
   EXPECT_EQ(Cached(server, kBob, salted), 8);
 }
 
-TEST_F(OwnedPrefixTest, OneKeyIsAsNone) {
-  const OwnedServer server(Caching(), {}, kAliceLine);
-  EXPECT_EQ(Cached(server, kAlice), 0);
-  EXPECT_EQ(Cached(server, kAlice), 8);
-}
-
 // Who comes by a reload finds nothing of those before, and who stays keeps what there was.
 TEST_F(OwnedPrefixTest, KeysThatComeAndGo) {
   OwnedServer server(Caching(), {}, kAliceLine);
