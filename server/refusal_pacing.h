@@ -30,8 +30,8 @@ class RefusalPacing {
   // What one took.
   void Charge(std::chrono::nanoseconds spent, Time now);
   // How long to wait before the next connection is accepted to be refused, which is counted as a
-  // refusal and what its handshake takes. On the wall: where this process has nothing to do, others
-  // who only ask for health must not wait because it had nothing to do.
+  // refusal and what its handshake takes. On the wall: a process that is idle gets little processor
+  // time, and who asks for health would wait for that.
   std::chrono::nanoseconds AcceptDelay(Time wall_now, std::chrono::nanoseconds handshake);
 
   enum class Joined {
