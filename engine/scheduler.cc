@@ -85,7 +85,9 @@ StepPlan Scheduler::Plan() {
   const bool prompts_run = std::any_of(running_.begin(), running_.end(), IsPrompt);
   if (plan.row_count == options_.max_batch_tokens || (!admits && !prompts_run)) return plan;
   const Budget limit = LimitFor(plan);
-  PlanPrompts(!lacks_blocks, plan, limit);
+  // Blocks that the next one waits for are not for others, whose turn may come earlier in the step.
+  const bool may_admit = admits || (next == nullptr && !lacks_blocks);
+  PlanPrompts(may_admit, plan, limit);
   ExtendChunks(plan, limit);
   if (limit.has_seconds()) {
     Probe(plan, limit);
@@ -196,7 +198,7 @@ bool Scheduler::JobsShareSteps() const {
   return jobs.size() > 1 || line_.OthersWait(*jobs.begin());
 }
 
-void Scheduler::PlanPrompts(bool admits, StepPlan& plan, const Budget& limit) {
+void Scheduler::PlanPrompts(bool may_admit, StepPlan& plan, const Budget& limit) {
   // One of each job, then the others.
   JobSet jobs;
   std::vector<Sequence*> others;
@@ -208,11 +210,11 @@ void Scheduler::PlanPrompts(bool admits, StepPlan& plan, const Budget& limit) {
       return;
     }
   }
-  if (admits) AdmitWaiting(&jobs, plan, limit);
+  if (may_admit) AdmitWaiting(&jobs, plan, limit);
   for (Sequence* sequence : others) {
     if (!PlanPrompt(*sequence, plan, limit)) return;
   }
-  if (admits) AdmitWaiting(nullptr, plan, limit);
+  if (may_admit) AdmitWaiting(nullptr, plan, limit);
 }
 
 bool Scheduler::PlanPrompt(Sequence& sequence, StepPlan& plan, const Budget& limit) {

@@ -117,8 +117,8 @@ class Scheduler {
   Budget LimitFor(const StepPlan& plan);
   // Whether the prompts of several jobs are to be computed.
   bool JobsShareSteps() const;
-  // The next chunks of running prompts, and of those that wait if `admits`.
-  void PlanPrompts(bool admits, StepPlan& plan, const Budget& limit);
+  // The next chunks of running prompts, and of those that wait if `may_admit`.
+  void PlanPrompts(bool may_admit, StepPlan& plan, const Budget& limit);
   // A chunk of a running prompt, unless an older one computes it; false: the step is full.
   bool PlanPrompt(Sequence& sequence, StepPlan& plan, const Budget& limit);
   // Those that wait; if there is a set, one of each job that is not part of it, and becomes it.

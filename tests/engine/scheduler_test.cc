@@ -225,6 +225,22 @@ TEST_F(SchedulerTest, SlotsLimitWhoRuns) {
   EXPECT_EQ(third.state, SequenceState::kRunning);
 }
 
+// Though its job computes a prompt already, and others' would be next for that.
+TEST_F(SchedulerTest, NobodyOvertakesWhoLacksBlocks) {
+  Start({.block_size = 4, .max_batch_tokens = 32, .max_sequences = 8}, 20);
+  AddOfJob(100, 40);  // ten blocks
+  AddOfJob(200, 3);
+  Step();
+  const Sequence& next = AddOfJob(100, 40);
+  const Sequence& small = AddOfJob(200, 3);
+  for (int i = 0; i < 5; ++i) Step();
+  EXPECT_EQ(next.state, SequenceState::kWaiting);
+  EXPECT_EQ(small.state, SequenceState::kWaiting);
+  Remove(next);
+  Step();
+  EXPECT_EQ(small.state, SequenceState::kRunning);
+}
+
 TEST_F(SchedulerTest, APromptKeepsSlotsForItsChoicesAsFarAsNobodyElseNeedsThem) {
   Start({.block_size = 4, .max_batch_tokens = 32, .max_sequences = 4}, 1000);
   Sequence& four = Add(500, 4);
