@@ -67,7 +67,7 @@ Result<Sampled> Sampler::RunChain(std::span<const float> logits, const SamplingP
     return Fail(
         ErrorCode::kInvalidArgument,
         "min_tokens, allowed_token_ids{} leave no token to generate after {} generated ones",
-        allows ? ", bad_words and the names of the tools" : " and bad_words",
+        allows ? ", bad_words and the form that the text must have" : " and bad_words",
         std::ssize(history.tokens) - history.prompt_count);
   }
   for (const SamplerStage stage : params.samplers) ApplyStage(stage, logits, params, history, key);

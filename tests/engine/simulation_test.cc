@@ -3,7 +3,6 @@
 // run, others in none. A failure prints its seed; WEFT_SIMULATION_SEED=seed
 // replays that one alone.
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <memory>

@@ -149,9 +149,10 @@ TEST_F(TokenConstraintTest, WhereNothingIsLeftTheRequestFailsAndSaysWhy) {
   EXPECT_EQ(sink->choice().text, "a");
   EXPECT_EQ(finish.reason, FinishReason::kFailed);
   EXPECT_EQ(finish.error.code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(finish.error.message,
-            "min_tokens, allowed_token_ids, bad_words and the names of the tools leave no token to "
-            "generate after 1 generated ones");
+  EXPECT_EQ(
+      finish.error.message,
+      "min_tokens, allowed_token_ids, bad_words and the form that the text must have leave no "
+      "token to generate after 1 generated ones");
 }
 
 TEST_F(TokenConstraintTest, BeamsAreRefused) {
