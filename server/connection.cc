@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -16,6 +15,7 @@
 #include <fmt/core.h>
 #include <sys/socket.h>
 
+#include "server/await.h"
 #include "server/http_message.h"
 #include "server/request_framing.h"
 
@@ -27,7 +27,6 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr size_t kHeadChunkBytes = 2048;
 constexpr size_t kBodyChunkBytes = 16384;
 constexpr uint64_t kShortHeadBytes = 2048;

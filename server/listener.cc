@@ -6,15 +6,14 @@
 #include <string>
 #include <utility>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include "base/log.h"
+#include "server/await.h"
 #include "server/connection.h"
 #include "server/session.h"
 
@@ -24,8 +23,6 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
-
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 // What a handshake takes, about, most of it for one signature.
 constexpr std::chrono::microseconds kHandshake{500};

@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (name == "--version") {
-    fmt::print("weft {}\n", Version());
+    fmt::print("weft {}\n", weft::Version());
     return 0;
   }
   for (const Command& command : kCommands) {

@@ -4,13 +4,13 @@
 #include <new>
 #include <utility>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
+
+#include "server/await.h"
 
 namespace weft {
 namespace {
@@ -18,7 +18,6 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr int kEndOfFile = 0x800;  // among the flags of a BIO
 
 // ---- OpenSSL's view of a StreamSocket. Its own would raise SIGPIPE, and remember the number of a

@@ -5,13 +5,11 @@
 #include <ctime>
 #include <utility>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -21,6 +19,7 @@
 #include <boost/beast/ssl/ssl_stream.hpp>
 #include <fmt/core.h>
 
+#include "server/await.h"
 #include "server/version.h"
 
 namespace weft {
@@ -33,7 +32,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr uint64_t kMaxAnswerBytes = 65536;
 
 // Seconds, or a date as "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, section 10.2.3).

@@ -8,18 +8,17 @@
 #include <thread>
 #include <utility>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <fmt/core.h>
 
 #include "base/log.h"
 #include "base/quoted.h"
 #include "proto/otlp_traces.h"
+#include "server/await.h"
 #include "server/random_sequence.h"
 #include "server/tracing/otlp_client.h"
 #include "server/version.h"
@@ -30,8 +29,6 @@ namespace {
 namespace asio = boost::asio;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 
 // Lets one warning a minute pass.
 class WarningGate {
