@@ -104,4 +104,11 @@ Result<std::string> ReadFile(const std::string& path, size_t max_bytes) {
   return file.Read(max_bytes);
 }
 
+Result<std::optional<std::string>> ReadFileIfPresent(const std::string& path, size_t max_bytes) {
+  Result<std::string> text = ReadFile(path, max_bytes);
+  if (text) return *std::move(text);
+  if (text.error().code == ErrorCode::kNotFound) return std::nullopt;
+  return tl::unexpected(std::move(text).error());
+}
+
 }  // namespace weft

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <ctime>
+#include <optional>
 #include <string>
 
 #include <sys/stat.h>
@@ -45,5 +46,7 @@ class RegularFile {
 
 // Opens and reads.
 Result<std::string> ReadFile(const std::string& path, size_t max_bytes);
+// nullopt: there is nothing at the path.
+Result<std::optional<std::string>> ReadFileIfPresent(const std::string& path, size_t max_bytes);
 
 }  // namespace weft

@@ -57,8 +57,11 @@ Result<Checkpoint> LoadDirectory(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(checkpoint.tokenizer,
                         Tokenizer::FromDirectory(path, read.config.vocab_size));
   WEFT_ASSIGN_OR_RETURN(checkpoint.chat_template, ReadHfChatTemplate(path));
-  if (const auto pooling = ReadFile(path + "/1_Pooling/config.json", kConfigJson.max_bytes)) {
-    checkpoint.config.pooling = ReadHfPooling(*pooling);
+  const std::string pooling_path = path + "/1_Pooling/config.json";
+  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> pooling,
+                        ReadFileIfPresent(pooling_path, kConfigJson.max_bytes));
+  if (pooling) {
+    WEFT_ASSIGN_OR_RETURN(checkpoint.config.pooling, ReadHfPooling(*pooling, pooling_path));
   }
   checkpoint.file_bytes = TotalBytes(files.files);
   checkpoint.files = std::move(files.files);

@@ -294,12 +294,17 @@ Result<ConfigAndArchitecture> ReadHfConfig(std::string_view json_text, const std
   return result;
 }
 
-Pooling ReadHfPooling(std::string_view json_text) {
-  if (!CheckJsonLimits(json_text, kConfigJson, "")) return Pooling::kLast;
+Result<Pooling> ReadHfPooling(std::string_view json_text, const std::string& path) {
+  WEFT_RETURN_IF_ERROR(CheckJsonLimits(json_text, kConfigJson, path));
   const Json json = Json::parse(json_text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return Pooling::kLast;
+  if (!json.is_object()) return Fail(ErrorCode::kCorrupt, "{}: not a JSON object", path);
   const auto mean = json.find("pooling_mode_mean_tokens");
-  return mean != json.end() && *mean == true ? Pooling::kMean : Pooling::kLast;
+  if (mean == json.end()) return Pooling::kLast;
+  if (!mean->is_boolean()) {
+    return Fail(ErrorCode::kCorrupt, "{}: pooling_mode_mean_tokens is {}, expected true or false",
+                path, mean->type_name());
+  }
+  return mean->get<bool>() ? Pooling::kMean : Pooling::kLast;
 }
 
 }  // namespace weft

@@ -37,9 +37,9 @@ Result<ConfigAndArchitecture> ReadGgufConfig(const GgufFile& file);
 // `path` is for messages.
 Result<ConfigAndArchitecture> ReadHfConfig(std::string_view json_text, const std::string& path);
 
-// The text of the 1_Pooling/config.json that sentence-transformers keeps beside config.json. What
-// cannot be read, or is a pooling that Weft does not have, counts as none.
-Pooling ReadHfPooling(std::string_view json_text);
+// The text of the 1_Pooling/config.json that sentence-transformers keeps beside config.json. A
+// pooling that Weft does not have counts as none. `path` is for messages.
+Result<Pooling> ReadHfPooling(std::string_view json_text, const std::string& path);
 
 // What must hold between the fields, whichever file they came from; `path` is for messages.
 Result<void> CheckConfig(const ModelConfig& config, const std::string& path);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -15,10 +16,9 @@ namespace weft {
 namespace {
 
 // The file's text; empty if there is none.
-Result<std::string> ReadIfPresent(const std::string& path, size_t max_bytes) {
-  Result<std::string> text = ReadFile(path, max_bytes);
-  if (!text && text.error().code == ErrorCode::kNotFound) return std::string();
-  return text;
+Result<std::string> ReadTemplateFile(const std::string& path, size_t max_bytes) {
+  WEFT_ASSIGN_OR_RETURN(std::optional<std::string> text, ReadFileIfPresent(path, max_bytes));
+  return std::move(text).value_or("");
 }
 
 std::tm LocalTime() {
@@ -62,16 +62,16 @@ Result<std::string> ChatTemplate::Render(const nlohmann::ordered_json& variables
 
 Result<ChatTemplateSources> ReadHfChatTemplates(const std::string& directory) {
   ChatTemplateSources sources;
-  WEFT_ASSIGN_OR_RETURN(sources.standard,
-                        ReadIfPresent(directory + "/chat_template.jinja", jinja::kMaxSourceBytes));
+  WEFT_ASSIGN_OR_RETURN(sources.standard, ReadTemplateFile(directory + "/chat_template.jinja",
+                                                           jinja::kMaxSourceBytes));
   if (!sources.standard.empty()) {
     WEFT_ASSIGN_OR_RETURN(sources.tool_use,
-                          ReadIfPresent(directory + "/additional_chat_templates/tool_use.jinja",
-                                        jinja::kMaxSourceBytes));
+                          ReadTemplateFile(directory + "/additional_chat_templates/tool_use.jinja",
+                                           jinja::kMaxSourceBytes));
     return sources;
   }
   const std::string path = directory + "/tokenizer_config.json";
-  WEFT_ASSIGN_OR_RETURN(const std::string config, ReadIfPresent(path, kConfigJson.max_bytes));
+  WEFT_ASSIGN_OR_RETURN(const std::string config, ReadTemplateFile(path, kConfigJson.max_bytes));
   if (config.empty()) return sources;
   WEFT_RETURN_IF_ERROR(CheckJsonLimits(config, kConfigJson, path));
   const auto json = nlohmann::json::parse(config, nullptr, /*allow_exceptions=*/false);

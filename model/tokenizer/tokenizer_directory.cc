@@ -1,7 +1,8 @@
 // A tokenizer from a Hugging Face directory: tokenizer.json, or else tokenizer.model, and what the
 // files beside it say about special tokens.
 #include <charconv>
-#include <filesystem>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/json_limits.h"
@@ -17,14 +18,6 @@ namespace {
 
 // A tokenizer.model of 250,000 tokens has 5 MB.
 constexpr size_t kMaxModelBytes = 256 << 20;
-
-// The bytes of a file, or nothing if the directory has none of this name.
-Result<std::optional<std::string>> ReadIfPresent(const std::string& path, size_t max_bytes) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::nullopt;
-  WEFT_ASSIGN_OR_RETURN(std::string text, ReadFile(path, max_bytes));
-  return text;
-}
 
 // A token is given by its text or as {"content": its text, ...}; null means there is none.
 Result<std::optional<std::string>> ReadTokenText(const JsonView& section) {
@@ -77,7 +70,7 @@ Result<void> AppendIds(const JsonView& section, std::vector<int64_t>* ids) {
 
 Result<void> ReadTokenizerConfig(const std::string& path, SpecialTokenHints* hints) {
   WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
-                        ReadIfPresent(path, kConfigJson.max_bytes));
+                        ReadFileIfPresent(path, kConfigJson.max_bytes));
   if (!text) return {};
   WEFT_ASSIGN_OR_RETURN(const nlohmann::json root, ParseJson(*text, path, kConfigJson));
   const JsonView view(root, path + ": ");
@@ -91,7 +84,7 @@ Result<void> ReadTokenizerConfig(const std::string& path, SpecialTokenHints* hin
 // generation_config.json and config.json name tokens by id.
 Result<void> ReadIds(const std::string& path, SpecialTokenHints* hints) {
   WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
-                        ReadIfPresent(path, kConfigJson.max_bytes));
+                        ReadFileIfPresent(path, kConfigJson.max_bytes));
   if (!text) return {};
   WEFT_ASSIGN_OR_RETURN(const nlohmann::json root, ParseJson(*text, path, kConfigJson));
   const JsonView view(root, path + ": ");
@@ -118,11 +111,11 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromDirectory(const std::str
 
   const std::string json_path = directory + "/tokenizer.json";
   WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> json,
-                        ReadIfPresent(json_path, kTokenizerJson.max_bytes));
+                        ReadFileIfPresent(json_path, kTokenizerJson.max_bytes));
   if (json) return LoadTokenizerJson(*json, json_path, hints, vocab_size);
   const std::string model_path = directory + "/tokenizer.model";
   WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> model,
-                        ReadIfPresent(model_path, kMaxModelBytes));
+                        ReadFileIfPresent(model_path, kMaxModelBytes));
   if (model) return LoadTokenizerModel(*model, model_path, hints, vocab_size);
   return Fail(ErrorCode::kNotFound, "{}: neither tokenizer.json nor tokenizer.model is there",
               directory);

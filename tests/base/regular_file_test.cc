@@ -48,6 +48,15 @@ TEST(RegularFile, EverythingElseIsRefusedByItsKindAndAtOnce) {
             directory.path() + "/absent: cannot open: No such file or directory");
 }
 
+TEST(RegularFile, WhatIsAbsentIsToldFromWhatCannotBeRead) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(ReadFileIfPresent(directory.path() + "/absent", 100).value(), std::nullopt);
+  EXPECT_EQ(ReadFileIfPresent(directory.Write("a", "hello"), 100).value(), "hello");
+  EXPECT_FALSE(ReadFileIfPresent(directory.path(), 100));
+  EXPECT_FALSE(ReadFileIfPresent(directory.path() + "/a/below", 100));
+  EXPECT_FALSE(ReadFileIfPresent(directory.path() + '/' + std::string(5000, 'x'), 100));
+}
+
 TEST(RegularFile, KnowsThatItHasChanged) {
   const TemporaryDirectory directory;
   const std::string path = directory.Write("a", "hello");

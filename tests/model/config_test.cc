@@ -1,4 +1,5 @@
 // Configurations of both formats: what they become, and what is refused with which words.
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -7,9 +8,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
+#include "model/checkpoint.h"
 #include "model/formats/config_readers.h"
+#include "tests/data_paths.h"
 #include "tests/model/parity_fixture.h"
+#include "tests/temporary_directory.h"
 
 namespace weft {
 namespace {
@@ -373,12 +378,38 @@ TEST(HfConfigTest, RefusesWhatIsNoObject) {
 }
 
 TEST(HfConfigTest, PoolingIsTheLastPositionOrTheMean) {
-  EXPECT_EQ(ReadHfPooling(R"({"pooling_mode_mean_tokens": true})"), Pooling::kMean);
+  EXPECT_EQ(ReadHfPooling(R"({"pooling_mode_mean_tokens": true})", "p"), Pooling::kMean);
   for (const char* text :
-       {R"({"pooling_mode_mean_tokens": false})", R"({"pooling_mode_lasttoken": true})",
-        R"({"pooling_mode_mean_tokens": 1})", "{}", "[]", ""}) {
-    EXPECT_EQ(ReadHfPooling(text), Pooling::kLast) << text;
+       {R"({"pooling_mode_mean_tokens": false})", R"({"pooling_mode_lasttoken": true})", "{}"}) {
+    EXPECT_EQ(ReadHfPooling(text, "p"), Pooling::kLast) << text;
   }
+}
+
+TEST(HfConfigTest, PoolingThatCannotBeReadIsRefused) {
+  const auto error_of = [](const std::string& text) {
+    const Result<Pooling> read = ReadHfPooling(text, "p");
+    return read ? "read" : read.error().message;
+  };
+  for (const char* text : {"", "[]", "{"}) EXPECT_EQ(error_of(text), "p: not a JSON object");
+  EXPECT_EQ(error_of(R"({"pooling_mode_mean_tokens": 1})"),
+            "p: pooling_mode_mean_tokens is number, expected true or false");
+  std::string many = "[[]";
+  for (int i = 0; i < 1'000'000; ++i) many += ",[]";
+  EXPECT_THAT(error_of(many + "]"), HasSubstr("p: "));
+}
+
+TEST(HfConfigTest, PoolingIsReadFromARegularFileOrNotThere) {
+  const TemporaryDirectory directory;
+  const std::string model = directory.path() + "/model";
+  std::filesystem::copy(SourcePath("tests/model/fixtures/parity/llama2/hf"), model);
+  ASSERT_TRUE(LoadCheckpoint(model));
+  std::filesystem::create_directory(model + "/1_Pooling");
+  ASSERT_TRUE(LoadCheckpoint(model));
+  const std::string path = model + "/1_Pooling/config.json";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const auto checkpoint = LoadCheckpoint(model);
+  ASSERT_FALSE(checkpoint);
+  EXPECT_EQ(checkpoint.error().message, path + ": is a named pipe, expected a regular file");
 }
 
 // --- the table ---
