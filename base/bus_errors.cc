@@ -15,6 +15,9 @@ namespace weft {
 // list that only grows, whose members are used again.
 struct BusErrorGuard::Range {
   std::atomic<bool> taken{true};
+  // Even while a guard watches from `begin` to `end`, which change only while it is odd: who reads
+  // them between two equal even ones has those of one guard.
+  std::atomic<uint64_t> generation{1};
   std::atomic<uintptr_t> begin{0};
   std::atomic<uintptr_t> end{0};
   std::atomic<bool> hit{false};
@@ -35,8 +38,12 @@ void BusErrorGuard::InstallHandler() {
     const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
     const bool is_gone = info->si_code == BUS_ADRERR;
     for (Range* range = Range::first.load(); is_gone && range != nullptr; range = range->next) {
+      const uint64_t generation = range->generation.load();
+      const uintptr_t begin = range->begin.load();
       const uintptr_t end = range->end.load();
-      if (address < range->begin.load() || address >= end) continue;
+      // Not the one that is looked for, in any case: that is watched until the access is done.
+      if (generation % 2 != 0 || range->generation.load() != generation) continue;
+      if (address < begin || address >= end) continue;
       const int interrupted_errno = errno;
       const uintptr_t page = address / page_bytes * page_bytes;
       void* const zeros = mmap(reinterpret_cast<void*>(page), end - page, PROT_READ,
@@ -71,11 +78,11 @@ BusErrorGuard::BusErrorGuard(const std::byte* begin, size_t size_bytes) : range_
   range_.hit.store(false);
   range_.begin.store(reinterpret_cast<uintptr_t>(begin));
   range_.end.store(reinterpret_cast<uintptr_t>(begin) + size_bytes);
+  range_.generation.fetch_add(1);
 }
 
 BusErrorGuard::~BusErrorGuard() {
-  range_.end.store(0);
-  range_.begin.store(0);
+  range_.generation.fetch_add(1);
   range_.taken.store(false);
 }
 
