@@ -1,7 +1,6 @@
 #include "engine/engine_core.h"
 
 #include <algorithm>
-#include <bit>
 #include <exception>
 #include <new>
 #include <string_view>
@@ -9,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "engine/request_validation.h"
 
 namespace weft {
 namespace {
@@ -66,72 +66,7 @@ EngineCore::EngineCore(const EngineOptions& options, ModelRunner& runner, Clock 
 }
 
 Result<void> EngineCore::Validate(const Request& request) const {
-  WEFT_CHECK(request.sink != nullptr);
-  const int64_t vocab_size = runner_.vocab_size();
-  WEFT_RETURN_IF_ERROR(request.pooling ? ValidatePooling(request)
-                                       : ValidateSampling(request.sampling, vocab_size));
-  if (request.choice_count < 1 || request.choice_count > options_.max_sequences)
-    return Fail(ErrorCode::kInvalidArgument,
-                "the number of choices is {}, but must be from 1 to {}", request.choice_count,
-                options_.max_sequences);
-  if (request.prompt.empty())
-    return Fail(ErrorCode::kInvalidArgument, "the prompt is empty, but must have a token");
-  for (const TokenId token : request.prompt) {
-    if (token < 0 || token >= vocab_size)
-      return Fail(ErrorCode::kInvalidArgument,
-                  "the prompt has the token id {}, but the vocabulary ends at {}", token,
-                  vocab_size - 1);
-  }
-  const auto prompt_count = static_cast<int64_t>(request.prompt.size());
-  const int64_t total_count = prompt_count + request.sampling.max_tokens;
-  if (total_count > options_.max_context)
-    return Fail(
-        ErrorCode::kInvalidArgument,
-        "the prompt's {} tokens and max_tokens {} make {}, but the context has {} positions",
-        prompt_count, request.sampling.max_tokens, total_count, options_.max_context);
-  const int64_t capacity = runner_.block_count() * runner_.block_size();
-  if (total_count > capacity)
-    return Fail(
-        ErrorCode::kInvalidArgument,
-        "the prompt's {} tokens and max_tokens {} make {}, but the KV cache has room for {}",
-        prompt_count, request.sampling.max_tokens, total_count, capacity);
-  if (request.sampling.beam_width > 0) return ValidateBeams(request, total_count);
-  return {};
-}
-
-Result<void> EngineCore::ValidatePooling(const Request& request) {
-  const SamplingParams& params = request.sampling;
-  if (request.choice_count == 1 && params.max_tokens == 0 && params.beam_width == 0 &&
-      !params.prompt_logprobs) {
-    return {};
-  }
-  return Fail(ErrorCode::kInvalidArgument,
-              "with pooling there is one choice, max_tokens is 0, and no beams or prompt_logprobs");
-}
-
-Result<void> EngineCore::ValidateBeams(const Request& request, int64_t total_count) const {
-  const SamplingParams& params = request.sampling;
-  const int64_t width = params.beam_width;
-  const int64_t most = std::min(options_.max_sequences, options_.max_batch_tokens);
-  if (width < request.choice_count || width > most)
-    return Fail(ErrorCode::kInvalidArgument,
-                "the number of beams is {}, but must be from the number of choices ({}) to {}",
-                width, request.choice_count, most);
-  // After preemption beams share nothing any more.
-  const int64_t block_count = width * CeilDivide(total_count, runner_.block_size());
-  if (block_count > runner_.block_count())
-    return Fail(ErrorCode::kInvalidArgument,
-                "{} beams of {} tokens take {} KV blocks, but there are {}", width, total_count,
-                block_count, runner_.block_count());
-  const int64_t end_count = std::ssize(options_.end_tokens) + std::ssize(params.stop_token_ids);
-  if (2 * width + end_count > runner_.vocab_size())
-    return Fail(ErrorCode::kInvalidArgument,
-                "{} beams need {} tokens to choose from, but the vocabulary has {}", width,
-                2 * width + end_count, runner_.vocab_size());
-  if (!params.stop.empty() || params.logprobs >= 0 || request.constraint)
-    return Fail(ErrorCode::kInvalidArgument,
-                "stop strings, logprobs and constraints cannot be had with beam search");
-  return {};
+  return ValidateRequest(request, options_, runner_);
 }
 
 void EngineCore::Add(Request request) {

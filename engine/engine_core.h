@@ -31,8 +31,7 @@ class EngineCore {
   EngineCore(const EngineOptions& options, ModelRunner& runner,
              Clock clock = std::chrono::steady_clock::now);
 
-  // Any of kInvalidArgument's reasons why the request cannot be served; touches nothing that
-  // changes, so any thread may call it.
+  // As ValidateRequest, of this engine: any thread may call it.
   Result<void> Validate(const Request& request) const;
 
   // From here on the request gets its terminal events. It has been validated.
@@ -58,9 +57,6 @@ class EngineCore {
   const BlockPool& pool() const { return pool_; }
 
  private:
-  Result<void> ValidateBeams(const Request& request, int64_t total_count) const;
-  static Result<void> ValidatePooling(const Request& request);
-
   struct SampledToken {
     Sequence* sequence = nullptr;
     Sampled sampled;

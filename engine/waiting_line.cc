@@ -70,13 +70,13 @@ bool WaitingLine::OthersWait(RequestId job_id) const {
 }
 
 int32_t WaitingLine::SlotsForOthers(RequestId job_id, int32_t most) const {
-  int32_t count = 0;
+  int64_t count = 0;
   for (const auto& [place, job] : line_) {
     const Sequence& oldest = **job->waiting.begin();
-    if (oldest.job_id != job_id) count += oldest.least_slots();
+    if (oldest.job_id != job_id) count += std::ssize(job->waiting) * oldest.least_slots();
     if (count >= most) return most;
   }
-  return count;
+  return static_cast<int32_t>(count);
 }
 
 }  // namespace weft

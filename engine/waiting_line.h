@@ -52,7 +52,8 @@ class WaitingLine {
   const Line& jobs() const { return line_; }
   int32_t slot_count(RequestId job_id) const;
   bool OthersWait(RequestId job_id) const;
-  // The slots that the oldest waiting sequences of all other jobs need; no more than `most`.
+  // The slots that all other jobs' waiting sequences need, if each takes as many as its job's
+  // oldest; no more than `most`.
   int32_t SlotsForOthers(RequestId job_id, int32_t most) const;
   // Sequences, the beams of a search as one.
   size_t size() const { return size_; }

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_dump.h"
+#include "proto/json_dump.h"
 #include "proto/json_reader.h"
 
 namespace weft {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_dump.h"
+#include "proto/json_dump.h"
 
 namespace weft {
 namespace {

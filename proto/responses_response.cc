@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/json_dump.h"
+#include "proto/json_dump.h"
 #include "proto/logprob_json.h"
 #include "proto/sse.h"
 

@@ -8,8 +8,8 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "base/json_dump.h"
 #include "base/result.h"
+#include "proto/json_dump.h"
 #include "proto/response_items.h"
 #include "proto/responses_request.h"
 #include "server/reply_job.h"

@@ -9,9 +9,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "base/json_dump.h"
 #include "model/checkpoint.h"
 #include "model/tokenizer/tokenizer.h"
+#include "proto/json_dump.h"
 #include "server/bundled_model.h"
 #include "server/command_line.h"
 

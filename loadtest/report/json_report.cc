@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_dump.h"
 #include "loadtest/report/format.h"
+#include "proto/json_dump.h"
 
 namespace weft {
 namespace {

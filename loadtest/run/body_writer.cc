@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/json_dump.h"
 #include "base/json_text.h"
 #include "loadtest/plan/render_prompt.h"
+#include "proto/json_dump.h"
 
 namespace weft {
 namespace {

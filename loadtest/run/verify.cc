@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/json_dump.h"
+#include "proto/json_dump.h"
 
 namespace weft {
 namespace {

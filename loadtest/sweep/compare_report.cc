@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/json_dump.h"
 #include "loadtest/report/format.h"
 #include "loadtest/report/json_report.h"
+#include "proto/json_dump.h"
 
 namespace weft {
 namespace {

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/json_dump.h"
 #include "loadtest/report/format.h"
 #include "loadtest/report/json_report.h"
 #include "loadtest/sweep/run_figures.h"
+#include "proto/json_dump.h"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/json_dump.h"
+#include "proto/json_dump.h"
 
 namespace weft {
 
