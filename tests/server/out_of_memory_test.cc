@@ -128,17 +128,18 @@ TEST(OutOfMemoryTest, PreparationIsDoneOnceOrNotAtAll) {
 TEST(OutOfMemoryTest, APreparationThreadBringsBackWhatItHasDone) {
   constexpr size_t kLargest = 1024;  // of what it allocates for that
   const TestModel model;
+  boost::asio::io_context io;  // outlives the threads, which may still be in their post() to it
   ServerContext context({}, {model.Served()}, model.metrics(), *Access::Load({}),
                         std::make_shared<Tracer>());
   int refused_count = 0;
   is_spared = true;
   for (size_t size = 1; size <= kLargest; ++size) {
     const std::function<void()> work = [size] { RefuseNext(size, size); };
-    boost::asio::io_context io;
     bool is_back = false;
     boost::asio::co_spawn(io, RunAnswering(context, 1 << 20, work),
                           [&](const std::exception_ptr& failure) { is_back = failure == nullptr; });
     io.run();
+    io.restart();
     EXPECT_TRUE(is_back);
     if (HasRefused()) ++refused_count;
     RefuseNext(std::numeric_limits<size_t>::max(), 0);
