@@ -121,12 +121,18 @@ TEST(RequestMemoryTest, OneKeyDoesNotTakeWhatOthersNeed) {
   EXPECT_EQ(post(bob, 300'000), 400);  // too many tokens, but it was read
 }
 
+// A request in its first step, which holds what it takes until the steps go on.
+std::unique_ptr<RawClient> HoldOne(TestServer& server) {
+  server.model.HoldSteps();
+  auto client = std::make_unique<RawClient>(server.port());
+  client->Send(CompletionPost(R"({"prompt":"a"})"));
+  EXPECT_TRUE(Eventually([&] { return server.model.steps() > 0; }));
+  return client;
+}
+
 TEST(RequestMemoryTest, RefusedConnectionsAreKept) {
   TestServer server({}, WithRequestBytes(60'000));
-  server.model.HoldSteps();
-  RawClient first(server.port());
-  first.Send(CompletionPost(R"({"prompt":"a"})"));
-  ASSERT_TRUE(Eventually([&] { return server.model.steps() > 0; }));
+  const auto first = HoldOne(server);
   RawClient second(server.port());
   const std::string body = R"({"prompt":")" + std::string(20'000, 'x') + R"("})";
   for (int i = 0; i < 3; ++i) {
@@ -137,7 +143,7 @@ TEST(RequestMemoryTest, RefusedConnectionsAreKept) {
     EXPECT_EQ(refused.headers.count("connection"), 0U);
   }
   server.model.ReleaseSteps();
-  EXPECT_EQ(first.Read().status, 200);
+  EXPECT_EQ(first->Read().status, 200);
   // A moment after the answer was read, what it held is given back.
   EXPECT_TRUE(Eventually([&] {
     second.Send(CompletionPost(R"({"prompt":"a"})"));
@@ -147,10 +153,7 @@ TEST(RequestMemoryTest, RefusedConnectionsAreKept) {
 
 TEST(RequestMemoryTest, ARefusedBodyIsNotWaitedFor) {
   TestServer server({}, WithRequestBytes(60'000));
-  server.model.HoldSteps();
-  RawClient first(server.port());
-  first.Send(CompletionPost(R"({"prompt":"a"})"));
-  ASSERT_TRUE(Eventually([&] { return server.model.steps() > 0; }));
+  const auto first = HoldOne(server);
   RawClient second(server.port());
   const std::string request = CompletionPost(R"({"prompt":")" + std::string(20'000, 'x') + "\"}");
   for (int i = 0; i < 3; ++i) {
@@ -174,7 +177,7 @@ TEST(RequestMemoryTest, ARefusedBodyIsNotWaitedFor) {
   second.Send(std::string(19'000, 'x') + Get("/health"));
   EXPECT_EQ(second.Read().status, 200);
   server.model.ReleaseSteps();
-  EXPECT_EQ(first.Read().status, 200);
+  EXPECT_EQ(first->Read().status, 200);
 }
 
 TEST(RequestMemoryTest, OfABodyOfUnknownLengthItIsSaidThatItNeverFits) {
