@@ -148,7 +148,7 @@ class Kubernetes(unittest.TestCase):
         self.assertEqual(container["resources"]["limits"], container["resources"]["requests"])
         self.assertEqual(container["startupProbe"]["httpGet"]["path"], "/ready")
         self.assertEqual(container["readinessProbe"]["httpGet"]["path"], "/ready")
-        self.assertEqual(container["livenessProbe"]["httpGet"]["path"], "/health")
+        self.assertEqual(container["livenessProbe"]["httpGet"], {"path": "/health", "port": "metrics"})
         ports = {port["name"]: port["containerPort"] for port in container["ports"]}
         self.assertEqual(container["args"], ["--metrics-address", f"0.0.0.0:{ports['metrics']}"])
         annotations = deployment["spec"]["template"]["metadata"]["annotations"]
