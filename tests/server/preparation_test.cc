@@ -81,11 +81,11 @@ TEST(PreparationQueueTest, OneThreadTakesLongWorkToo) {
 }
 
 TEST(PreparationTest, WhatTheWorkThrowsComesOut) {
+  boost::asio::io_context io;  // outlives the context's threads, which post to it
   const TestModel model;
   ServerContext context({}, {model.Served()}, model.metrics(), *Access::Load({}),
                         std::make_shared<Tracer>());
   const std::function<void()> work = [] { throw std::runtime_error("thrown"); };
-  boost::asio::io_context io;
   std::string caught;
   boost::asio::co_spawn(io, RunAnswering(context, 1 << 20, work), [&](std::exception_ptr failure) {
     try {
@@ -99,6 +99,7 @@ TEST(PreparationTest, WhatTheWorkThrowsComesOut) {
 }
 
 TEST(PreparationTest, LargeAnswersArePutTogetherOffTheIoThreads) {
+  boost::asio::io_context io;  // outlives the context's threads, which post to it
   const TestModel model;
   ServerOptions options;
   options.inline_body_bytes = 100;
@@ -108,8 +109,8 @@ TEST(PreparationTest, LargeAnswersArePutTogetherOffTheIoThreads) {
   for (const size_t answer_bytes : {100, 101}) {
     std::thread::id worker;
     const std::function<void()> work = [&] { worker = std::this_thread::get_id(); };
-    boost::asio::io_context io;
     boost::asio::co_spawn(io, RunAnswering(context, answer_bytes, work), boost::asio::detached);
+    io.restart();
     io.run();
     EXPECT_NE(worker, std::thread::id());
     EXPECT_EQ(worker == std::this_thread::get_id(), answer_bytes == 100);
