@@ -219,10 +219,10 @@ TEST(StoredResponsesTest, AShutdownWaitsForTheBackground) {
 
 // Those whose events nobody takes any more, because the io threads have ended.
 TEST(StoredResponsesTest, WhatGoesOnInTheBackgroundCanBeForgotten) {
+  boost::asio::io_context io;  // outlives the engine's thread, which posts to it
   TestModel model(Saying("Hello"));
   ServerContext context({}, {model.Served()}, model.metrics(), *Access::Load({}),
                         std::make_shared<Tracer>());
-  boost::asio::io_context io;
   auto job = PrepareResponse(R"({"input":"Hi","background":true})",
                              {.models = context.models, .responses = &context.responses});
   ASSERT_TRUE(job) << job.error().message;
