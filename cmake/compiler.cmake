@@ -32,8 +32,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 include_directories(${CMAKE_SOURCE_DIR})
 
-# Headers and the templates of libraries are most of what there is to compile: several files at a time take little more than
-# half of the time. Each file still includes what it needs (the dev preset builds them one by one, and the linter reads them so).
+# Headers and the templates of libraries are most of what there is to compile: several files at a time take less than two
+# thirds of the time. Each file still includes what it needs (the dev preset builds them one by one, and the linter reads them so).
 option(WEFT_UNITY "Compile several files of a room at a time" ON)
 set(CMAKE_UNITY_BUILD ${WEFT_UNITY})
 if(WEFT_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -33,7 +33,7 @@ class DescribedApi(ServedCase):
         run = subprocess.run(
             [os.path.join(VENV, "bin", "st"), "run", url + "/openapi.json", "--url", url, "--checks", ",".join(CHECKS),
              "--max-examples", EXAMPLES, "--request-timeout", "120", "--phases", "coverage,fuzzing", "--no-color"],
-            capture_output=True, text=True, check=False, timeout=7000)
+            cwd=VENV, capture_output=True, text=True, check=False, timeout=7000)  # it keeps a cache where it runs
         print("\n".join(run.stdout.splitlines()[-25:]))
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
         self.assertEqual(self.server.request("GET", "/health")[0], 200)
