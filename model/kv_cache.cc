@@ -50,10 +50,12 @@ KvCache::KvCache(const ModelSpec& spec, const KernelTable& kernels, std::vector<
 
 KvLayout KvCache::LayoutOf(const AttentionSpec& attention, const KernelTable& kernels,
                            int64_t block_size) {
-  return {.block_size = block_size,
-          .key_dim = attention.key_dim,
-          .value_dim = attention.value_dim,
-          .page_bytes = kernels.kv_page_bytes(block_size, attention.key_dim, attention.value_dim)};
+  KvLayout layout = {.block_size = block_size,
+                     .key_dim = attention.key_dim,
+                     .value_dim = attention.value_dim,
+                     .value_in_key = attention.value_in_key};
+  layout.page_bytes = kernels.kv_page_bytes(layout);
+  return layout;
 }
 
 int64_t KvCache::BlockBytes(const ModelSpec& spec, const KernelTable& kernels, int64_t block_size) {

@@ -94,6 +94,7 @@ struct AttentionSpec {
   LinearSpec value = {};   // (value_size, D)
   LinearSpec output = {};  // (D, attended_size)
   bool values_are_keys = false;  // before their norm and RoPE, in place of a projection
+  bool value_in_key = false;     // a value is the first value_dim elements of its finished key
   // The earlier layer whose keys and values this one reads, having none of its own, or kOwnKv.
   int64_t kv_layer = kOwnKv;
   float clip = 0;  // 0: none; otherwise queries, keys and values stay in [-clip, clip]

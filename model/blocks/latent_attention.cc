@@ -68,7 +68,7 @@ struct LatentLayer {
       AddBias(latent.down, latent.rank + latent.rotated_dim, key);
       step.Norm(latent.norm, key, latent.rank, key);
       RotateHead(step, attention.rope, row, key + latent.rank);
-      WriteToCache(step, batch, attention, row, key, /*value=*/key, index, cache);
+      WriteToCache(step, batch, attention, row, key, /*value=*/nullptr, index, cache);
       AddBias(latent.query, attention.head_count * query_dim, b.head_rows[row]);
       for (int64_t head = 0; head < attention.head_count; ++head) {
         const float* query = b.head_rows[row] + head * query_dim;

@@ -66,6 +66,7 @@ void ReadAttention(Hyperparameters& h, int64_t rotated_dim, ModelSpec& spec) {
     attention.kv_head_count = 1;
     attention.key_dim = latent.rank + rotated_dim;
     attention.value_dim = latent.rank;
+    attention.value_in_key = true;
     attention.scale = static_cast<float>(magnitude * magnitude /
                                          std::sqrt(static_cast<double>(latent.head_query_dim())));
     layer.latent = latent;

@@ -157,7 +157,8 @@ bool SameAttention(const KernelTable& a, const KernelTable& b) {
   const ScopedFlushDenormals flush;
   Numbers numbers;
   AttentionTask task;
-  task.layout = {kBlockSize, kKeyDim, kValueDim, b.kv_page_bytes(kBlockSize, kKeyDim, kValueDim)};
+  task.layout = {.block_size = kBlockSize, .key_dim = kKeyDim, .value_dim = kValueDim};
+  task.layout.page_bytes = b.kv_page_bytes(task.layout);
   const AlignedBuffer pages = RandomPages(b, task.layout, numbers);
   std::array<int32_t, kBlocks> table;
   std::iota(table.begin(), table.end(), 0);

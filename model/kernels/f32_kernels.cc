@@ -43,7 +43,8 @@ float Exp(float x) {
   return x < scalar::kExpLowest ? 0 : p * power;
 }
 
-// A page: keys [block_size][key_dim], then values [block_size][value_dim].
+// A page: keys [block_size][key_dim], then values [block_size][value_dim], if these are not in the
+// keys.
 const float* PageOf(const AttentionTask& task, int64_t position) {
   const int64_t block = task.block_table[position / task.layout.block_size];
   return reinterpret_cast<const float*>(task.pages + block * task.page_stride_bytes);
@@ -53,6 +54,7 @@ const float* KeyAt(const AttentionTask& task, int64_t position) {
 }
 const float* ValueAt(const AttentionTask& task, int64_t position) {
   const KvLayout& layout = task.layout;
+  if (layout.value_in_key) return KeyAt(task, position);
   return PageOf(task, position) + layout.block_size * layout.key_dim +
          position % layout.block_size * layout.value_dim;
 }
@@ -176,15 +178,17 @@ void ToOperand(OperandType /*type*/, const float* x, int64_t n, std::byte* out,
   std::fill(operand + n, operand + OperandGroups(n) * kGroupColumns, 0.0F);
 }
 
-int64_t KvPageBytes(int64_t block_size, int64_t key_dim, int64_t value_dim) {
-  return block_size * (key_dim + value_dim) * static_cast<int64_t>(sizeof(float));
+int64_t KvPageBytes(const KvLayout& layout) {
+  const int64_t value_dim = layout.value_in_key ? 0 : layout.value_dim;
+  return layout.block_size * (layout.key_dim + value_dim) * static_cast<int64_t>(sizeof(float));
 }
 
 void KvWrite(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
              const float* value) {
   auto* keys = reinterpret_cast<float*>(page);
-  float* values = keys + layout.block_size * layout.key_dim;
   std::copy_n(key, layout.key_dim, keys + slot * layout.key_dim);
+  if (layout.value_in_key) return;
+  float* values = keys + layout.block_size * layout.key_dim;
   std::copy_n(value, layout.value_dim, values + slot * layout.value_dim);
 }
 

@@ -14,7 +14,7 @@ void UnpackRow(const PackedMatrix& weights, int64_t row, float* out);
 void Matmul(const MatmulTask& task);
 void ToOperand(OperandType type, const float* x, int64_t n, std::byte* out,
                int64_t group_stride_bytes);
-int64_t KvPageBytes(int64_t block_size, int64_t key_dim, int64_t value_dim);
+int64_t KvPageBytes(const KvLayout& layout);
 void KvWrite(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
              const float* value);
 int64_t AttentionScratchBytes(const KvLayout& layout, int64_t query_rows);

@@ -113,10 +113,11 @@ struct MatmulTask {
 // Geometry of the KV cache; a page holds K and V of `block_size` positions of one kv head in one
 // layer.
 struct KvLayout {
-  int64_t block_size = 0;  // positions; a multiple of 16
-  int64_t key_dim = 0;     // elements of a head's key and query; even
-  int64_t value_dim = 0;   // elements of a head's value and output
-  int64_t page_bytes = 0;  // what KernelTable::kv_page_bytes says
+  int64_t block_size = 0;     // positions; a multiple of 16
+  int64_t key_dim = 0;        // elements of a head's key and query; even
+  int64_t value_dim = 0;      // elements of a head's value and output
+  bool value_in_key = false;  // a value is its key's first value_dim elements; no page holds it
+  int64_t page_bytes = 0;     // what KernelTable::kv_page_bytes says of the others
 };
 
 // The first position that a query at `position` sees; the last is its own. `sliding_window` (0:
@@ -219,9 +220,9 @@ struct KernelTable {
   void (*dense_dot)(const float* x, const float* w, int64_t rows, int64_t columns, float* y);
 
   // --- KV cache and attention ---
-  int64_t (*kv_page_bytes)(int64_t block_size, int64_t key_dim, int64_t value_dim);
+  int64_t (*kv_page_bytes)(const KvLayout& layout);
   // Writes one position's key and value (key_dim and value_dim float32, rounded here) into `slot`
-  // of a page.
+  // of a page; `value` is not read where it is in the key.
   void (*kv_write)(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
                    const float* value);
   int64_t (*attention_scratch_bytes)(const KvLayout& layout, int64_t query_rows);

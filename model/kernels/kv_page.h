@@ -5,6 +5,8 @@
 //   values  [block_size / 2][ValueColumns][2] bf16: lanes are elements of the head, pairs run along
 //   slots
 // q8: the same with codes of 8 bits, and one float32 scale a slot after each of the two.
+//
+// With KvLayout::value_in_key there are no values, and a value's scale is its key's.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +23,10 @@ static constexpr int64_t ValueColumns(int64_t value_dim) { return (value_dim + 1
 static constexpr int64_t KeyBytes(int64_t block_size, int64_t key_dim) {
   return block_size * key_dim * 2;
 }
-static constexpr int64_t KvPageBytesBF16(int64_t block_size, int64_t key_dim, int64_t value_dim) {
-  return KeyBytes(block_size, key_dim) + block_size * ValueColumns(value_dim) * 2;
+static constexpr int64_t KvPageBytesBF16(const KvLayout& layout) {
+  const int64_t key_bytes = KeyBytes(layout.block_size, layout.key_dim);
+  if (layout.value_in_key) return key_bytes;
+  return key_bytes + layout.block_size * ValueColumns(layout.value_dim) * 2;
 }
 
 // Codes of keys and values are at most this, those of queries and of probability * value scale,
@@ -55,6 +59,7 @@ static constexpr PageQ8 LayoutQ8(const KvLayout& layout) {
   const int64_t block_size = layout.block_size;
   const int64_t key_scales = block_size * layout.key_dim;
   const int64_t values = key_scales + block_size * 4;
+  if (layout.value_in_key) return {key_scales, values, /*value_scales=*/key_scales, values};
   const int64_t value_scales = values + block_size * ValueColumns(layout.value_dim);
   return {key_scales, values, value_scales, value_scales + block_size * 4};
 }

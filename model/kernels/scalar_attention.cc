@@ -25,6 +25,8 @@
 //
 // where the w of the span's visible slots become codes of up to kQ8FactorLimit with one scale.
 //
+// A value that is in its key (KvLayout::value_in_key) has the key's codes and scale.
+//
 // A task may adjust its scores before anything is made of them, in this order:
 //
 //   score     = soft_cap * Tanh(score / soft_cap)
@@ -119,10 +121,14 @@ class HeadBF16 {
 
   void ReadValue(int64_t position, float* out) const {
     const KvLayout& layout = task_.layout;
-    const auto* values = reinterpret_cast<const uint16_t*>(
-        PageOf(task_, position) + KeyBytes(layout.block_size, layout.key_dim));
+    const std::byte* page = PageOf(task_, position);
+    const auto* keys = reinterpret_cast<const uint16_t*>(page);
+    const auto* values =
+        reinterpret_cast<const uint16_t*>(page + KeyBytes(layout.block_size, layout.key_dim));
+    const int64_t slot = position % layout.block_size;
     for (int64_t i = 0; i < layout.value_dim; ++i) {
-      out[i] = BFloat16ToFloat(values[ValueElement(layout, position % layout.block_size, i)]);
+      out[i] = BFloat16ToFloat(layout.value_in_key ? keys[KeyElement(layout, slot, i)]
+                                                   : values[ValueElement(layout, slot, i)]);
     }
   }
 
@@ -191,11 +197,7 @@ class HeadQ8 {
     for (int64_t d = 0; d < layout.value_dim; ++d) {
       int32_t dot = 0;
       for (int64_t j = span.first; j < span.end; ++j) {
-        const int64_t position = span.base + j;
-        const auto* values =
-            reinterpret_cast<const int8_t*>(PageOf(task_, position) + parts_.values);
-        dot += weights.codes[static_cast<size_t>(j)] *
-               values[ValueElement(layout, position % layout.block_size, d)];
+        dot += weights.codes[static_cast<size_t>(j)] * ValueCode(span.base + j, d);
       }
       output.push_back(static_cast<float>(dot) * weights.scale);
     }
@@ -203,6 +205,14 @@ class HeadQ8 {
   }
 
  private:
+  int32_t ValueCode(int64_t position, int64_t d) const {
+    const KvLayout& layout = task_.layout;
+    const int64_t slot = position % layout.block_size;
+    const auto* codes = reinterpret_cast<const int8_t*>(PageOf(task_, position));
+    return layout.value_in_key ? codes[KeyElement(layout, slot, d)]
+                               : codes[parts_.values + ValueElement(layout, slot, d)];
+  }
+
   const AttentionTask& task_;
   PageQ8 parts_;
   Codes query_;
@@ -296,6 +306,7 @@ void WriteBF16(const KvLayout& layout, std::byte* page, int64_t slot, const floa
   for (int64_t i = 0; i < layout.key_dim; ++i) {
     keys[KeyElement(layout, slot, i)] = OperandBits(key[i]);
   }
+  if (layout.value_in_key) return;
   for (int64_t i = 0; i < layout.value_dim; ++i) {
     values[ValueElement(layout, slot, i)] = OperandBits(value[i]);
   }
@@ -307,18 +318,19 @@ void WriteQ8(const KvLayout& layout, std::byte* page, int64_t slot, const float*
              const float* value) {
   const PageQ8 parts = LayoutQ8(layout);
   auto* keys = reinterpret_cast<int8_t*>(page);
-  auto* values = reinterpret_cast<int8_t*>(page + parts.values);
   const Codes key_codes = Quantize(key, layout.key_dim, kQ8Limit);
-  const Codes value_codes = Quantize(value, layout.value_dim, kQ8Limit);
   for (int64_t i = 0; i < layout.key_dim; ++i) {
     const int32_t code = key_codes.codes[static_cast<size_t>(i)];
     keys[KeyElement(layout, slot, i)] = static_cast<int8_t>(code);
   }
+  std::memcpy(page + parts.key_scales + slot * 4, &key_codes.scale, 4);
+  if (layout.value_in_key) return;
+  auto* values = reinterpret_cast<int8_t*>(page + parts.values);
+  const Codes value_codes = Quantize(value, layout.value_dim, kQ8Limit);
   for (int64_t i = 0; i < layout.value_dim; ++i) {
     const int32_t code = value_codes.codes[static_cast<size_t>(i)];
     values[ValueElement(layout, slot, i)] = static_cast<int8_t>(code);
   }
-  std::memcpy(page + parts.key_scales + slot * 4, &key_codes.scale, 4);
   std::memcpy(page + parts.value_scales + slot * 4, &value_codes.scale, 4);
 }
 

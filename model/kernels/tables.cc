@@ -30,12 +30,8 @@ void MatmulByType(const MatmulTask& task) {
   matmul(task, task.weights->panel(task.first_panel));
 }
 
-int64_t BytesOfPageBF16(int64_t block_size, int64_t key_dim, int64_t value_dim) {
-  return KvPageBytesBF16(block_size, key_dim, value_dim);
-}
-int64_t BytesOfPageQ8(int64_t block_size, int64_t key_dim, int64_t value_dim) {
-  return LayoutQ8({block_size, key_dim, value_dim}).end;
-}
+int64_t BytesOfPageBF16(const KvLayout& layout) { return KvPageBytesBF16(layout); }
+int64_t BytesOfPageQ8(const KvLayout& layout) { return LayoutQ8(layout).end; }
 
 template <const IsaFunctions& kIsa>
 KernelTable TableBF16(std::string_view name, Isa isa) {

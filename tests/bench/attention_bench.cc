@@ -28,8 +28,8 @@ void Attention(benchmark::State& state, const KernelTable* kernels, const Shape&
   const ScopedFlushDenormals flush;
   Random random(2);
   AttentionTask task;
-  task.layout = {kBlockSize, shape.head_dim, shape.head_dim,
-                 kernels->kv_page_bytes(kBlockSize, shape.head_dim, shape.head_dim)};
+  task.layout = {.block_size = kBlockSize, .key_dim = shape.head_dim, .value_dim = shape.head_dim};
+  task.layout.page_bytes = kernels->kv_page_bytes(task.layout);
   task.page_stride_bytes = task.layout.page_bytes * shape.kv_heads;
   const int64_t positions = shape.context + shape.rows;
   const int64_t blocks = CeilDivide(positions, kBlockSize);

@@ -30,6 +30,7 @@ struct AttentionShape {
   bool has_slopes = false;
   bool has_sinks = false;
   int64_t other_value_dim = 0;  // 0: values are as long as keys
+  bool value_in_key = false;
 
   int64_t value_dim() const { return other_value_dim == 0 ? key_dim : other_value_dim; }
   int64_t end() const { return first_position + row_count; }
@@ -47,7 +48,7 @@ class AttentionScene {
         out_columns_(shape.heads * shape.value_dim()) {
     const auto make = [&](int64_t n) { return wild ? random.Wilds(n) : random.Normals(n); };
     keys_ = make(shape.end() * shape.key_dim);
-    values_ = make(shape.end() * shape.value_dim());
+    values_ = shape.value_in_key ? ValuesOfKeys() : make(shape.end() * shape.value_dim());
     queries_ = make(shape.row_count * query_stride_);
     if (shape.has_slopes) slopes_ = random.Normals(shape.heads);
     for (float& slope : slopes_) slope *= kLargeSlope;
@@ -115,6 +116,20 @@ class AttentionScene {
   }
 
  private:
+  std::vector<float> ValuesOfKeys() const {
+    std::vector<float> values;
+    for (int64_t position = 0; position < shape_.end(); ++position) {
+      const float* key = KeyAt(position);
+      values.insert(values.end(), key, key + shape_.value_dim());
+    }
+    return values;
+  }
+  const float* KeyAt(int64_t position) const { return keys_.data() + position * shape_.key_dim; }
+  // nullptr: who writes it has it in the key.
+  const float* ValueAt(int64_t position) const {
+    return shape_.value_in_key ? nullptr : values_.data() + position * shape_.value_dim();
+  }
+
   static void AttendInPieces(const KernelTable& kernels, const AttentionTask& task,
                              Random& random) {
     const int64_t first =
@@ -142,8 +157,11 @@ class AttentionScene {
   // entries that no row may follow point far away.
   Cache Fill(const KernelTable& kernels, int64_t block_size, Random& random) const {
     Cache cache;
-    cache.layout = {block_size, shape_.key_dim, shape_.value_dim(),
-                    kernels.kv_page_bytes(block_size, shape_.key_dim, shape_.value_dim())};
+    cache.layout = {.block_size = block_size,
+                    .key_dim = shape_.key_dim,
+                    .value_dim = shape_.value_dim(),
+                    .value_in_key = shape_.value_in_key};
+    cache.layout.page_bytes = kernels.kv_page_bytes(cache.layout);
     cache.stride = cache.layout.page_bytes * 2;
     const int64_t blocks = CeilDivide(shape_.end(), block_size);
     cache.table.resize(static_cast<size_t>(blocks));
@@ -158,8 +176,7 @@ class AttentionScene {
     for (int64_t position = first; position < shape_.end(); ++position) {
       const int64_t block = cache.table[static_cast<size_t>(position / block_size)];
       kernels.kv_write(cache.layout, cache.pages.data() + block * cache.stride,
-                       position % block_size, keys_.data() + position * shape_.key_dim,
-                       values_.data() + position * shape_.value_dim());
+                       position % block_size, KeyAt(position), ValueAt(position));
     }
     for (int64_t i = 0; i < first / block_size; ++i) cache.table[static_cast<size_t>(i)] = 1 << 30;
     return cache;
@@ -261,9 +278,10 @@ inline AttentionShape RandomShape(Random& random) {
 
 inline std::string Describe(const AttentionShape& shape) {
   std::ostringstream out;
-  out << "key " << shape.key_dim << ", value " << shape.value_dim() << ", heads " << shape.heads
-      << ", positions " << shape.first_position << " + " << shape.row_count << ", window "
-      << shape.sliding_window << ", chunk " << shape.chunk << ", cap " << shape.soft_cap
+  out << "key " << shape.key_dim << ", value " << shape.value_dim()
+      << (shape.value_in_key ? " in it" : "") << ", heads " << shape.heads << ", positions "
+      << shape.first_position << " + " << shape.row_count << ", window " << shape.sliding_window
+      << ", chunk " << shape.chunk << ", cap " << shape.soft_cap
       << (shape.has_slopes ? ", slopes" : "") << (shape.has_sinks ? ", sinks" : "");
   return out.str();
 }

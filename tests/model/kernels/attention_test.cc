@@ -31,20 +31,24 @@ TEST_P(AttentionTest, EveryInstructionSetEqualsScalar) {
   }
 }
 
-// Keys longer than values (DeepSeek's latents are 576 and 512) and shorter ones, on tiles or not.
+// Keys longer than values (DeepSeek's latents are 576 and 512, and one in the other) and shorter
+// ones, on tiles or not.
 TEST_P(AttentionTest, KeysAndValuesOfDifferentSizes) {
   struct Sizes {
     int64_t key_dim;
     int64_t value_dim;
+    bool value_in_key = false;
   };
-  for (const auto& [key_dim, value_dim] : {Sizes{192, 128}, Sizes{576, 512}, Sizes{64, 160},
-                                           Sizes{96, 16}, Sizes{16, 48}, Sizes{2, 7}}) {
+  for (const auto& [key_dim, value_dim, value_in_key] :
+       {Sizes{192, 128}, Sizes{576, 512}, Sizes{64, 160}, Sizes{96, 16}, Sizes{16, 48}, Sizes{2, 7},
+        Sizes{576, 512, true}, Sizes{96, 64, true}, Sizes{50, 40, true}, Sizes{18, 17, true}}) {
     for (int trial = 0; trial < 6; ++trial) {
       AttentionShape shape = RandomShape(random_);
       shape.first_position = trial % 2 == 0 ? 0 : random_.Integer(200, 600);
       shape.row_count = trial % 3 == 0 ? 1 : random_.Integer(2, 20);
       shape.key_dim = key_dim;
       shape.other_value_dim = value_dim;
+      shape.value_in_key = value_in_key;
       const AttentionScene scene(shape, trial == 5, random_);
       const std::vector<float> expected =
           scene.Attend(scalar_, shape.block_size, shape.row_count, random_);
