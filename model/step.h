@@ -94,6 +94,19 @@ inline void WriteOperands(const KernelTable& kernels,
   }
 }
 
+// norm(residual) of the step's rows, as operands of products with `readers`.
+inline Operands NormedOperands(const Step& step, const NormSpec& norm,
+                               std::initializer_list<const PackedMatrix*> readers) {
+  const Workspace& b = step.buffers;
+  const int64_t hidden = step.spec.hidden_size;
+  const Operands normed = b.normed.Rows(step.row_count);
+  ParallelRows(step.threads, step.row_count, [&](int64_t row, int thread) {
+    step.Norm(norm, b.residual[row], hidden, b.normed_row[thread]);
+    WriteOperands(step.kernels, readers, b.normed_row[thread], hidden, normed, row);
+  });
+  return normed;
+}
+
 // These panels of y = x * weights^T (or y += ...), for rows [0, row_count) of x, or for those that
 // x_rows names.
 inline void Multiply(const KernelTable& kernels, const PackedMatrix& weights, Panels panels,

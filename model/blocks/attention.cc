@@ -307,21 +307,16 @@ void SelfAttention(const Step& step, const ForwardBatch& batch, const NormSpec& 
                    const AttentionSpec& attention, int64_t layer, KvCache& cache,
                    BlockOutput& output) {
   OperatorTimer timer(step.profile, Operator::kNorm);
-  const int64_t hidden = step.spec.hidden_size;
   const Workspace& b = step.buffers;
   const Weights& weights = step.weights;
   const Projections projections(step, attention);
-  const Operands normed = b.normed.Rows(step.row_count);
-  ParallelRows(step.threads, step.row_count, [&](int64_t row, int thread) {
-    step.Norm(norm, b.residual[row], hidden, b.normed_row[thread]);
-    // Where a layer has fewer than three, the first stands for those that it lacks.
-    const auto& products = projections.products;
-    const PackedMatrix* first = products[0].weights;
-    WriteOperands(step.kernels,
-                  {first, projections.count > 1 ? products[1].weights : first,
-                   projections.count > 2 ? products[2].weights : first},
-                  b.normed_row[thread], hidden, normed, row);
-  });
+  // Where a layer has fewer than three, the first stands for those that it lacks.
+  const auto& products = projections.products;
+  const PackedMatrix* first = products[0].weights;
+  const Operands normed =
+      NormedOperands(step, norm,
+                     {first, projections.count > 1 ? products[1].weights : first,
+                      projections.count > 2 ? products[2].weights : first});
   timer.Next(Operator::kQkv);
   ProjectQkv(step, projections, normed);
   timer.Next(Operator::kRope);

@@ -31,14 +31,9 @@ struct LatentLayer {
 
   // Norm of the residual stream, its latent into Workspace::key, its queries into head_rows.
   void Project(const NormSpec& norm, OperatorTimer& timer) const {
-    const int64_t hidden = step.spec.hidden_size;
     const Workspace& b = step.buffers;
-    const Operands normed = b.normed.Rows(step.row_count);
-    ParallelRows(step.threads, step.row_count, [&](int64_t row, int thread) {
-      step.Norm(norm, b.residual[row], hidden, b.normed_row[thread]);
-      WriteOperands(step.kernels, {&Matrix(first_of_query()), &Matrix(latent.down)},
-                    b.normed_row[thread], hidden, normed, row);
-    });
+    const Operands normed =
+        NormedOperands(step, norm, {&Matrix(first_of_query()), &Matrix(latent.down)});
     timer.Next(Operator::kQkv);
     Multiply(latent.down, normed, b.key);
     if (latent.query_rank == 0) {

@@ -277,12 +277,8 @@ void AddNormedShared(const Step& step, const NormSpec& norm, const MixtureSpec& 
   const int64_t hidden = step.spec.hidden_size;
   const PackedMatrix& gate = step.weights.matrix(mixture.shared.gate.weights);
   const PackedMatrix& up = step.weights.matrix(mixture.shared.up.weights);
-  const Operands normed = b.normed.Rows(step.row_count);
   timer.Next(Operator::kNorm);
-  ParallelRows(step.threads, step.row_count, [&](int64_t row, int thread) {
-    step.Norm(norm, b.residual[row], hidden, b.normed_row[thread]);
-    WriteOperands(step.kernels, {&gate, &up}, b.normed_row[thread], hidden, normed, row);
-  });
+  const Operands normed = NormedOperands(step, norm, {&gate, &up});
   BlockOutput shared(step, b.expert_output);
   DenseMlpOf(step, normed, mixture.shared, nullptr, timer, shared);
   output.AddRows([&](int64_t row, float* out) {

@@ -67,16 +67,10 @@ void DenseMlpOf(const Step& step, const Operands& x, const DenseMlpSpec& mlp,
 
 void DenseMlp(const Step& step, const NormSpec& norm, const DenseMlpSpec& mlp,
               BlockOutput& output) {
-  const Workspace& b = step.buffers;
-  const int64_t hidden = step.spec.hidden_size;
+  OperatorTimer timer(step.profile, Operator::kNorm);
   const PackedMatrix& up = step.weights.matrix(mlp.up.weights);
   const PackedMatrix& gate = mlp.is_gated ? step.weights.matrix(mlp.gate.weights) : up;
-  const Operands normed = b.normed.Rows(step.row_count);
-  OperatorTimer timer(step.profile, Operator::kNorm);
-  ParallelRows(step.threads, step.row_count, [&](int64_t row, int thread) {
-    step.Norm(norm, b.residual[row], hidden, b.normed_row[thread]);
-    WriteOperands(step.kernels, {&gate, &up}, b.normed_row[thread], hidden, normed, row);
-  });
+  const Operands normed = NormedOperands(step, norm, {&gate, &up});
   DenseMlpOf(step, normed, mlp, nullptr, timer, output);
 }
 

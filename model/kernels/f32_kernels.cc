@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <vector>
 
 #include "base/check.h"
 #include "model/formats/dequantize.h"
@@ -59,15 +58,18 @@ const float* ValueAt(const AttentionTask& task, int64_t position) {
          position % layout.block_size * layout.value_dim;
 }
 
-// Online softmax over the spans that the query's position sees.
+// Online softmax over the spans that the query's position sees. The sum of values grows where the
+// result will stand.
 class HeadAttention {
  public:
   HeadAttention(const AttentionTask& task, int64_t row, int64_t head)
       : task_(task),
         query_(task.query + row * task.query_stride + head * task.layout.key_dim),
+        output_(task.out + row * task.out_stride + head * task.layout.value_dim),
         position_(task.first_position + row),
-        head_(head),
-        output_(static_cast<size_t>(task.layout.value_dim)) {}
+        head_(head) {
+    std::fill_n(output_, task.layout.value_dim, 0.0F);
+  }
 
   void AttendSpan(int64_t first, int64_t end) {
     float scores[kAttentionSpan];
@@ -84,17 +86,17 @@ class HeadAttention {
       const float p = scores[position - first];
       const float* value = ValueAt(task_, position);
       sum_ += p;
-      for (size_t d = 0; d < output_.size(); ++d) output_[d] += p * value[d];
+      for (int64_t d = 0; d < task_.layout.value_dim; ++d) output_[d] += p * value[d];
     }
   }
 
-  void Write(float* out) {
+  void Finish() {
     if (task_.sinks != nullptr) {
       const float sink = task_.sinks[head_];
       RaiseMaximum(std::max(maximum_, sink));
       sum_ += Exp(sink - maximum_);
     }
-    for (size_t d = 0; d < output_.size(); ++d) out[d] = output_[d] / sum_;
+    for (int64_t d = 0; d < task_.layout.value_dim; ++d) output_[d] /= sum_;
   }
 
  private:
@@ -108,17 +110,65 @@ class HeadAttention {
     const float keep = Exp(maximum_ - maximum);
     maximum_ = maximum;
     sum_ *= keep;
-    for (float& value : output_) value *= keep;
+    for (int64_t d = 0; d < task_.layout.value_dim; ++d) output_[d] *= keep;
   }
 
   const AttentionTask& task_;
   const float* query_;
+  float* output_;
   int64_t position_;
   int64_t head_;
   float maximum_ = -std::numeric_limits<float>::infinity();
   float sum_ = 0;
-  std::vector<float> output_;
 };
+
+// One call of sgemm: y (+)= x * w^T, all row-major.
+struct Product {
+  const float* x = nullptr;
+  int64_t x_stride = 0;
+  int64_t rows = 0;
+  const float* w = nullptr;
+  int64_t w_stride = 0;
+  int64_t outputs = 0;
+  int64_t columns = 0;
+  float* y = nullptr;
+  int64_t y_stride = 0;
+  bool accumulate = false;
+
+  void Run() const {
+    const auto as_int = [](int64_t value) { return static_cast<int>(value); };
+    const auto sgemm = BlasSgemm();
+    WEFT_CHECK(sgemm != nullptr);  // whoever chose this arithmetic has asked LoadBlas()
+    sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, as_int(rows), as_int(outputs), as_int(columns),
+          1.0F, x, as_int(x_stride), w, as_int(w_stride), accumulate ? 1.0F : 0.0F, y,
+          as_int(y_stride));
+  }
+};
+
+// The same for rows x_rows[0 .. rows) of x, which sgemm cannot name: piece by piece through a tile
+// on the stack, since a step allocates nothing.
+void MultiplyGathered(const Product& whole, const int32_t* x_rows) {
+  constexpr int64_t kTileRows = 64;
+  constexpr int64_t kTileColumns = 256;
+  float tile[kTileRows * kTileColumns];
+  for (int64_t row = 0; row < whole.rows; row += kTileRows) {
+    Product part = whole;
+    part.x = tile;
+    part.x_stride = kTileColumns;
+    part.rows = std::min(kTileRows, whole.rows - row);
+    part.y = whole.y + row * whole.y_stride;
+    for (int64_t column = 0; column < whole.columns; column += kTileColumns) {
+      part.columns = std::min(kTileColumns, whole.columns - column);
+      part.w = whole.w + column;
+      part.accumulate = whole.accumulate || column > 0;
+      for (int64_t r = 0; r < part.rows; ++r) {
+        const float* source = whole.x + x_rows[row + r] * whole.x_stride + column;
+        std::copy_n(source, part.columns, tile + r * kTileColumns);
+      }
+      part.Run();
+    }
+  }
+}
 
 }  // namespace
 
@@ -150,24 +200,21 @@ void Matmul(const MatmulTask& task) {
   const int64_t outputs = std::min(weights.rows - first_output, task.panel_count * kPanelRows);
   if (task.row_count == 0 || outputs <= 0) return;
   WEFT_CHECK(task.x_group_bytes == OperandGroupBytes(OperandType::kF32));
-  const auto* x = reinterpret_cast<const float*>(task.x);
-  int64_t x_stride = task.x_row_bytes / static_cast<int64_t>(sizeof(float));
-  std::vector<float> gathered;
-  if (task.x_rows != nullptr) {
-    gathered.resize(static_cast<size_t>(task.row_count * columns));
-    for (int64_t r = 0; r < task.row_count; ++r) {
-      std::copy_n(x + task.x_rows[r] * x_stride, columns, gathered.data() + r * columns);
-    }
-    x = gathered.data();
-    x_stride = columns;
+  const Product product = {.x = reinterpret_cast<const float*>(task.x),
+                           .x_stride = task.x_row_bytes / static_cast<int64_t>(sizeof(float)),
+                           .rows = task.row_count,
+                           .w = weights.storage.As<float>() + first_output * columns,
+                           .w_stride = columns,
+                           .outputs = outputs,
+                           .columns = columns,
+                           .y = task.y + first_output,
+                           .y_stride = task.y_stride,
+                           .accumulate = task.accumulate};
+  if (task.x_rows == nullptr) {
+    product.Run();
+  } else {
+    MultiplyGathered(product, task.x_rows);
   }
-  const auto as_int = [](int64_t value) { return static_cast<int>(value); };
-  const auto sgemm = BlasSgemm();
-  WEFT_CHECK(sgemm != nullptr);  // whoever chose this arithmetic has asked LoadBlas()
-  sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, as_int(task.row_count), as_int(outputs),
-        as_int(columns), 1.0F, x, as_int(x_stride),
-        weights.storage.As<float>() + first_output * columns, as_int(columns),
-        task.accumulate ? 1.0F : 0.0F, task.y + first_output, as_int(task.y_stride));
 }
 
 void ToOperand(OperandType /*type*/, const float* x, int64_t n, std::byte* out,
@@ -205,7 +252,7 @@ void Attention(const AttentionTask& task) {
         attention.AttendSpan(from, span_end);
         from = span_end;
       }
-      attention.Write(task.out + row * task.out_stride + head * task.layout.value_dim);
+      attention.Finish();
     }
   }
 }

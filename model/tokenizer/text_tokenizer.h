@@ -40,9 +40,8 @@ std::shared_ptr<const Tokenizer> MakeTokenizer(TokenizerParts parts);
 // Which texts end a turn or a text, as well-known models spell it. The list is conservative: texts
 // that mean nothing else in any model known to us, but for those that other tokens of a vocabulary
 // give another meaning. Where there are <|return|> and <|call|> (OpenAI's harmony), or <|flush|>
-// and
-// <|calls|> (Solar Open), <|end|> closes a message and not the turn; where there is <eos> (Gemma),
-// </s> is HTML.
+// and <|calls|> (Solar Open), <|end|> closes a message and not the turn; where there is <eos>
+// (Gemma), </s> is HTML.
 class EndOfTurnTexts {
  public:
   explicit EndOfTurnTexts(const std::vector<Token>& tokens);

@@ -1,5 +1,7 @@
-// Calls between tags, or alone, whose arguments are JSON.
+// Calls between tags, or alone, whose arguments are JSON; and what readers of several formats
+// share.
 #include "base/ascii.h"
+#include "proto/reply/json_values.h"
 #include "proto/reply/reply_machine.h"
 #include "proto/tool_name.h"
 
@@ -45,14 +47,51 @@ ParseTask<bool> ReplyParser::Machine::ReadCalls() {
   co_return read;
 }
 
+// What `read_call` reads, or a list of it: [a, b].
+ParseTask<bool> ReplyParser::Machine::ReadCallList(CallReader read_call) {
+  co_await SkipSpace();
+  const bool is_list = co_await SkipText("[");
+  while (true) {
+    co_await SkipSpace();
+    const bool read = co_await (this->*read_call)();
+    if (!read || !is_list) co_return read;
+    Record();
+    co_await SkipSpace();
+    const bool more = co_await SkipText(",");
+    if (more) continue;
+    const bool closed = co_await SkipText("]");
+    co_return closed;
+  }
+}
+
+// Up to `end`, which is skipped, as a JSON string, as it arrives. `on_lines`: it may stand on lines
+// of its own, whose ends are not part of it.
+ParseTask<bool> ReplyParser::Machine::ReadStringUntil(std::string_view end, bool on_lines) {
+  const std::string end_on_line = "\n" + std::string(end);
+  if (on_lines) co_await SkipText("\n");
+  output_.AddArguments("\"");
+  while (true) {
+    bool ended = co_await SkipText(end);
+    if (!ended && on_lines) ended = co_await SkipText(end_on_line);
+    if (ended) break;
+    const int byte = co_await input_.Peek();
+    if (byte == ParseInput::kEnd) co_return false;
+    std::string json;
+    AppendJsonEscaped(static_cast<char>(byte), json);
+    output_.AddArguments(json);
+    Skip();
+  }
+  output_.AddArguments("\"");
+  co_return true;
+}
+
 // JSON after an opening tag; the closing one may be missing, or come after too many brackets.
 ParseTask<bool> ReplyParser::Machine::ReadListedCalls(std::string_view open,
                                                       std::string_view close) {
+  const bool is_keyed = options_.format.calls == CallFormat::kApertus;
   bool read = co_await SkipText(open);
-  if (read && options_.format.calls == CallFormat::kApertus) {
-    read = co_await ReadKeyedCalls();
-  } else if (read) {
-    read = co_await ReadJsonCalls();
+  if (read) {
+    read = co_await ReadCallList(is_keyed ? &Machine::ReadKeyedCalls : &Machine::ReadJsonCall);
   }
   if (!read) co_return false;
   Record();
@@ -73,7 +112,7 @@ ParseTask<bool> ReplyParser::Machine::ReadMistralCalls() {
   co_await SkipSpace();
   const int byte = co_await input_.Peek();
   if (byte == '[' || byte == '{') {
-    read = co_await ReadJsonCalls();
+    read = co_await ReadCallList(&Machine::ReadJsonCall);
   } else {
     read = co_await ReadMistralNamedCall();
   }
@@ -194,7 +233,7 @@ ParseTask<bool> ReplyParser::Machine::ReadUntaggedCalls() {
     const int bracket = co_await input_.Peek();
     const int next = bracket == '[' ? co_await input_.Peek(1) : ParseInput::kEnd;
     if (next != ParseInput::kEnd && IsToolNameCharacter(static_cast<char>(next))) {
-      const bool read = co_await ReadPythonList();
+      const bool read = co_await ReadCallList(&Machine::ReadPythonCall);
       if (!read) co_return false;
       Record();
       co_await SkipSpace();
@@ -205,7 +244,7 @@ ParseTask<bool> ReplyParser::Machine::ReadUntaggedCalls() {
   const bool is_fenced = co_await SkipText("```");
   if (is_fenced) co_await SkipText("json");
   while (true) {
-    const bool read = co_await ReadJsonCalls();
+    const bool read = co_await ReadCallList(&Machine::ReadJsonCall);
     if (!read) co_return false;
     Record();
     co_await SkipSpace();

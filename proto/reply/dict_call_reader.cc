@@ -78,7 +78,7 @@ ParseTask<bool> ReplyParser::Machine::ReadDictValue(int depth) {
   co_await SkipSpace();
   bool read = co_await SkipText(dict_quote_);
   if (read) {
-    read = co_await ReadDictString();
+    read = co_await ReadStringUntil(dict_quote_);
     co_return read;
   }
   const int first = co_await input_.Peek();
@@ -128,23 +128,6 @@ ParseTask<bool> ReplyParser::Machine::ReadDictItems(int depth) {
     output_.AddArguments(", ");
   }
   output_.AddArguments("]");
-  co_return true;
-}
-
-// To its closing quote, as it arrives.
-ParseTask<bool> ReplyParser::Machine::ReadDictString() {
-  output_.AddArguments("\"");
-  while (true) {
-    const bool ended = co_await SkipText(dict_quote_);
-    if (ended) break;
-    const int byte = co_await input_.Peek();
-    if (byte == ParseInput::kEnd) co_return false;
-    std::string json;
-    AppendJsonEscaped(static_cast<char>(byte), json);
-    output_.AddArguments(json);
-    Skip();
-  }
-  output_.AddArguments("\"");
   co_return true;
 }
 

@@ -9,27 +9,6 @@
 
 namespace weft {
 
-// A call, or an array of calls.
-ParseTask<bool> ReplyParser::Machine::ReadJsonCalls() {
-  co_await SkipSpace();
-  const bool is_list = co_await SkipText("[");
-  if (!is_list) {
-    const bool read = co_await ReadJsonCall();
-    co_return read;
-  }
-  while (true) {
-    co_await SkipSpace();
-    const bool read = co_await ReadJsonCall();
-    if (!read) co_return false;
-    Record();
-    co_await SkipSpace();
-    const bool more = co_await SkipText(",");
-    if (more) continue;
-    const bool closed = co_await SkipText("]");
-    co_return closed;
-  }
-}
-
 ParseTask<bool> ReplyParser::Machine::ReadJsonCall() {
   JsonCall call;
   const bool opened = co_await SkipText("{");
@@ -42,42 +21,29 @@ ParseTask<bool> ReplyParser::Machine::ReadJsonCall() {
   co_return true;
 }
 
-// [{"f": {"a": 1}}, ...]: the functions' names are the keys.
+// {"f": {"a": 1}, ...}: the functions' names are the keys.
 ParseTask<bool> ReplyParser::Machine::ReadKeyedCalls() {
-  co_await SkipSpace();
-  const bool is_list = co_await SkipText("[");
-  while (true) {
+  bool read = co_await SkipText("{");
+  while (read) {
     co_await SkipSpace();
-    bool read = co_await SkipText("{");
-    while (read) {
-      co_await SkipSpace();
-      std::string name;
-      read = co_await ReadJsonString(name);
-      if (!read) co_return false;
-      co_await SkipSpace();
-      read = co_await SkipText(":");
-      if (!read) co_return false;
-      co_await SkipSpace();
-      const int brace = co_await input_.Peek();
-      if (brace != '{' || !BeginCall(name)) co_return false;
-      read = co_await ReadArgumentsObject();
-      if (!read) co_return false;
-      Record();
-      co_await SkipSpace();
-      const bool more = co_await SkipText(",");
-      if (!more) break;
-    }
+    std::string name;
+    read = co_await ReadJsonString(name);
     if (!read) co_return false;
-    read = co_await SkipText("}");
+    co_await SkipSpace();
+    read = co_await SkipText(":");
+    if (!read) co_return false;
+    co_await SkipSpace();
+    const int brace = co_await input_.Peek();
+    if (brace != '{' || !BeginCall(name)) co_return false;
+    read = co_await ReadArgumentsObject();
     if (!read) co_return false;
     Record();
-    if (!is_list) co_return true;
     co_await SkipSpace();
     const bool more = co_await SkipText(",");
-    if (more) continue;
-    const bool closed = co_await SkipText("]");
-    co_return closed;
+    if (!more) break;
   }
+  if (read) read = co_await SkipText("}");
+  co_return read;
 }
 
 // The members of an object whose { has been read, and its }.

@@ -15,11 +15,7 @@ ParseTask<bool> ReplyParser::Machine::ReadPythonCalls(std::string_view open,
   if (!read) co_return false;
   co_await SkipSpace();
   const int first = co_await input_.Peek();
-  if (first == '[') {
-    read = co_await ReadPythonList();
-  } else {
-    read = co_await ReadPythonCall();
-  }
+  read = co_await ReadCallList(&Machine::ReadPythonCall);
   while (read) {
     Record();
     co_await SkipSpace();
@@ -29,21 +25,6 @@ ParseTask<bool> ReplyParser::Machine::ReadPythonCalls(std::string_view open,
     read = co_await ReadPythonCall();
   }
   co_return false;
-}
-
-ParseTask<bool> ReplyParser::Machine::ReadPythonList() {
-  Skip();  // [
-  while (true) {
-    co_await SkipSpace();
-    const bool read = co_await ReadPythonCall();
-    if (!read) co_return false;
-    Record();
-    co_await SkipSpace();
-    const bool more = co_await SkipText(",");
-    if (more) continue;
-    const bool closed = co_await SkipText("]");
-    co_return closed;
-  }
 }
 
 ParseTask<bool> ReplyParser::Machine::ReadPythonCall() {

@@ -52,7 +52,10 @@ class ReplyParser::Machine {
   ParseTask<bool> AtSolarCall();
   ParseTask<bool> ReadSolarCall();
 
-  // call_readers.cc: tagged calls. The opening tag is unread.
+  // call_readers.cc: what formats share, and tagged calls. The opening tag is unread.
+  using CallReader = ParseTask<bool> (Machine::*)();
+  ParseTask<bool> ReadCallList(CallReader read_call);
+  ParseTask<bool> ReadStringUntil(std::string_view end, bool on_lines = false);
   ParseTask<bool> ReadCalls();
   ParseTask<bool> ReadMistralCalls();
   ParseTask<bool> ReadMistralNamedCall();
@@ -67,7 +70,6 @@ class ReplyParser::Machine {
   // python_call_reader.cc: f(a=1, b="x"). What has begun is not read to its end where the format's
   // opening tag stands inside: that begins another.
   ParseTask<bool> ReadPythonCalls(std::string_view open, std::string_view close);
-  ParseTask<bool> ReadPythonList();
   ParseTask<bool> ReadPythonCall();
   ParseTask<bool> ReadPythonArguments(std::string key);
   ParseTask<bool> ReadPythonValue(int depth);
@@ -81,7 +83,6 @@ class ReplyParser::Machine {
   ParseTask<bool> ReadDictKey(std::string& key);
   ParseTask<bool> ReadDictValue(int depth);
   ParseTask<bool> ReadDictItems(int depth);
-  ParseTask<bool> ReadDictString();
 
   // json_call_reader.cc: {"name": ..., "arguments": ...}.
   struct JsonCall {
@@ -89,7 +90,6 @@ class ReplyParser::Machine {
     std::string arguments;  // JSON text that came before the name
     bool begun = false;
   };
-  ParseTask<bool> ReadJsonCalls();
   ParseTask<bool> ReadJsonCall();
   ParseTask<bool> ReadKeyedCalls();
   ParseTask<bool> ReadJsonMembers(JsonCall& call, bool nested);
@@ -107,7 +107,6 @@ class ReplyParser::Machine {
   ParseTask<bool> ReadXmlCalls(const XmlCallSyntax& syntax);
   ParseTask<bool> ReadXmlCall(const XmlCallSyntax& syntax);
   ParseTask<bool> ReadXmlParameters(const XmlCallSyntax& syntax);
-  ParseTask<bool> ReadXmlString(const XmlCallSyntax& syntax);
   ParseTask<bool> ReadXmlValue(std::string_view end);
   bool IsStringParameter(std::string_view key) const;
 

@@ -72,7 +72,7 @@ ParseTask<bool> ReplyParser::Machine::ReadXmlParameters(const XmlCallSyntax& syn
     output_.AddArguments(before + JsonString(key) + ": ");
     before = ", ";
     if (IsStringParameter(key)) {
-      read = co_await ReadXmlString(syntax);
+      read = co_await ReadStringUntil(syntax.value_close, syntax.on_lines);
     } else {
       read = co_await ReadXmlValue(syntax.value_close);
     }
@@ -85,28 +85,7 @@ ParseTask<bool> ReplyParser::Machine::ReadXmlParameters(const XmlCallSyntax& syn
   co_return true;
 }
 
-// Up to its closing tag, as it arrives.
-ParseTask<bool> ReplyParser::Machine::ReadXmlString(const XmlCallSyntax& syntax) {
-  const std::string_view end = syntax.value_close;
-  const std::string end_on_line = syntax.on_lines ? "\n" + std::string(end) : std::string(end);
-  if (syntax.on_lines) co_await SkipText("\n");
-  output_.AddArguments("\"");
-  while (true) {
-    bool ended = co_await SkipText(end_on_line);
-    if (!ended) ended = co_await SkipText(end);
-    if (ended) break;
-    const int byte = co_await input_.Peek();
-    if (byte == ParseInput::kEnd) co_return false;
-    std::string json;
-    AppendJsonEscaped(static_cast<char>(byte), json);
-    output_.AddArguments(json);
-    Skip();
-  }
-  output_.AddArguments("\"");
-  co_return true;
-}
-
-// The same for a value that is no string: whole, because only its end says what it is.
+// A value that is no string, up to its closing tag: whole, because only its end says what it is.
 ParseTask<bool> ReplyParser::Machine::ReadXmlValue(std::string_view end) {
   std::string text;
   const bool read = co_await ReadUntil(end, text.max_size(), text);

@@ -1,6 +1,7 @@
 // A model file loaded and ready to run, and the shortest way from token ids to logits, for tests.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <span>
@@ -35,6 +36,9 @@ struct RunOptions {
   int64_t max_rows = 256;
   std::function<void(ModelSpec&)> adjust = {};  // what it computes, before the model is built
   std::function<void(KernelTable&)> adjust_kernels = {};
+  // Around the forward pass of each step.
+  std::function<void()> before_step = {};
+  std::function<void()> after_step = {};
 };
 
 // One sequence's rows of a step.
@@ -62,7 +66,9 @@ inline int ThreadCountWithBlas(const RunOptions& options) {
 class RunnableModel {
  public:
   RunnableModel(const std::string& path, const RunOptions& options)
-      : threads_(ThreadCountWithBlas(options), options.nodes) {
+      : threads_(ThreadCountWithBlas(options), options.nodes),
+        before_step_(options.before_step),
+        after_step_(options.after_step) {
     auto checkpoint = LoadCheckpoint(path);
     if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
     checkpoint_ = *std::move(checkpoint);
@@ -118,13 +124,16 @@ class RunnableModel {
       }
       tokens.insert(tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
     }
-    std::vector<std::vector<float>> logits(tokens.size());
-    const int64_t vocab_size = spec().vocab_size;
+    const auto vocab_size = static_cast<size_t>(spec().vocab_size);
+    std::vector<std::vector<float>> logits(tokens.size(), std::vector<float>(vocab_size));
+    const LogitsVisitor visit = [&](int64_t index, int, float* values) {
+      std::copy_n(values, vocab_size, logits[static_cast<size_t>(index)].begin());
+    };
     const ScopedFlushDenormals flush_denormals;
+    if (before_step_) before_step_();
     transformer_->Forward({tokens, positions, phases, sequences, logit_rows}, *cache_, *workspace_,
-                          [&](int64_t index, int, float* values) {
-                            logits[static_cast<size_t>(index)].assign(values, values + vocab_size);
-                          });
+                          visit);
+    if (after_step_) after_step_();
     return logits;
   }
 
@@ -147,6 +156,8 @@ class RunnableModel {
 
  private:
   ThreadPool threads_;
+  const std::function<void()> before_step_;
+  const std::function<void()> after_step_;
   KernelTable kernels_;
   Checkpoint checkpoint_;
   std::unique_ptr<Transformer> transformer_;

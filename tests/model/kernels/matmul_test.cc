@@ -180,38 +180,45 @@ class BlasMatmulTest : public testing::TestWithParam<DataType> {};
 TEST_P(BlasMatmulTest, AgreesWithDoublePrecision) {
   Random random(8);
   const KernelTable& f32 = BlasTable();
-  const int64_t columns = 256;
+  // More rows and columns than are gathered at a time.
+  const int64_t columns = TraitsOf(GetParam()).block_elements == 256 ? 512 : 544;
   const int64_t outputs = 40;
+  const int64_t rows = 70;
   const FileMatrix matrix = RandomMatrix(GetParam(), outputs, columns, Scales::kOrdinary, random);
   const PackedMatrix weights = Pack(f32, matrix.view);
   const OperandMatrix x =
-      ToOperands(f32, OperandType::kF32, random.Normals(4 * columns), columns, false);
-  const std::vector<int32_t> gather = {3, 1};
-  std::vector<float> y(2 * 40, 1.0F);
-  MatmulTask task = WholeTask(weights, x, 2, y, outputs);
-  task.first_panel = 1;
-  task.panel_count = 2;
-  task.x_rows = gather.data();
-  task.accumulate = true;
-  f32.matmul(task);
-  std::vector<float> w(columns);
-  for (int64_t o = 0; o < outputs; ++o) {
-    f32.unpack_row(weights, o, w.data());
-    for (size_t r = 0; r < 2; ++r) {
-      double sum = 1;
-      double magnitude = 1;
-      for (int64_t k = 0; k < columns; ++k) {
-        const double product =
-            static_cast<double>(x.values[static_cast<size_t>(gather[r] * columns + k)]) *
-            w[static_cast<size_t>(k)];
-        sum += product;
-        magnitude += std::fabs(product);
-      }
-      const float value = y[r * 40 + static_cast<size_t>(o)];
-      if (o < 16) {
-        ASSERT_EQ(value, 1.0F);
-      } else {
-        ASSERT_NEAR(value, sum, magnitude * 2e-6);
+      ToOperands(f32, OperandType::kF32, random.Normals(rows * columns), columns, false);
+  std::vector<int32_t> gather;
+  for (int64_t r = 0; r < rows; ++r) {
+    gather.push_back(static_cast<int32_t>(random.Integer(0, rows - 1)));
+  }
+  for (const bool accumulate : {false, true}) {
+    std::vector<float> y(static_cast<size_t>(rows * outputs), 1.0F);
+    MatmulTask task = WholeTask(weights, x, rows, y, outputs);
+    task.first_panel = 1;
+    task.panel_count = 2;
+    task.x_rows = gather.data();
+    task.accumulate = accumulate;
+    f32.matmul(task);
+    std::vector<float> w(static_cast<size_t>(columns));
+    for (int64_t o = 0; o < outputs; ++o) {
+      f32.unpack_row(weights, o, w.data());
+      for (int64_t r = 0; r < rows; ++r) {
+        double sum = accumulate ? 1 : 0;
+        double magnitude = 1;
+        for (int64_t k = 0; k < columns; ++k) {
+          const int64_t from = gather[static_cast<size_t>(r)] * columns + k;
+          const double product =
+              static_cast<double>(x.values[static_cast<size_t>(from)]) * w[static_cast<size_t>(k)];
+          sum += product;
+          magnitude += std::fabs(product);
+        }
+        const float value = y[static_cast<size_t>(r * outputs + o)];
+        if (o < kPanelRows) {
+          ASSERT_EQ(value, 1.0F);
+        } else {
+          ASSERT_NEAR(value, sum, magnitude * 2e-6);
+        }
       }
     }
   }
