@@ -95,6 +95,14 @@ struct HfSizeKeys {
 
 // Positions, widths, and equal layers with attention and a norm before each of their halves, but
 // for their MLPs, windows and parameters. The layers' rope is ModelSpec::ropes[0].
+// Those of GPT-2 and what was made after it.
+inline constexpr HfSizeKeys kGpt2SizeKeys = {.context_length = "n_positions",
+                                             .layer_count = "n_layer",
+                                             .hidden_size = "n_embd",
+                                             .head_count = "n_head",
+                                             .kv_head_count = "",
+                                             .epsilon = "layer_norm_epsilon"};
+
 ModelSpec ReadSizes(Hyperparameters& h, std::string_view architecture,
                     NormKind norm = NormKind::kRms, const HfSizeKeys& keys = {});
 
