@@ -147,9 +147,10 @@ TEST(MixtureFamiliesTest, HunyuanAlpha) {
   const ModelSpec spec =
       DescribeHf(ReadConfigJson(config.dump(), "config.json").value(), "config.json").value().spec;
   EXPECT_NEAR(spec.ropes[0].base, 10000.0 * std::pow(1000.0, 6.0 / 4.0), 1.0);
-  EXPECT_THAT(
-      HfError("hunyuan_v1_moe", {{"rope_parameters", {{"rope_type", "dynamic"}, {"factor", 2.0}}}}),
-      HasSubstr("rope_type is 'dynamic'"));
+  config["rope_scaling"]["factor"] = 2.0;
+  EXPECT_THAT(HfError("hunyuan_v1_moe",
+                      {{"rope_parameters", nullptr}, {"rope_scaling", config["rope_scaling"]}}),
+              HasSubstr("rope_scaling.factor is 2"));
 }
 
 }  // namespace
