@@ -23,8 +23,9 @@ struct TensorName {
 // keys and values, all that belongs to a key-value head, then to the next.
 enum class Fusion { kInRows, kByKvHead };
 
+// A checkpoint may have this tensor, or one for each projection.
 struct FusedName {
-  TensorName name = {};  // of a format that has it
+  TensorName name = {};  // in a format that has it
   Fusion gguf = Fusion::kInRows;
   Fusion hf = Fusion::kInRows;
 };
@@ -93,8 +94,6 @@ struct HfSizeKeys {
       {};  // of norms; otherwise rms_norm_eps, or layer_norm_eps
 };
 
-// Positions, widths, and equal layers with attention and a norm before each of their halves, but
-// for their MLPs, windows and parameters. The layers' rope is ModelSpec::ropes[0].
 // Those of GPT-2 and what was made after it.
 inline constexpr HfSizeKeys kGpt2SizeKeys = {.context_length = "n_positions",
                                              .layer_count = "n_layer",
@@ -103,6 +102,8 @@ inline constexpr HfSizeKeys kGpt2SizeKeys = {.context_length = "n_positions",
                                              .kv_head_count = "",
                                              .epsilon = "layer_norm_epsilon"};
 
+// Positions, widths, and equal layers with attention and a norm before each of their halves, but
+// for their MLPs, windows and parameters. The layers' rope is ModelSpec::ropes[0].
 ModelSpec ReadSizes(Hyperparameters& h, std::string_view architecture,
                     NormKind norm = NormKind::kRms, const HfSizeKeys& keys = {});
 
