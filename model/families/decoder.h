@@ -2,6 +2,7 @@
 // under the usual names. A family's file says in what it differs.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -63,8 +64,8 @@ struct DecoderTensors {
   TensorName head = {"output", "lm_head"};
 
   // Tables that no checkpoint has.
-  std::vector<float> alibi_slopes = {};  // a head: the same in all layers
-  std::vector<float> sinusoids = {};     // instead of learned positions
+  std::vector<float> alibi_slopes = {};                // a head: the same in all layers
+  std::function<std::vector<float>()> sinusoids = {};  // instead of learned positions
   // In GGUF xIELU's numbers are hyperparameters: one a layer.
   std::vector<float> xielu_positive = {};
   std::vector<float> xielu_negative = {};

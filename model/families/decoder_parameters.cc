@@ -22,9 +22,10 @@ class ParameterLister {
       embedding.projection = Linear(names_.embedding_projection, hidden_, size, false, {});
     }
     if (embedding.position_count > 0) {
-      embedding.positions = names_.sinusoids.empty() ? Table(Source(names_.positions, ".weight"),
-                                                             embedding.position_count, hidden_)
-                                                     : Values(names_.sinusoids);
+      embedding.positions =
+          names_.sinusoids
+              ? Values(names_.sinusoids, embedding.position_count * hidden_)
+              : Table(Source(names_.positions, ".weight"), embedding.position_count, hidden_);
     }
     ListNorm(names_.embedding_norm, hidden_, embedding.norm);
     if (embedding.per_layer.size > 0) ListPerLayer(embedding.per_layer);
@@ -401,10 +402,12 @@ class ParameterLister {
     list_.tables.push_back({.sources = std::move(sources), .rows = rows, .columns = columns});
     return static_cast<TableId>(list_.tables.size() - 1);
   }
-  TableId Values(const std::vector<float>& values) {
-    list_.tables.push_back(
-        {.sources = {}, .rows = static_cast<int64_t>(values.size()), .values = values});
+  TableId Values(std::function<std::vector<float>()> values, int64_t count) {
+    list_.tables.push_back({.sources = {}, .rows = count, .values = std::move(values)});
     return static_cast<TableId>(list_.tables.size() - 1);
+  }
+  TableId Values(const std::vector<float>& values) {
+    return Values([values] { return values; }, std::ssize(values));
   }
 
   const bool gguf_;

@@ -112,7 +112,7 @@ std::vector<float> TableValues(const BoundTable& table) {
   ThreadPool threads(1);
   const Weights weights =
       Weights::Pack(tensors, {}, KernelsFor(Arithmetic::kBF16, Isa::kScalar), threads);
-  int64_t count = std::ssize(table.values);
+  int64_t count = table.value_count;
   for (const TensorView& entry : table.entries) count += entry.element_count();
   if (table.view) count = table.view.element_count();
   const float* values = weights.table(TableId{0});
@@ -236,6 +236,31 @@ TEST(TensorBindingTest, QueriesKeysAndValuesInOneTensorOrThree) {
     one.map["blk.0.attn_k.weight"] = three.map.at("blk.0.attn_k.weight");
     EXPECT_THAT(one.Error(), HasSubstr("'blk.0.attn_k.weight' has no place"));
   }
+}
+
+// What a file merely claims takes no memory before the rest of it has been looked at.
+TEST(TensorBindingTest, TablesThatFollowFromSizesAreMadeLast) {
+  Bound bound = OpenHf("xglm");
+  int made = 0;
+  int64_t elements = 0;
+  for (Parameter& table : bound.description.parameters.tables) {
+    if (!table.values) continue;
+    elements += table.rows;
+    table.values = [&made, make = table.values] {
+      ++made;
+      return make();
+    };
+  }
+  const ModelTensors tensors = bound.Bind().value();
+  const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
+  EXPECT_GT(Weights::PackedBytes(tensors, kernels), 4 * elements);
+  EXPECT_EQ(made, 0);
+  ThreadPool threads(1);
+  const Weights weights = Weights::Pack(tensors, {}, kernels, threads);
+  EXPECT_EQ(made, 1);
+  const EmbeddingSpec& embedding = bound.description.spec.embedding;
+  EXPECT_EQ(elements, embedding.position_count * bound.description.spec.hidden_size);
+  EXPECT_EQ(weights.table(embedding.positions)[0], 0);  // the first position's first sine
 }
 
 TEST(TensorBindingTest, NamesTheMissingTensor) {
