@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,9 @@ struct Parameter {
   bool continues_loop = false;
   float plus = 0;   // added to each element of a table: norms of which files hold the weight less 1
   float times = 1;  // and what it is multiplied by
-  std::vector<float> values = {};  // of a table that no tensor holds, since it follows from sizes
+  // Of a table that no tensor holds, since it follows from sizes: made when it is packed, after
+  // these have been held against the tensors and the memory.
+  std::function<std::vector<float>()> values = {};
 };
 
 struct ParameterList {
@@ -85,7 +88,8 @@ struct BoundTable {
   int64_t stored_columns = 0;  // if `columns` are some of more
   float plus = 0;
   float times = 1;
-  std::vector<float> values = {};        // if there is no view
+  std::function<std::vector<float>()> values = {};  // if there is no view
+  int64_t value_count = 0;
   std::vector<TensorView> entries = {};  // if each row is a tensor of its own
 };
 

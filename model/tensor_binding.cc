@@ -51,7 +51,9 @@ class Binder {
   }
 
   Result<BoundTable> BindTable(const Parameter& parameter) {
-    if (!parameter.values.empty()) return BoundTable{.values = parameter.values};
+    if (parameter.values) {
+      return BoundTable{.values = parameter.values, .value_count = parameter.rows};
+    }
     WEFT_ASSIGN_OR_RETURN(const TensorSource* source, Choose(parameter));
     if (source->name.find(kIndex) != std::string::npos) return BindEntries(*source, parameter);
     TensorView view = *Find(source->name);

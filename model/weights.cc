@@ -112,7 +112,7 @@ class Packer {
   }
 
   std::vector<float> operator()(const BoundTable& table) {
-    if (!table.values.empty()) return table.values;
+    if (table.values) return table.values();
     std::vector<float> values;
     for (const TensorView& entry : table.entries) {
       const std::vector<float> row =
@@ -235,7 +235,7 @@ int64_t Weights::PackedBytes(const ModelTensors& tensors, const KernelTable& ker
     return PanelCount(view) * PanelBytes(view, kernels);
   });
   for (const BoundTable& table : tensors.tables) {
-    int64_t elements = std::ssize(table.values);
+    int64_t elements = table.value_count;
     for (const TensorView& entry : table.entries) elements += entry.element_count();
     if (elements == 0) elements = table.view.element_count();
     total += elements * static_cast<int64_t>(sizeof(float));

@@ -2,6 +2,7 @@
 // under the usual names. A family's file says in what it differs.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -23,8 +24,9 @@ struct TensorName {
 // keys and values, all that belongs to a key-value head, then to the next.
 enum class Fusion { kInRows, kByKvHead };
 
+// A checkpoint may have this tensor, or one for each projection.
 struct FusedName {
-  TensorName name = {};  // of a format that has it
+  TensorName name = {};  // in a format that has it
   Fusion gguf = Fusion::kInRows;
   Fusion hf = Fusion::kInRows;
 };
@@ -62,8 +64,8 @@ struct DecoderTensors {
   TensorName head = {"output", "lm_head"};
 
   // Tables that no checkpoint has.
-  std::vector<float> alibi_slopes = {};  // a head: the same in all layers
-  std::vector<float> sinusoids = {};     // instead of learned positions
+  std::vector<float> alibi_slopes = {};                // a head: the same in all layers
+  std::function<std::vector<float>()> sinusoids = {};  // instead of learned positions
   // In GGUF xIELU's numbers are hyperparameters: one a layer.
   std::vector<float> xielu_positive = {};
   std::vector<float> xielu_negative = {};
@@ -92,6 +94,14 @@ struct HfSizeKeys {
   std::optional<std::string_view> epsilon =
       {};  // of norms; otherwise rms_norm_eps, or layer_norm_eps
 };
+
+// Those of GPT-2 and what was made after it.
+inline constexpr HfSizeKeys kGpt2SizeKeys = {.context_length = "n_positions",
+                                             .layer_count = "n_layer",
+                                             .hidden_size = "n_embd",
+                                             .head_count = "n_head",
+                                             .kv_head_count = "",
+                                             .epsilon = "layer_norm_epsilon"};
 
 // Positions, widths, and equal layers with attention and a norm before each of their halves, but
 // for their MLPs, windows and parameters. The layers' rope is ModelSpec::ropes[0].

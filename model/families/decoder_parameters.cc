@@ -22,9 +22,10 @@ class ParameterLister {
       embedding.projection = Linear(names_.embedding_projection, hidden_, size, false, {});
     }
     if (embedding.position_count > 0) {
-      embedding.positions = names_.sinusoids.empty() ? Table(Source(names_.positions, ".weight"),
-                                                             embedding.position_count, hidden_)
-                                                     : Values(names_.sinusoids);
+      embedding.positions =
+          names_.sinusoids
+              ? Values(names_.sinusoids, embedding.position_count * hidden_)
+              : Table(Source(names_.positions, ".weight"), embedding.position_count, hidden_);
     }
     ListNorm(names_.embedding_norm, hidden_, embedding.norm);
     if (embedding.per_layer.size > 0) ListPerLayer(embedding.per_layer);
@@ -147,47 +148,37 @@ class ParameterLister {
   }
 
   void ListQkv(AttentionSpec& a) {
-    if (a.kv_layer != AttentionSpec::kOwnKv) {
-      a.query = Linear(names_.query, a.query_size(), hidden_, names_.qkv_bias, {});
-      return;
-    }
-    const TensorName& fused = names_.qkv.name;
-    if (NameIn(fused).empty()) {
-      a.query = Linear(names_.query, a.query_size(), hidden_, names_.qkv_bias, {});
-      a.key = Linear(names_.key, a.key_size(), hidden_, names_.qkv_bias, {.continues_loop = true});
-      if (a.values_are_keys) return;
-      a.value =
-          Linear(names_.value, a.value_size(), hidden_, names_.qkv_bias, {.continues_loop = true});
-      return;
-    }
-    const int64_t rows = a.query_size() + a.key_size() + a.value_size();
-    RowOrder query;
-    RowOrder key = {.first = a.query_size()};
-    RowOrder value = {.first = a.query_size() + a.key_size()};
+    const bool has_qkv = a.kv_layer == AttentionSpec::kOwnKv && !a.values_are_keys;
+    Placing query = {.fused = has_qkv ? names_.qkv.name : TensorName{},
+                     .fused_rows = a.query_size() + a.key_size() + a.value_size()};
+    Placing key = query;
+    Placing value = query;
+    key.rows.first = a.query_size();
+    value.rows.first = a.query_size() + a.key_size();
+    key.continues_loop = value.continues_loop = true;
     if ((gguf_ ? names_.qkv.gguf : names_.qkv.hf) == Fusion::kByKvHead) {
       const int64_t queries = a.query_size() / a.kv_head_count;
-      const int64_t stride = rows / a.kv_head_count;
-      query = {.first = 0, .run = queries, .stride = stride};
-      key = {.first = queries, .run = a.key_dim, .stride = stride};
-      value = {.first = queries + a.key_dim, .run = a.value_dim, .stride = stride};
+      const int64_t stride = query.fused_rows / a.kv_head_count;
+      query.rows = {.first = 0, .run = queries, .stride = stride};
+      key.rows = {.first = queries, .run = a.key_dim, .stride = stride};
+      value.rows = {.first = queries + a.key_dim, .run = a.value_dim, .stride = stride};
     }
-    a.query = Linear(fused, a.query_size(), hidden_, names_.qkv_bias, {query, rows});
-    a.key = Linear(fused, a.key_size(), hidden_, names_.qkv_bias, {key, rows, true});
-    a.value = Linear(fused, a.value_size(), hidden_, names_.qkv_bias, {value, rows, true});
+    a.query = Linear(names_.query, a.query_size(), hidden_, names_.qkv_bias, query);
+    if (a.kv_layer != AttentionSpec::kOwnKv) return;
+    a.key = Linear(names_.key, a.key_size(), hidden_, names_.qkv_bias, key);
+    if (a.values_are_keys) return;
+    a.value = Linear(names_.value, a.value_size(), hidden_, names_.qkv_bias, value);
   }
 
   // --- MLPs ---
 
   void ListMlp(DenseMlpSpec& mlp) {
-    const TensorName& fused = names_.gate_up.name;
-    if (mlp.is_gated && !NameIn(fused).empty()) {
-      const int64_t rows = 2 * mlp.width;
-      mlp.gate = Linear(fused, mlp.width, hidden_, names_.mlp_bias, {{}, rows});
-      mlp.up = Linear(fused, mlp.width, hidden_, names_.mlp_bias, {{.first = mlp.width}, rows});
-    } else {
-      if (mlp.is_gated) mlp.gate = Linear(names_.gate, mlp.width, hidden_, names_.mlp_bias, {});
-      mlp.up = Linear(names_.up, mlp.width, hidden_, names_.mlp_bias, {});
-    }
+    const Placing gate = {.fused = mlp.is_gated ? names_.gate_up.name : TensorName{},
+                          .fused_rows = 2 * mlp.width};
+    Placing up = gate;
+    up.rows.first = mlp.width;
+    if (mlp.is_gated) mlp.gate = Linear(names_.gate, mlp.width, hidden_, names_.mlp_bias, gate);
+    mlp.up = Linear(names_.up, mlp.width, hidden_, names_.mlp_bias, up);
     mlp.down = Linear(names_.down, hidden_, mlp.width, names_.mlp_bias, {});
     if (mlp.activation == ActivationKind::kXielu) {
       mlp.xielu_positive = Xielu(names_.xielu_positive, "mlp.act_fn.alpha_p");
@@ -338,10 +329,12 @@ class ParameterLister {
 
   // --- tensors ---
 
-  // Where in its tensor a projection lies, and whether it shares a loop with the one before it.
+  // The tensor that may have a projection among others, and which of its rows are the projection's;
+  // and whether it shares a loop with the one before it.
   struct Placing {
+    TensorName fused = {};
     RowOrder rows = {};
-    int64_t tensor_rows = 0;
+    int64_t fused_rows = 0;
     bool continues_loop = false;
   };
 
@@ -364,15 +357,23 @@ class ParameterLister {
   }
   std::string_view NameIn(TensorName name) const { return gguf_ ? name.gguf : name.hf; }
 
+  // A projection's rows in the tensor of several, or its own tensor, whichever the checkpoint has.
+  std::vector<TensorSource> Source(TensorName name, std::string_view what, const Placing& placing) {
+    std::vector<TensorSource> sources;
+    if (!NameIn(placing.fused).empty()) {
+      sources = Source(placing.fused, what, placing.rows, placing.fused_rows);
+    }
+    for (TensorSource& source : Source(name, what)) sources.push_back(std::move(source));
+    return sources;
+  }
+
   LinearSpec Linear(TensorName name, int64_t rows, int64_t columns, bool has_bias,
                     const Placing& placing) {
     LinearSpec linear;
-    std::vector<TensorSource> weights = Source(name, ".weight", placing.rows, placing.tensor_rows);
+    std::vector<TensorSource> weights = Source(name, ".weight", placing);
     for (TensorSource& source : weights) source.is_transposed = !gguf_ && names_.hf_transposed;
     linear.weights = Matrix(std::move(weights), rows, columns, placing.continues_loop);
-    if (has_bias) {
-      linear.bias = Table(Source(name, ".bias", placing.rows, placing.tensor_rows), rows);
-    }
+    if (has_bias) linear.bias = Table(Source(name, ".bias", placing), rows);
     return linear;
   }
   void ListNorm(TensorName name, int64_t size, NormSpec& norm) {
@@ -401,10 +402,12 @@ class ParameterLister {
     list_.tables.push_back({.sources = std::move(sources), .rows = rows, .columns = columns});
     return static_cast<TableId>(list_.tables.size() - 1);
   }
-  TableId Values(const std::vector<float>& values) {
-    list_.tables.push_back(
-        {.sources = {}, .rows = static_cast<int64_t>(values.size()), .values = values});
+  TableId Values(std::function<std::vector<float>()> values, int64_t count) {
+    list_.tables.push_back({.sources = {}, .rows = count, .values = std::move(values)});
     return static_cast<TableId>(list_.tables.size() - 1);
+  }
+  TableId Values(const std::vector<float>& values) {
+    return Values([values] { return values; }, std::ssize(values));
   }
 
   const bool gguf_;

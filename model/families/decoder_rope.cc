@@ -1,6 +1,7 @@
 // How a decoder's heads are rotated, by the words of either format.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -135,25 +136,53 @@ void ReadHfLongRope(Hyperparameters& h, HfRope& hf, int64_t context_length, Rope
       hf.Positive("attention_factor", LongRopeMagnitude(factor, rope.original_context_length));
 }
 
-RopeSpec ReadHfRope(Hyperparameters& h, const ModelSpec& spec, std::string_view layer_type) {
-  const int64_t head_dim = spec.layers.front().attention.key_dim;
+// Heads with a window may be of another size than those without.
+int64_t HeadDim(const ModelSpec& spec, bool has_window) {
+  const auto found = std::ranges::find_if(spec.layers, [&](const LayerSpec& layer) {
+    return (layer.attention.window > 0) == has_window;
+  });
+  return (found == spec.layers.end() ? spec.layers.front() : *found).attention.key_dim;
+}
+
+// The leading elements of a head that are rotated.
+int64_t ReadRotaryDim(Hyperparameters& h, HfRope& hf, int64_t head_dim) {
+  constexpr const char* kPart = "partial_rotary_factor";
+  const double part = hf.Positive(kPart, h.Positive({"", kPart}, 1.0));
+  if (part <= 1) return static_cast<int64_t>(static_cast<double>(head_dim) * part);
+  const std::string what = fmt::format("is {}, expected at most 1, the whole head", part);
+  if (hf.Has(kPart)) {
+    hf.Reject(ErrorCode::kInvalidArgument, kPart, what);
+  } else {
+    h.Reject(ErrorCode::kInvalidArgument, {"", kPart}, what);
+  }
+  return head_dim;
+}
+
+// Pairs and their frequencies are those of the whole head, of which only the first are turned.
+void SetProportional(int64_t head_dim, RopeSpec& rope) {
+  constexpr float kNotAtAll = 1e30F;
+  rope.frequency_divisors.assign(static_cast<size_t>(head_dim / 2), kNotAtAll);
+  std::fill_n(rope.frequency_divisors.begin(), rope.rotary_dim / 2, 1.0F);
+  rope.rotary_dim = head_dim;
+}
+
+RopeSpec ReadHfRope(Hyperparameters& h, int64_t head_dim, int64_t context_length,
+                    std::string_view layer_type) {
   HfRope hf(h, layer_type);
   RopeSpec rope;
   rope.base = hf.Positive("rope_theta", h.Positive({"", "rope_theta"}, 10000.0));
-  const double part =
-      hf.Positive("partial_rotary_factor", h.Positive({"", "partial_rotary_factor"}, 1.0));
-  rope.rotary_dim = part > 1 ? 0 : static_cast<int64_t>(static_cast<double>(head_dim) * part);
+  rope.rotary_dim = ReadRotaryDim(h, hf, head_dim);
   const std::string old_type = hf.String("type", "default");
   const std::string type = hf.String("rope_type", old_type);
   if (type == "linear") {
     rope.scaling = RopeScalingKind::kLinear;
     rope.factor = hf.Positive("factor");
   } else if (type == "llama3") {
-    ReadLlama3(hf, spec.context_length, rope);
+    ReadLlama3(hf, context_length, rope);
   } else if (type == "yarn") {
-    ReadHfYarn(hf, spec.context_length, rope);
+    ReadHfYarn(hf, context_length, rope);
   } else if (type == "longrope" || type == "su") {
-    ReadHfLongRope(h, hf, spec.context_length, rope);
+    ReadHfLongRope(h, hf, context_length, rope);
   } else if (type == "dynamic" && hf.Has("alpha")) {
     // Hunyuan's is not dynamic: a wider base, whatever the length.
     const auto dims = static_cast<double>(rope.rotary_dim);
@@ -162,10 +191,19 @@ RopeSpec ReadHfRope(Hyperparameters& h, const ModelSpec& spec, std::string_view 
       hf.RefuseUnless(without_effect, 1.0);
     }
     hf.RefuseUnless("beta_fast", 32.0);
+  } else if (type == "dynamic") {
+    // Scaled as soon as a sequence is longer than the positions that the model was made for, which
+    // none is here.
+    (void)hf.Positive("factor");
+    hf.RefuseUnless("original_max_position_embeddings", context_length);
+  } else if (type == "proportional") {
+    SetProportional(head_dim, rope);
   } else if (type != "default") {
     hf.Reject(
         ErrorCode::kUnsupported, "rope_type",
-        fmt::format("is {}, expected default, linear, llama3, longrope or yarn", Quoted(type)));
+        fmt::format(
+            "is {}, expected default, dynamic, linear, llama3, longrope, proportional or yarn",
+            Quoted(type)));
   }
   return rope;
 }
@@ -220,8 +258,8 @@ void ReadGgufDivisors(Hyperparameters& h, int64_t context_length, RopeSpec& rope
 RopeSpec ReadGgufRope(Hyperparameters& h, const ModelSpec& spec, RopePairing pairing) {
   RopeSpec rope;
   rope.pairing = pairing;
-  rope.rotary_dim = h.Int({"rope.dimension_count", ""}, {1, Limits::kHeadDim},
-                          spec.layers.front().attention.key_dim);
+  rope.rotary_dim =
+      h.Int({"rope.dimension_count", ""}, {1, Limits::kHeadDim}, HeadDim(spec, false));
   rope.base = h.Positive({"rope.freq_base", ""}, 10000.0);
   ReadGgufDivisors(h, spec.context_length, rope);
   h.Ignore({"rope.scaling.finetuned", ""});
@@ -245,17 +283,20 @@ RopeSpec ReadGgufRope(Hyperparameters& h, const ModelSpec& spec, RopePairing pai
 }  // namespace
 
 RopeSpec ReadRope(Hyperparameters& h, const ModelSpec& spec, RopePairing gguf_pairing) {
-  return h.is_gguf() ? ReadGgufRope(h, spec, gguf_pairing) : ReadHfRope(h, spec, "full_attention");
+  if (h.is_gguf()) return ReadGgufRope(h, spec, gguf_pairing);
+  return ReadHfRope(h, HeadDim(spec, false), spec.context_length, "full_attention");
 }
 
 RopeSpec ReadLocalRope(Hyperparameters& h, const RopeSpec& global, const ModelSpec& spec,
                        double base) {
+  const int64_t head_dim = HeadDim(spec, true);
   if (h.Has({"", "rope_parameters.sliding_attention"})) {
-    return ReadHfRope(h, spec, "sliding_attention");
+    return ReadHfRope(h, head_dim, spec.context_length, "sliding_attention");
   }
   RopeSpec rope;
   rope.pairing = global.pairing;
-  rope.rotary_dim = global.rotary_dim;
+  rope.rotary_dim = h.Int({"rope.dimension_count_swa", ""}, {1, Limits::kHeadDim},
+                          std::min(global.rotary_dim, head_dim));
   rope.base = h.Positive({"rope.freq_base_swa", "rope_local_base_freq"}, base);
   return rope;
 }

@@ -23,7 +23,6 @@ void ReadGlobalHeads(Hyperparameters& h, ModelSpec& spec) {
     AttentionSpec& attention = spec.layers[i].attention;
     const bool is_global = attention.window == 0;
     attention.key_dim = attention.value_dim = is_global ? global_dim : local_dim;
-    attention.rope = is_global ? 0 : 1;
     attention.scale = 1;
     attention.value_norm = {.kind = NormKind::kRms,
                             .epsilon = spec.layers[i].attention_norm.epsilon};
@@ -57,35 +56,6 @@ void ReadSharedLayers(Hyperparameters& h, ModelSpec& spec) {
     attention.values_are_keys = false;
     if (is_double_wide) std::get<DenseMlpSpec>(spec.layers[i].mlp).width *= 2;
   }
-}
-
-// A quarter of the pairs of a whole head is rotated; GGUF has the others' divisors, which are huge.
-RopeSpec ReadGlobalRope(Hyperparameters& h, const ModelSpec& spec, int64_t head_dim) {
-  RopeSpec rope;
-  if (h.is_gguf()) return ReadRope(h, spec, RopePairing::kHalves);
-  constexpr float kNotAtAll = 1e30F;
-  const std::string object = "rope_parameters.full_attention";
-  const auto field = [&](std::string& key, const char* name) -> Field {
-    key = object + "." + name;
-    return {"", key};
-  };
-  std::string key;
-  h.ExpectObject({"", "rope_parameters"});
-  h.ExpectObject({"", object});
-  h.RefuseUnless(field(key, "rope_type"), std::string("proportional"));
-  rope.base = h.Positive(field(key, "rope_theta"), 1e6);
-  const double part = h.Positive(field(key, "partial_rotary_factor"), 0.25);
-  rope.rotary_dim = head_dim;
-  if (part > 1) {
-    h.Reject(ErrorCode::kInvalidArgument, field(key, "partial_rotary_factor"),
-             "is more than 1, which is the whole head");
-    return rope;
-  }
-  const auto pairs = static_cast<int64_t>(part * static_cast<double>(head_dim) / 2);
-  for (int64_t i = 0; i < head_dim / 2; ++i) {
-    rope.frequency_divisors.push_back(i < pairs ? 1 : kNotAtAll);
-  }
-  return rope;
 }
 
 void ReadPerLayerInputs(Hyperparameters& h, ModelSpec& spec) {
@@ -141,12 +111,15 @@ ModelDescription DescribeGemma4(Hyperparameters& h) {
   ReadWindows(h, AllButEvery(6, spec.layer_count()), spec);
   ReadGlobalHeads(h, spec);
   ReadSharedLayers(h, spec);
-  const int64_t global_dim = spec.layers.back().attention.key_dim;
-  const int64_t local_dim = spec.layers.front().attention.key_dim;
-  const RopeSpec global = ReadGlobalRope(h, spec, global_dim);
-  RopeSpec local = ReadLocalRope(h, global, spec, 10000.0);
-  local.rotary_dim = h.Int({"rope.dimension_count_swa", ""}, {1, Limits::kHeadDim}, local_dim);
-  spec.ropes = {global, local};
+  // A quarter of the pairs of a whole head is rotated; GGUF has the others' divisors, which are
+  // huge.
+  h.SetHfDefaults({{"rope_parameters.full_attention", OtherValue{std::string(kObjectValue)}},
+                   {"rope_parameters.full_attention.partial_rotary_factor", 0.25},
+                   {"rope_parameters.full_attention.rope_theta", 1e6},
+                   {"rope_parameters.full_attention.rope_type", std::string("proportional")}});
+  h.RefuseUnless({"", "rope_parameters.full_attention.rope_type"}, std::string("proportional"));
+  const RopeSpec global = ReadRope(h, spec, RopePairing::kHalves);
+  SetRopesByWindow(global, ReadLocalRope(h, global, spec, 10000.0), spec);
   ReadPerLayerInputs(h, spec);
   ReadExperts(h, spec);
   for (LayerSpec& layer : spec.layers) layer.has_output_scale = true;

@@ -6,13 +6,7 @@ namespace weft {
 
 ModelDescription DescribeGpt2(Hyperparameters& h) {
   h.SetHfDefaults({{"tie_word_embeddings", true}});
-  ModelSpec spec = ReadSizes(h, "gpt2", NormKind::kLayer,
-                             {.context_length = "n_positions",
-                              .layer_count = "n_layer",
-                              .hidden_size = "n_embd",
-                              .head_count = "n_head",
-                              .kv_head_count = "",
-                              .epsilon = "layer_norm_epsilon"});
+  ModelSpec spec = ReadSizes(h, "gpt2", NormKind::kLayer, kGpt2SizeKeys);
   SetNoRope(spec);
   spec.embedding.position_count = spec.context_length;
   ReadFourfoldMlp(h, ReadActivation(h, "activation_function", ActivationKind::kGeluTanh), "n_inner",

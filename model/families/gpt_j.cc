@@ -5,13 +5,7 @@
 namespace weft {
 
 ModelDescription DescribeGptJ(Hyperparameters& h) {
-  ModelSpec spec = ReadSizes(h, "gptj", NormKind::kLayer,
-                             {.context_length = "n_positions",
-                              .layer_count = "n_layer",
-                              .hidden_size = "n_embd",
-                              .head_count = "n_head",
-                              .kv_head_count = "",
-                              .epsilon = "layer_norm_epsilon"});
+  ModelSpec spec = ReadSizes(h, "gptj", NormKind::kLayer, kGpt2SizeKeys);
   SetParallel(spec);
   spec.ropes = {{.pairing = RopePairing::kNeighbours,
                  .rotary_dim = h.Int({"", "rotary_dim"}, {2, ConfigLimits::kHeadDim}, 64)}};

@@ -15,9 +15,19 @@ ModelSpec ReadOlmo(Hyperparameters& h, std::string_view name) {
   return spec;
 }
 
+// Early GGUF files have config.json's attention_factor, all of it, where others have what is to be
+// multiplied with YaRN's own.
+void ReadEarlyAttentionFactor(Hyperparameters& h, RopeSpec& rope) {
+  constexpr Field kEarly = {"rope.scaling.attn_factor", ""};
+  constexpr Field kLater = {"rope.scaling.yarn_attn_factor", ""};
+  const bool is_early = rope.scaling == RopeScalingKind::kYarn && h.Has(kEarly) && !h.Has(kLater);
+  if (is_early) rope.attention_factor = h.Positive(kEarly);
+}
+
 ModelDescription DescribeOlmo3(Hyperparameters& h, ModelSpec spec) {
   ReadWindows(h, AllButEvery(4, spec.layer_count()), spec);
-  const RopeSpec global = ReadRope(h, spec, RopePairing::kHalves);
+  RopeSpec global = ReadRope(h, spec, RopePairing::kHalves);
+  ReadEarlyAttentionFactor(h, global);
   // Layers with a window rotate at the same base, without the scaling.
   SetRopesByWindow(global, ReadLocalRope(h, global, spec, global.base), spec);
   return WithParameters(h, {}, std::move(spec));

@@ -12,7 +12,8 @@ ModelDescription DescribePhi2(Hyperparameters& h) {
                /*is_gated=*/false);
   h.RefuseUnless({"", "qk_layernorm"}, false);
   return WithParameters(h,
-                        {.attention_output = {"attn_output", "self_attn.dense"},
+                        {.qkv = {.name = {"attn_qkv", ""}},  // of some versions of llama.cpp
+                         .attention_output = {"attn_output", "self_attn.dense"},
                          .mlp_norm = {"attn_norm", "input_layernorm"},
                          .up = {"ffn_up", "mlp.fc1"},
                          .down = {"ffn_down", "mlp.fc2"},

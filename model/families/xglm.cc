@@ -41,7 +41,8 @@ ModelDescription DescribeXglm(Hyperparameters& h) {
   ReadDenseMlp(h, ReadActivation(h, "activation_function", ActivationKind::kGeluExact), spec,
                /*is_gated=*/false, "ffn_dim");
   h.RefuseUnless({"", "add_cross_attention"}, false);
-  // The table is made here, so that a file must not ask for more than any such model has.
+  // No tensor says how many there are, so that a file must not ask for more than any such model
+  // has.
   constexpr int64_t kMostElements = int64_t{1} << 25;
   spec.embedding.position_offset = 2;
   spec.embedding.position_count = spec.context_length + 2;
@@ -61,7 +62,9 @@ ModelDescription DescribeXglm(Hyperparameters& h) {
     h.Reject(ErrorCode::kUnsupported, {"", "max_position_embeddings"},
              "makes a table of more than 2^25 sinusoids");
   } else {
-    tensors.sinusoids = XglmSinusoids(spec.embedding.position_count, spec.hidden_size);
+    tensors.sinusoids = [positions = spec.embedding.position_count, size = spec.hidden_size] {
+      return XglmSinusoids(positions, size);
+    };
   }
   return WithParameters(h, tensors, std::move(spec));
 }

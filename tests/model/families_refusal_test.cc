@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/resources.h"
 #include "model/families/families.h"
 #include "model/formats/config_json.h"
 #include "tests/model/gguf_example.h"
 #include "tests/model/parity_fixture.h"
+#include "tests/sanitizer.h"
 
 namespace weft {
 namespace {
@@ -48,6 +50,10 @@ constexpr Refusal kRefusals[] = {
      "use_bidirectional_attention is 'all'"},
     {"gemma4_dense", R"({"num_kv_shared_layers": 6})", "an integer from 0 to 5"},
     {"gemma4_dense", R"({"num_kv_shared_layers": 5})", "leaves no layer of each kind"},
+    {"gemma4_dense", R"({"rope_parameters": {"full_attention": {"rope_type": "yarn"}}})",
+     "rope_parameters.full_attention.rope_type is 'yarn'"},
+    {"gemma4_dense", R"({"rope_parameters": {"full_attention": {"partial_rotary_factor": 1.5}}})",
+     "full_attention.partial_rotary_factor is 1.5, expected at most 1, the whole head"},
     {"gpt_oss", R"({"swiglu_limit": 5.0})", "swiglu_limit is 5"},
     {"gpt_oss", R"({"quantization_config": {"quant_method": "gptq"}})", "quant_method is 'gptq'"},
     {"granite", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},
@@ -68,8 +74,9 @@ constexpr Refusal kRefusals[] = {
     {"gpt_neo", R"({"attention_layers": ["global", "sparse"]})", "attention_layers has 'sparse'"},
     {"gpt_neox", R"({"hidden_act": "swish"})", "hidden_act is 'swish'"},
     {"gptj", R"({"rotary_dim": 3})", "RoPE rotates 3 dimensions"},
-    {"hunyuan_v1_dense", R"({"rope_parameters": {"rope_type": "dynamic", "factor": 2}})",
-     "rope_type is 'dynamic'"},
+    {"hunyuan_v1_dense",
+     R"({"rope_parameters": {"rope_type": "dynamic", "alpha": 1000, "factor": 2}})",
+     "rope_parameters.factor is 2"},
     {"mpt", R"({"attn_config": {"alibi": false}})", "attn_config.alibi is false"},
     {"mpt", R"({"attn_config": {"qk_ln": true}})", "attn_config.qk_ln is true"},
     {"mpt", R"({"attn_config": {"softmax_scale": 0.5}})", "attn_config.softmax_scale is given"},
@@ -101,6 +108,19 @@ TEST(FamiliesRefusalTest, NamesWhatItDoesNotCompute) {
     EXPECT_THAT(ErrorOf(refusal), HasSubstr(refusal.error))
         << refusal.fixture << " " << refusal.change;
   }
+}
+
+// A table as large as any may be is not made of what a config.json claims alone.
+TEST(FamiliesRefusalTest, SinusoidsAreNotMadeOfAClaim) {
+  if (kUnderSanitizer) GTEST_SKIP() << "a sanitizer's memory would be counted";
+  std::ifstream text(ParityPath("xglm", "hf/config.json"));
+  auto config = nlohmann::json::parse(text);
+  config["max_position_embeddings"] = (1 << 25) / config["d_model"].get<int64_t>() - 2;
+  auto values = ReadConfigJson(config.dump(), "config.json").value();
+  const auto before = static_cast<int64_t>(ResidentBytes());
+  const auto read = DescribeHf(std::move(values), "config.json");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_LT(static_cast<int64_t>(ResidentBytes()) - before, 1 << 25);
 }
 
 // In GGUF, Apertus has xIELU's numbers as hyperparameters, a list of one a layer.

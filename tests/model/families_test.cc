@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/rope.h"
 #include "tests/model/parity_fixture.h"
 
 namespace weft {
@@ -97,6 +98,32 @@ TEST(FamiliesTest, BothFormatsOfAFixtureAgree) {
       EXPECT_EQ(a.layers[i].attention_norm.epsilon, b.layers[i].attention_norm.epsilon);
       EXPECT_EQ(a.layers[i].mlp_output_norm.weight, b.layers[i].mlp_output_norm.weight);
     }
+  }
+}
+
+// The first files of OLMo 3 have all of YaRN's factor under another key. Without a list of windows,
+// every fourth layer has none.
+TEST(FamiliesTest, EarlyFilesOfOlmo3) {
+  GgufFile file = GgufFile::Open(ParityPath("olmo3", "model.gguf")).value();
+  const ModelSpec expected = DescribeGguf(file).value().spec;
+  auto values = file.metadata.values();
+  for (const char* key : {"attention.sliding_window_pattern", "rope.freq_base_swa",
+                          "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow"}) {
+    ASSERT_EQ(values.erase(std::string("olmo2.") + key), 1U) << key;
+  }
+  auto factor = values.extract("olmo2.rope.scaling.yarn_attn_factor");
+  factor.key() = "olmo2.rope.scaling.attn_factor";
+  values.insert(std::move(factor));
+  file.metadata = GgufMetadata("model.gguf", std::move(values));
+  const ModelSpec spec = DescribeGguf(file).value().spec;
+  ASSERT_EQ(spec.ropes.size(), expected.ropes.size());
+  for (size_t i = 0; i < spec.ropes.size(); ++i) {
+    EXPECT_EQ(spec.ropes[i].attention_factor, expected.ropes[i].attention_factor);
+    EXPECT_EQ(RopeFrequencies(spec.ropes[i]), RopeFrequencies(expected.ropes[i]));
+  }
+  for (size_t i = 0; i < spec.layers.size(); ++i) {
+    EXPECT_EQ(spec.layers[i].attention.window, expected.layers[i].attention.window);
+    EXPECT_EQ(spec.layers[i].attention.rope, expected.layers[i].attention.rope);
   }
 }
 

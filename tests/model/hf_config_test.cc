@@ -123,6 +123,40 @@ TEST(HfConfigTest, LongRopeHasASetForLongContexts) {
               HasSubstr("more than 1 radian"));
 }
 
+// It begins behind the positions that the model was made for, which is all that is served.
+TEST(HfConfigTest, DynamicScalingIsNone) {
+  const auto with = [](const Json& change) {
+    Json scaling = {{"rope_type", "dynamic"}, {"factor", 4.0}};
+    scaling.update(change);
+    return Json{{"rope_theta", 50000.0}, {"rope_scaling", scaling}};
+  };
+  const RopeSpec plain = SpecWith({{"rope_theta", 50000.0}}).ropes[0];
+  for (const Json& change : {Json::object(), Json{{"original_max_position_embeddings", 128}}}) {
+    std::vector<RopeSpec> ropes = SpecWith(with(change)).ropes;
+    ServeContext(128, ropes);
+    EXPECT_EQ(RopeFrequencies(ropes[0]), RopeFrequencies(plain));
+    EXPECT_EQ(ropes[0].attention_factor, 1);
+  }
+  EXPECT_THAT(HfErrorWith(with({{"original_max_position_embeddings", 32}})),
+              HasSubstr("rope_scaling.original_max_position_embeddings is 32, which is not "
+                        "supported (expected 128)"));
+  EXPECT_THAT(HfErrorWith(with({{"factor", nullptr}})),
+              HasSubstr("rope_scaling.factor is missing"));
+}
+
+// Of a whole head's frequencies the first part.
+TEST(HfConfigTest, ProportionalRopeKeepsTheHeadsFrequencies) {
+  const std::vector<double> whole = RopeFrequencies(SpecWith(Json::object()).ropes[0]);
+  const Json half = {{"rope_type", "proportional"}, {"partial_rotary_factor", 0.5}};
+  const RopeSpec rope = SpecWith({{"rope_parameters", half}}).ropes[0];
+  const std::vector<double> found = RopeFrequencies(rope);
+  EXPECT_EQ(rope.rotary_dim, 8);
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ((std::vector{found[0], found[1]}), (std::vector{whole[0], whole[1]}));
+  EXPECT_LT(found[2], 1e-30);
+  EXPECT_LT(found[3], 1e-30);
+}
+
 TEST(HfConfigTest, SlidingWindowFollowsTheFamily) {
   const Json mistral = {{"architectures", {"MistralForCausalLM"}}};
   const Json qwen = {{"architectures", {"Qwen3ForCausalLM"}}};
@@ -173,7 +207,8 @@ TEST(HfConfigTest, RefusesValuesThatCannotBe) {
   EXPECT_THAT(HfErrorWith({{"num_attention_heads", 7}}), HasSubstr("expected a divisor"));
   EXPECT_THAT(HfErrorWith({{"num_key_value_heads", 3}}), HasSubstr("cannot share 3"));
   EXPECT_THAT(HfErrorWith({{"rms_norm_eps", 0}}), HasSubstr("rms_norm_eps is 0"));
-  EXPECT_THAT(HfErrorWith({{"partial_rotary_factor", 1.5}}), HasSubstr("RoPE rotates 0"));
+  EXPECT_THAT(HfErrorWith({{"partial_rotary_factor", 1.5}}),
+              HasSubstr("config.json: partial_rotary_factor is 1.5, expected at most 1"));
   EXPECT_THAT(HfErrorWith({{"head_dim", 9}}), HasSubstr("head dimension 9 is odd"));
 }
 
@@ -188,8 +223,9 @@ TEST(HfConfigTest, RefusesWhatItDoesNotCompute) {
   EXPECT_THAT(HfErrorWith({{"quantization_config", Json::object({{"bits", 4}})}}),
               HasSubstr("quantization_config"));
   EXPECT_THAT(
-      HfErrorWith({{"rope_scaling", {{"type", "dynamic"}, {"factor", 2.0}}}}),
-      HasSubstr("rope_type is 'dynamic', expected default, linear, llama3, longrope or yarn"));
+      HfErrorWith({{"rope_scaling", {{"type", "axial"}, {"factor", 2.0}}}}),
+      HasSubstr("rope_type is 'axial', expected default, dynamic, linear, llama3, longrope, "
+                "proportional or yarn"));
   EXPECT_THAT(HfErrorWith({{"rope_parameters", {{"sliding_attention", {{"rope_theta", 1e4}}}}}}),
               HasSubstr("rope_parameters.sliding_attention"));
   EXPECT_THAT(HfErrorWith({{"rope_parameters", 3}}),

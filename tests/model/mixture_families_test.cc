@@ -9,6 +9,7 @@
 
 #include "model/families/families.h"
 #include "model/formats/config_json.h"
+#include "model/tensor_binding.h"
 #include "tests/model/model_fixture.h"
 
 namespace weft {
@@ -114,6 +115,26 @@ TEST(MixtureFamiliesTest, DeepSeekWithoutGatingFunction) {
   EXPECT_TRUE(mixture->router.groups.best_two);
 }
 
+// As llama.cpp wrote them before it had keys for the widths of experts.
+TEST(MixtureFamiliesTest, EarlyQwen2MoeHasWidthsInItsTensors) {
+  GgufFile file = GgufFile::Open(ParityPath("qwen2_moe", "model.gguf")).value();
+  auto values = file.metadata.values();
+  ASSERT_EQ(values.erase("qwen2moe.expert_feed_forward_length"), 1U);
+  ASSERT_EQ(values.erase("qwen2moe.expert_shared_feed_forward_length"), 1U);
+  file.metadata = GgufMetadata("model.gguf", std::move(values));
+  const ModelDescription description = DescribeGguf(file).value();
+  for (const LayerSpec& layer : description.spec.layers) {
+    EXPECT_EQ(layer.mixture()->width, 10);
+    EXPECT_EQ(layer.mixture()->shared.width, 16);
+  }
+  const Result<ModelTensors> bound = BindTensors(file.tensors, description, "file");
+  EXPECT_TRUE(bound) << bound.error().message;
+  file.tensors.erase("blk.0.ffn_gate_shexp.weight");
+  EXPECT_THAT(DescribeGguf(file).error().message,
+              HasSubstr("model.gguf: qwen2moe.expert_shared_feed_forward_length is missing, and no "
+                        "tensor blk.0.ffn_gate_shexp.weight tells a width from 1 to"));
+}
+
 // Layers that guess tokens further ahead are counted in GGUF and not in config.json.
 TEST(MixtureFamiliesTest, PredictionLayersAreNotComputed) {
   GgufFile file = GgufFile::Open(ParityPath("glm4_moe", "model.gguf")).value();
@@ -147,9 +168,10 @@ TEST(MixtureFamiliesTest, HunyuanAlpha) {
   const ModelSpec spec =
       DescribeHf(ReadConfigJson(config.dump(), "config.json").value(), "config.json").value().spec;
   EXPECT_NEAR(spec.ropes[0].base, 10000.0 * std::pow(1000.0, 6.0 / 4.0), 1.0);
-  EXPECT_THAT(
-      HfError("hunyuan_v1_moe", {{"rope_parameters", {{"rope_type", "dynamic"}, {"factor", 2.0}}}}),
-      HasSubstr("rope_type is 'dynamic'"));
+  config["rope_scaling"]["factor"] = 2.0;
+  EXPECT_THAT(HfError("hunyuan_v1_moe",
+                      {{"rope_parameters", nullptr}, {"rope_scaling", config["rope_scaling"]}}),
+              HasSubstr("rope_scaling.factor is 2"));
 }
 
 }  // namespace

@@ -63,15 +63,21 @@ inline int ThreadCountWithBlas(const RunOptions& options) {
   return options.thread_count;
 }
 
+inline Checkpoint LoadOrThrow(const std::string& path) {
+  auto checkpoint = LoadCheckpoint(path);
+  if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
+  return *std::move(checkpoint);
+}
+
 class RunnableModel {
  public:
   RunnableModel(const std::string& path, const RunOptions& options)
+      : RunnableModel(LoadOrThrow(path), options) {}
+  RunnableModel(Checkpoint checkpoint, const RunOptions& options)
       : threads_(ThreadCountWithBlas(options), options.nodes),
         before_step_(options.before_step),
-        after_step_(options.after_step) {
-    auto checkpoint = LoadCheckpoint(path);
-    if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
-    checkpoint_ = *std::move(checkpoint);
+        after_step_(options.after_step),
+        checkpoint_(std::move(checkpoint)) {
     if (options.adjust) options.adjust(checkpoint_.spec);
     kernels_ = KernelsFor(options.arithmetic, options.isa, options.kv_type);
     if (options.adjust_kernels) options.adjust_kernels(kernels_);

@@ -112,7 +112,7 @@ std::vector<float> TableValues(const BoundTable& table) {
   ThreadPool threads(1);
   const Weights weights =
       Weights::Pack(tensors, {}, KernelsFor(Arithmetic::kBF16, Isa::kScalar), threads);
-  int64_t count = std::ssize(table.values);
+  int64_t count = table.value_count;
   for (const TensorView& entry : table.entries) count += entry.element_count();
   if (table.view) count = table.view.element_count();
   const float* values = weights.table(TableId{0});
@@ -195,6 +195,72 @@ TEST(TensorBindingTest, LatentMatricesInOneTensor) {
       }
     }
   }
+}
+
+// Makes one tensor of three that lie one below the other in it.
+void JoinQkv(TensorMap& map, const std::string& layer, const std::string& what,
+             std::vector<std::byte>& bytes) {
+  TensorView joined;
+  for (const char* part : {"q", "k", "v"}) {
+    const auto node = map.extract(fmt::format("{}attn_{}.{}", layer, part, what));
+    const TensorView& view = node.mapped();
+    bytes.insert(bytes.end(), view.data, view.data + view.size_bytes());
+    const int64_t rows = joined ? joined.dims[0] : 0;
+    joined = view;
+    joined.dims[0] += rows;
+  }
+  joined.data = bytes.data();
+  map[layer + "attn_qkv." + what] = joined;
+}
+
+// Some versions of llama.cpp write phi-2's queries, keys and values as one tensor.
+TEST(TensorBindingTest, QueriesKeysAndValuesInOneTensorOrThree) {
+  const Bound three = OpenGguf("phi");
+  const ModelTensors expected = three.Bind().value();
+  using Kinds = std::vector<const char*>;
+  for (const auto& kinds : {Kinds{"weight", "bias"}, Kinds{"weight"}}) {
+    Bound one = OpenGguf("phi");
+    std::array<std::vector<std::byte>, 4> bytes;
+    size_t joined = 0;
+    for (const char* layer : {"blk.0.", "blk.1."}) {
+      for (const char* kind : kinds) JoinQkv(one.map, layer, kind, bytes[joined++]);
+    }
+    const auto found = one.Bind();
+    ASSERT_TRUE(found) << found.error().message;
+    for (size_t i = 0; i < expected.matrices.size(); ++i) {
+      EXPECT_EQ(Values(found->matrices[i]), Values(expected.matrices[i])) << "matrix " << i;
+    }
+    for (size_t i = 0; i < expected.tables.size(); ++i) {
+      EXPECT_EQ(TableValues(found->tables[i]), TableValues(expected.tables[i])) << "table " << i;
+    }
+    one.map["blk.0.attn_k.weight"] = three.map.at("blk.0.attn_k.weight");
+    EXPECT_THAT(one.Error(), HasSubstr("'blk.0.attn_k.weight' has no place"));
+  }
+}
+
+// What a file merely claims takes no memory before the rest of it has been looked at.
+TEST(TensorBindingTest, TablesThatFollowFromSizesAreMadeLast) {
+  Bound bound = OpenHf("xglm");
+  int made = 0;
+  int64_t elements = 0;
+  for (Parameter& table : bound.description.parameters.tables) {
+    if (!table.values) continue;
+    elements += table.rows;
+    table.values = [&made, make = table.values] {
+      ++made;
+      return make();
+    };
+  }
+  const ModelTensors tensors = bound.Bind().value();
+  const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
+  EXPECT_GT(Weights::PackedBytes(tensors, kernels), 4 * elements);
+  EXPECT_EQ(made, 0);
+  ThreadPool threads(1);
+  const Weights weights = Weights::Pack(tensors, {}, kernels, threads);
+  EXPECT_EQ(made, 1);
+  const EmbeddingSpec& embedding = bound.description.spec.embedding;
+  EXPECT_EQ(elements, embedding.position_count * bound.description.spec.hidden_size);
+  EXPECT_EQ(weights.table(embedding.positions)[0], 0);  // the first position's first sine
 }
 
 TEST(TensorBindingTest, NamesTheMissingTensor) {
