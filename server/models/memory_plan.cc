@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 
-#include "base/checked_math.h"
 #include "engine/block_pool.h"
 #include "engine/transformer_runner.h"
 #include "model/kv_cache.h"
@@ -29,60 +28,75 @@ int64_t LargestThat(int64_t most, const Predicate& is_true) {
   return low;
 }
 
-// What KV blocks take, with their accounting, and how many each group gets of what is there.
+// How many KV blocks each group gets where sequences have at most `context` positions.
+//
+// A sequence takes as many blocks of a group that forgets as of others while it is short, and far
+// fewer when it is long; and how long they will be, nobody knows. So half of the memory is shared
+// out as short ones take it, equally many blocks a group, and half as whole contexts do. Whatever
+// the length, about half as many sequences fit as with the shares that are best for it, or more.
 class BlockShares {
  public:
-  BlockShares(const MemoryRequest& request, std::vector<GroupMemory>& groups)
-      : request_(request), groups_(groups) {}
+  BlockShares(const MemoryRequest& request, const std::vector<GroupMemory>& groups, int64_t context)
+      : max_sequences_(request.max_sequences) {
+    for (const GroupMemory& each : groups) {
+      const uint64_t block_bytes =
+          each.block_bytes + static_cast<uint64_t>(BlockPool::BytesPerBlock());
+      const int64_t needed =
+          each.group.MostBlocks(context, request.max_batch_tokens, request.block_size);
+      groups_.push_back({.block_bytes = block_bytes, .needed = needed});
+      row_bytes_ += block_bytes;
+      context_bytes_ += block_bytes * static_cast<uint64_t>(needed);
+      most_needed_ = std::max(most_needed_, needed);
+    }
+  }
 
-  int64_t BlocksOf(int64_t context) const { return CeilDivide(context, request_.block_size); }
+  uint64_t context_bytes() const { return context_bytes_; }  // of one
 
-  // What groups take that keep `block_count` blocks, and those that forget, where as many sequences
-  // hold theirs at a time.
-  uint64_t Bytes(int64_t context, int64_t block_count, int64_t holders) const {
-    const auto accounting_bytes = static_cast<uint64_t>(BlockPool::BytesPerBlock());
+  // Whether a context fits where no group has less than its share.
+  bool HoldContext(uint64_t bytes) const { return BytesFor(most_needed_) <= bytes; }
+
+  // A number for each group, of which none is less than a context needs; context_bytes() fit.
+  std::vector<int64_t> Of(uint64_t bytes) const {
+    const int64_t count = LargestThat(most_needed_ * max_sequences_,
+                                      [&](int64_t most) { return BytesFor(most) <= bytes; });
+    std::vector<int64_t> counts;
+    for (const Group& group : groups_) counts.push_back(CountOf(group, count));
+    return counts;
+  }
+
+ private:
+  struct Group {
+    uint64_t block_bytes = 0;  // with their accounting
+    int64_t needed = 0;        // blocks of a context
+  };
+
+  // The blocks that a group gets of two bytes, one shared out in each way.
+  double BlocksOfTwoBytes(int64_t needed) const {
+    return 1 / static_cast<double>(row_bytes_) +
+           static_cast<double>(needed) / static_cast<double>(context_bytes_);
+  }
+
+  // Where the group that needs the most gets `most`: what a context needs all the same, and no more
+  // than as many as may run.
+  int64_t CountOf(const Group& group, int64_t most) const {
+    const double share = BlocksOfTwoBytes(group.needed) / BlocksOfTwoBytes(most_needed_);
+    return std::clamp(static_cast<int64_t>(static_cast<double>(most) * share), group.needed,
+                      group.needed * max_sequences_);
+  }
+
+  uint64_t BytesFor(int64_t most) const {
     uint64_t bytes = 0;
-    for (const GroupMemory& each : groups_) {
-      bytes += (each.block_bytes + accounting_bytes) *
-               static_cast<uint64_t>(CountOf(each, context, block_count, holders));
+    for (const Group& group : groups_) {
+      bytes += group.block_bytes * static_cast<uint64_t>(CountOf(group, most));
     }
     return bytes;
   }
 
-  // The longest context, `most` at most, of which one fits; 0: none does. Where only windows grow
-  // with the sequences that run, these may be fewer.
-  int64_t LongestContext(int64_t most, uint64_t bytes) const {
-    const bool all_forget = groups_.front().group.forgets();  // the one that does not comes first
-    const int64_t holders = all_forget ? 1 : request_.max_sequences;
-    return LargestThat(
-        most, [&](int64_t context) { return Bytes(context, BlocksOf(context), holders) <= bytes; });
-  }
-
-  // One context fits.
-  void ShareOut(int64_t context, uint64_t bytes) {
-    // First what as many sequences as may run hold of windows, then as many contexts.
-    const int64_t least = BlocksOf(context);
-    const int64_t holders = LargestThat(request_.max_sequences, [&](int64_t count) {
-      return Bytes(context, least, count) <= bytes;
-    });
-    const int64_t block_count = LargestThat(least * request_.max_sequences, [&](int64_t count) {
-      return Bytes(context, count, holders) <= bytes;
-    });
-    for (GroupMemory& each : groups_) {
-      each.group.block_count = CountOf(each, context, block_count, holders);
-    }
-  }
-
- private:
-  int64_t CountOf(const GroupMemory& each, int64_t context, int64_t block_count,
-                  int64_t holders) const {
-    if (!each.group.forgets()) return block_count;
-    return std::min(block_count, holders * each.group.MostBlocks(context, request_.max_batch_tokens,
-                                                                 request_.block_size));
-  }
-
-  const MemoryRequest& request_;
-  std::vector<GroupMemory>& groups_;
+  const int64_t max_sequences_;
+  std::vector<Group> groups_;
+  uint64_t row_bytes_ = 0;  // of a block in each group
+  uint64_t context_bytes_ = 0;
+  int64_t most_needed_ = 0;
 };
 
 std::string DescribeGroup(const GroupMemory& memory) {
@@ -123,19 +137,24 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
 
   const uint64_t fixed_bytes = plan.reserve_bytes + plan.weight_bytes + plan.workspace_bytes;
   const uint64_t left_bytes = request.limit_bytes - std::min(request.limit_bytes, fixed_bytes);
-  BlockShares shares(request, plan.groups);
+  const auto shares_for = [&](int64_t positions) {
+    return BlockShares(request, plan.groups, positions);
+  };
   const int64_t context =
-      request.context > 0 ? wanted_context : shares.LongestContext(wanted_context, left_bytes);
-  if (context == 0 || shares.Bytes(context, shares.BlocksOf(context), 1) > left_bytes) {
+      request.context > 0 ? wanted_context : LargestThat(wanted_context, [&](int64_t positions) {
+        return shares_for(positions).HoldContext(left_bytes);
+      });
+  if (context == 0 || shares_for(context).context_bytes() > left_bytes) {
     return Fail(ErrorCode::kResourceExhausted,
                 "{} of memory do not hold weights ({}), workspace ({}), {} in reserve and the KV "
                 "cache of one context of {} ({}); raise --memory or lower --context",
                 FormatBytes(request.limit_bytes), FormatBytes(plan.weight_bytes),
                 FormatBytes(plan.workspace_bytes), FormatBytes(plan.reserve_bytes), wanted_context,
-                FormatBytes(shares.Bytes(wanted_context, shares.BlocksOf(wanted_context), 1)));
+                FormatBytes(shares_for(wanted_context).context_bytes()));
   }
   plan.context = static_cast<int32_t>(context);
-  shares.ShareOut(context, left_bytes);
+  const std::vector<int64_t> counts = shares_for(context).Of(left_bytes);
+  for (size_t i = 0; i < counts.size(); ++i) plan.groups[i].group.block_count = counts[i];
   return plan;
 }
 

@@ -54,9 +54,9 @@ struct MemoryPlan {
 };
 
 // As many KV blocks as the limit allows, but no more than max_sequences whole contexts need; always
-// enough for one whole context. Where a group of layers forgets, as many as max_sequences hold at a
-// time, or fewer before a context that was asked for is refused. Errors name what does not fit and
-// the option to change.
+// enough for one whole context. Where groups of layers forget, they and those that keep all have
+// shares that suit short sequences and long ones; a context that was asked for comes before that.
+// Errors name what does not fit and the option to change.
 Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& kernels,
                               const MemoryRequest& request);
 

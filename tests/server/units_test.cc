@@ -15,7 +15,6 @@
 #include "server/http/connection_limit.h"
 #include "server/http/http_message.h"
 #include "server/http/router.h"
-#include "server/models/memory_plan.h"
 #include "tests/data_paths.h"
 #include "tests/temporary_directory.h"
 
@@ -233,110 +232,6 @@ TEST(CommandLineTest, WhatACommandThrowsIsOneLine) {
   EXPECT_EQ(RunCommand("test", []() -> int { throw std::bad_alloc(); }), 1);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "weft test: it broke\nweft test: the operating system refused it more memory\n");
-}
-
-TEST(MemoryPlanTest, FitsTheLimitOrSaysWhatToChange) {
-  auto checkpoint = LoadCheckpoint(SourcePath("tests/model/fixtures/parity/llama2/model.gguf"));
-  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
-  const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
-  MemoryRequest request;
-  request.limit_bytes = 1ULL << 30;
-  request.max_sequences = 4;
-  request.stored_bytes = 8 << 20;
-  const auto roomy = PlanMemory(*checkpoint, kernels, request);
-  ASSERT_TRUE(roomy) << roomy.error().message;
-  EXPECT_EQ(roomy->context, checkpoint->spec.context_length);
-  ASSERT_EQ(roomy->groups.size(), 1U);
-  EXPECT_EQ(roomy->block_count(), 4 * ((roomy->context + 31) / 32));
-  EXPECT_LE(roomy->reserve_bytes + roomy->weight_bytes + roomy->workspace_bytes + roomy->kv_bytes(),
-            roomy->limit_bytes);
-  // An eighth is for requests, and 16 MiB are the program's.
-  EXPECT_EQ(roomy->reserve_bytes, (128U + 16U + 8U) << 20);
-  EXPECT_EQ(roomy->request_memory().held_bytes, 96U << 20);
-  EXPECT_EQ(roomy->request_memory().render_bytes, 32U << 20);
-
-  const auto half =
-      PlanMemory(*checkpoint, KernelsFor(Arithmetic::kBF16, Isa::kScalar, KvType::kQ8), request);
-  ASSERT_TRUE(half) << half.error().message;
-  EXPECT_LT(half->kv_bytes(), roomy->kv_bytes() * 3 / 4);
-
-  request.limit_bytes = 100'000;
-  const auto cramped = PlanMemory(*checkpoint, kernels, request);
-  ASSERT_FALSE(cramped);
-  EXPECT_EQ(cramped.error().code, ErrorCode::kResourceExhausted);
-  EXPECT_THAT(cramped.error().message, HasSubstr("raise --memory"));
-
-  request.limit_bytes = 1ULL << 30;
-  request.context = static_cast<int32_t>(checkpoint->spec.context_length) + 1;
-  EXPECT_EQ(PlanMemory(*checkpoint, kernels, request).error().code, ErrorCode::kInvalidArgument);
-}
-
-TEST(MemoryPlanTest, WindowsGetWhatIsSeen) {
-  auto checkpoint = LoadCheckpoint(SourcePath("tests/model/fixtures/parity/gemma3/model.gguf"));
-  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
-  checkpoint->spec.context_length = 100'000;
-  const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
-  MemoryRequest request;
-  request.limit_bytes = 1ULL << 30;
-  request.max_sequences = 4;
-  request.max_batch_tokens = 64;
-  const auto fits = [](const MemoryPlan& plan) {
-    return plan.reserve_bytes + plan.weight_bytes + plan.workspace_bytes + plan.kv_bytes() <=
-           plan.limit_bytes;
-  };
-  const auto roomy = PlanMemory(*checkpoint, kernels, request);
-  ASSERT_TRUE(roomy) << roomy.error().message;
-  ASSERT_EQ(roomy->groups.size(), 2U);
-  const StateGroup& all = roomy->groups[0].group;
-  const StateGroup& window = roomy->groups[1].group;
-  EXPECT_EQ(roomy->context, 100'000);
-  EXPECT_EQ(all.block_count, 4 * 3125);
-  EXPECT_EQ(window.window, 10);
-  EXPECT_EQ(window.block_count, 4 * 4);  // 10 + 64 positions, which begin and end inside a block
-  EXPECT_TRUE(fits(*roomy));
-  EXPECT_THAT(Describe(*roomy),
-              HasSubstr(" in 12500 blocks, 0.2 MiB in 16 blocks of windows of 10), workspace "));
-
-  // What is left for blocks is less and less: fewer contexts, then shorter ones.
-  const uint64_t fixed =
-      roomy->reserve_bytes + roomy->weight_bytes + roomy->workspace_bytes - roomy->request_bytes;
-  const auto with_left = [&](uint64_t kv_bytes, int32_t context) {
-    MemoryRequest less = request;
-    less.context = context;
-    less.limit_bytes = (fixed + kv_bytes) * 8 / 7;
-    return PlanMemory(*checkpoint, kernels, less);
-  };
-  const uint64_t all_bytes = roomy->groups[0].bytes();
-  const auto fewer = with_left(all_bytes / 2, 0);
-  ASSERT_TRUE(fewer) << fewer.error().message;
-  EXPECT_EQ(fewer->context, 100'000);
-  EXPECT_EQ(fewer->groups[1].group.block_count, 16);
-  EXPECT_TRUE(fits(*fewer));
-  const auto shorter = with_left(all_bytes / 8, 0);
-  ASSERT_TRUE(shorter) << shorter.error().message;
-  EXPECT_LT(shorter->context, 100'000);
-  EXPECT_GT(shorter->context, 20'000);
-  EXPECT_EQ(shorter->groups[1].group.block_count, 16);
-  EXPECT_TRUE(fits(*shorter));
-  // A context that is asked for comes before the windows of many, but not before one's.
-  const uint64_t tight =
-      (3125 + 6) * 64 + 3125 * roomy->groups[0].block_bytes + 6 * roomy->groups[1].block_bytes;
-  const auto narrow = with_left(tight, 100'000);
-  ASSERT_TRUE(narrow) << narrow.error().message;
-  EXPECT_GE(narrow->groups[0].group.block_count, 3125);
-  EXPECT_LT(narrow->groups[0].group.block_count, 3200);
-  EXPECT_EQ(narrow->groups[1].group.block_count, 4);
-  EXPECT_TRUE(fits(*narrow));
-  const auto none = with_left(tight - 4 * roomy->groups[1].block_bytes, 100'000);
-  ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().message, HasSubstr("lower --context"));
-
-  // Where all layers have windows, memory does not limit the context.
-  for (LayerSpec& layer : checkpoint->spec.layers) layer.attention.window = 10;
-  const auto forgetful = with_left(all_bytes / 100, 0);
-  ASSERT_TRUE(forgetful) << forgetful.error().message;
-  EXPECT_EQ(forgetful->context, 100'000);
-  EXPECT_EQ(forgetful->block_count(), 16);
 }
 
 }  // namespace
