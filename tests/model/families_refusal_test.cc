@@ -11,6 +11,7 @@
 #include "model/formats/config_json.h"
 #include "tests/model/gguf_example.h"
 #include "tests/model/parity_fixture.h"
+#include "tests/model/refusals.h"
 #include "tests/sanitizer.h"
 
 namespace weft {
@@ -93,21 +94,40 @@ constexpr Refusal kRefusals[] = {
     {"xglm", R"({"d_model": 2, "attention_heads": 1})", "d_model"},
 };
 
-std::string ErrorOf(const Refusal& refusal) {
-  std::ifstream text(ParityPath(refusal.fixture, "hf/config.json"));
-  auto config = nlohmann::json::parse(text);
-  config.update(nlohmann::json::parse(refusal.change));
-  auto values = ReadConfigJson(config.dump(), "config.json");
-  if (!values) return values.error().message;
-  const auto read = DescribeHf(std::move(*values), "config.json");
-  return read ? "no error" : read.error().message;
-}
-
 TEST(FamiliesRefusalTest, NamesWhatItDoesNotCompute) {
   for (const Refusal& refusal : kRefusals) {
-    EXPECT_THAT(ErrorOf(refusal), HasSubstr(refusal.error))
+    EXPECT_THAT(HfError(refusal.fixture, nlohmann::json::parse(refusal.change)),
+                HasSubstr(refusal.error))
         << refusal.fixture << " " << refusal.change;
   }
+}
+
+// Every key of a GGUF file is read, or known to change nothing.
+TEST(FamiliesRefusalTest, NoFamilyPassesOverAKeyInGguf) {
+  for (const char* const fixture : kParityFixtures) {
+    const GgufFile file = GgufFile::Open(ParityPath(fixture, "model.gguf")).value();
+    const auto& name =
+        std::get<std::string_view>(file.metadata.values().at("general.architecture"));
+    const std::string prefix = std::string(name) + ".attention.";
+    EXPECT_THAT(GgufError(fixture, prefix + "unheard_of", int64_t{1}),
+                HasSubstr(prefix + "unheard_of is 1, which changes"))
+        << fixture;
+    EXPECT_THAT(GgufError(fixture, prefix + "causal", false),
+                HasSubstr(prefix + "causal is false, which is not supported"))
+        << fixture;
+  }
+}
+
+// Of a config.json, those that are known to change the result.
+TEST(FamiliesRefusalTest, NoFamilyPassesOverOtherMasksInConfigJson) {
+  const auto expect_refusal = [](const char* fixture) {
+    std::ifstream text(ParityPath(fixture, "hf/config.json"));
+    nlohmann::json change = {{"is_causal", false}};
+    if (nlohmann::json::parse(text).contains("text_config")) change = {{"text_config", change}};
+    EXPECT_THAT(HfError(fixture, change), HasSubstr("is_causal is false")) << fixture;
+  };
+  for (const char* const fixture : kParityFixtures) expect_refusal(fixture);
+  for (const char* const fixture : kParityFixturesWithoutGguf) expect_refusal(fixture);
 }
 
 // A table as large as any may be is not made of what a config.json claims alone.

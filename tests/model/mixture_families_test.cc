@@ -1,7 +1,6 @@
 // Families with experts refuse by name what contradicts them.
 #include <cmath>
 #include <fstream>
-#include <optional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +10,7 @@
 #include "model/formats/config_json.h"
 #include "model/tensor_binding.h"
 #include "tests/model/model_fixture.h"
+#include "tests/model/refusals.h"
 
 namespace weft {
 namespace {
@@ -18,28 +18,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using Json = nlohmann::json;
-
-// What a fixture's config.json, changed, is refused with.
-std::string HfError(const std::string& fixture, const Json& changes) {
-  std::ifstream stream(ParityPath(fixture, "hf/config.json"));
-  Json config = Json::parse(stream);
-  config.merge_patch(changes);
-  auto values = ReadConfigJson(config.dump(), "config.json");
-  const auto read = DescribeHf(std::move(values).value(), "config.json");
-  return read ? "no error" : read.error().message;
-}
-
-// What a fixture's GGUF is refused with if this key has this value, or, without one, is not there.
-std::string GgufError(const std::string& fixture, const std::string& key,
-                      std::optional<GgufValue> value) {
-  GgufFile file = GgufFile::Open(ParityPath(fixture, "model.gguf")).value();
-  auto values = file.metadata.values();
-  values.erase(key);
-  if (value) values.emplace(key, *std::move(value));
-  file.metadata = GgufMetadata("model.gguf", std::move(values));
-  const auto read = DescribeGguf(file);
-  return read ? "no error" : read.error().message;
-}
 
 struct Refusal {
   const char* fixture;
