@@ -125,6 +125,17 @@ TEST(FamilyRepliesTest, PythonsCalls) {
             Content("[f(x) = 2, as you know]"));
 }
 
+// What a list has besides is text, from behind its last call on.
+TEST(FamilyRepliesTest, ListsThatAreNotAllCalls) {
+  EXPECT_EQ(ParseAs(CallFormat::kLfm2, "<|tool_call_start|>[f(a=1), oops]"),
+            (Reply{"", ", oops]", {{"f", "{\"a\": 1}", ""}}}));
+  EXPECT_EQ(ParseAs(CallFormat::kHunyuan,
+                    "<tool_calls>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}, oops]"),
+            (Reply{"", ", oops]", {{"f", "{\"a\": 1}", ""}}}));
+  EXPECT_EQ(ParseAs(CallFormat::kApertus, "<|tools_prefix|>[{\"f\": {\"a\": 1}}, oops]"),
+            (Reply{"", ", oops]", {{"f", "{\"a\": 1}", ""}}}));
+}
+
 TEST(FamilyRepliesTest, SolarsMessages) {
   const auto parse = [](std::string_view text) { return ParseAs(CallFormat::kSolar, text); };
   EXPECT_EQ(parse("<|think|>Hm.<|end|><|begin|>assistant<|content|>Yes."),
