@@ -12,6 +12,7 @@
 #include "model/tensor_binding.h"
 #include "tests/model/kernels/kernel_fixtures.h"
 #include "tests/model/model_fixture.h"
+#include "tests/model/parity_fixture.h"
 
 namespace weft {
 namespace {
@@ -159,6 +160,21 @@ constexpr Types kMixes[] = {
     {{DataType::kQ8_0, DataType::kBF16, DataType::kQ8_0},
      {DataType::kF16, DataType::kQ8_0, DataType::kF16}},
 };
+
+// Either half alone, since both could be wrong in the same way.
+TEST(MixedTypesTest, EachHalfIsCloseToFloat32) {
+  const Isa isa = ChooseIsa().value();
+  for (const std::string_view config : kConfigs) {
+    for (const Types& types : kMixes) {
+      SCOPED_TRACE(&types - kMixes);
+      for (const Silent silent : {Silent::kRouted, Silent::kShared}) {
+        const RandomTensors tensors = Tensors(config, types, silent);
+        const Rows exact = LogitsOf(tensors, {.arithmetic = Arithmetic::kF32, .isa = isa}, 1000);
+        EXPECT_LT(RelativeError(LogitsOf(tensors, Int8(isa), 1000), exact), 0.1);
+      }
+    }
+  }
+}
 
 TEST(MixedTypesTest, TheLawsHold) {
   for (const std::string_view config : kConfigs) {
