@@ -116,7 +116,7 @@ void SortOut(std::vector<std::string>& names) {
 
 std::optional<CallNameRules> CallNameRulesOf(const ReplyOptions& options, std::string_view begin) {
   const CallFormat format = options.format.calls;
-  const bool is_untagged = format == CallFormat::kPlainJson || format == CallFormat::kLlama;
+  const bool is_untagged = IsUntagged(format);
   if (!options.parses_calls || (is_untagged && begin.empty())) return std::nullopt;
   CallNameRules rules;
   rules.reasoning_open = options.format.reasoning_open;

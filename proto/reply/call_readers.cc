@@ -13,6 +13,7 @@ bool ReplyParser::Machine::OpensCall(char byte) const {
   switch (options_.format.calls) {
     case CallFormat::kPlainJson:
     case CallFormat::kLlama:
+    case CallFormat::kGlm4:
     case CallFormat::kHarmony:
     case CallFormat::kSolar:
       return false;
@@ -241,6 +242,13 @@ ParseTask<bool> ReplyParser::Machine::ReadUntaggedCalls() {
       co_return ended;
     }
   }
+  if (options_.format.calls == CallFormat::kGlm4) {
+    const int byte = co_await input_.Peek();
+    if (IsToolNameCharacter(static_cast<char>(byte))) {
+      const bool read = co_await ReadGlm4Calls();
+      co_return read;
+    }
+  }
   const bool is_fenced = co_await SkipText("```");
   if (is_fenced) co_await SkipText("json");
   while (true) {
@@ -257,6 +265,23 @@ ParseTask<bool> ReplyParser::Machine::ReadUntaggedCalls() {
   }
   const bool closed = co_await SkipText("```");
   co_return closed;
+}
+
+// A name and its arguments on the line below, perhaps several.
+ParseTask<bool> ReplyParser::Machine::ReadGlm4Calls() {
+  while (true) {
+    std::string name;
+    co_await ReadName(name);
+    co_await SkipSpace();
+    const int brace = co_await input_.Peek();
+    if (brace != '{' || !BeginCall(name)) co_return false;
+    const bool read = co_await ReadArgumentsObject();
+    if (!read) co_return false;
+    Record();
+    co_await SkipSpace();
+    const int byte = co_await input_.Peek();
+    if (byte == ParseInput::kEnd) co_return true;
+  }
 }
 
 }  // namespace weft

@@ -28,6 +28,7 @@ constexpr auto kCallMarks = std::to_array<CallMark>({
     {"<|tool_call>", CallFormat::kGemma},
     {"<start_function_call>", CallFormat::kFunctionGemma},
     {"<arg_key>", CallFormat::kGlm},
+    {"<|observation|>", CallFormat::kGlm4},
     {"<|tools_prefix|>", CallFormat::kApertus},
     {"<|START_ACTION|>", CallFormat::kCommandR},
     {"<|tool_call_start|>", CallFormat::kLfm2},

@@ -13,6 +13,7 @@ enum class CallFormat {
   kPlainJson,  // {"name": "f", "arguments": {"a": 1}}, and nothing else in the reply
   kLlama,      // the same with "parameters", perhaps after <|python_tag|>, parted by ;
                // or [f(a=1)]
+  kGlm4,       // f\n{"a": 1}, and nothing else in the reply; or as kPlainJson
   kHermes,     // <tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>
   kQwenXml,    // <tool_call><function=f><parameter=a>1</parameter></function></tool_call>
   kSeedXml,    // the same in <seed:tool_call>
@@ -38,6 +39,12 @@ enum class CallFormat {
   kHarmony,  // <|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a": 1}<|call|>
   kSolar,    // <|tool_calls|><|tool_call:begin|>ID<|tool_call:name|>f<|tool_call:args|>{"a": 1}...
 };
+
+// Whether calls are the whole reply, told from other text by the names of tools alone.
+constexpr bool IsUntagged(CallFormat format) {
+  return format == CallFormat::kPlainJson || format == CallFormat::kLlama ||
+         format == CallFormat::kGlm4;
+}
 
 // Whether replies are messages with a header each, in which reasoning and calls have their own.
 constexpr bool HasMessages(CallFormat format) {

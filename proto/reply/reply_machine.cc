@@ -77,9 +77,7 @@ ParseTask<> ReplyParser::Machine::ReadOpening() {
     output_.EndText();
     co_await ReadReasoning();
   }
-  const bool may_call =
-      format.calls == CallFormat::kPlainJson || format.calls == CallFormat::kLlama;
-  if (options_.parses_calls && may_call) {
+  if (options_.parses_calls && IsUntagged(format.calls)) {
     Record();
     const bool called = co_await ReadUntaggedCalls();
     if (!called) RecordToContent();

@@ -66,6 +66,7 @@ class ReplyParser::Machine {
   ParseTask<bool> ReadKimiCall();
   ParseTask<bool> ReadListedCalls(std::string_view open, std::string_view close);
   ParseTask<bool> ReadUntaggedCalls();
+  ParseTask<bool> ReadGlm4Calls();
 
   // python_call_reader.cc: f(a=1, b="x"). What has begun is not read to its end where the format's
   // opening tag stands inside: that begins another.

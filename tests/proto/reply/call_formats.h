@@ -14,6 +14,6 @@ inline constexpr CallFormat kAllCallFormats[] = {
     CallFormat::kNemotronMini, CallFormat::kCommandR,    CallFormat::kCommandAction,
     CallFormat::kApertus,      CallFormat::kGemma,       CallFormat::kFunctionGemma,
     CallFormat::kOlmo,         CallFormat::kLfm2,        CallFormat::kHarmony,
-    CallFormat::kSolar};
+    CallFormat::kSolar,        CallFormat::kGlm4};
 
 }  // namespace weft

@@ -136,6 +136,19 @@ TEST(FamilyRepliesTest, ListsThatAreNotAllCalls) {
             (Reply{"", ", oops]", {{"f", "{\"a\": 1}", ""}}}));
 }
 
+TEST(FamilyRepliesTest, Glm4sNamesStandOnALineOfTheirOwn) {
+  const auto parse = [](std::string_view text) { return ParseAs(CallFormat::kGlm4, text); };
+  EXPECT_EQ(parse("f\n{\"a\": 1}"), Calls({{"f", "{\"a\": 1}", ""}}));
+  EXPECT_EQ(parse("\nf\n{\"a\": 1}\ng\n{}\n"), Calls({{"f", "{\"a\": 1}", ""}, {"g", "{}", ""}}));
+  EXPECT_EQ(parse("{\"name\": \"f\", \"arguments\": {\"a\": 1}}"),
+            Calls({{"f", "{\"a\": 1}", ""}}));
+  for (const std::string_view text :
+       {"no\n{\"a\": 1}", "f is a function:\n{\"a\": 1}", "f", "f\n[1]", "f\n\nand so"}) {
+    EXPECT_EQ(parse(text), Content(std::string(text)));
+  }
+  EXPECT_EQ(parse("f\n{}\nDone."), (Reply{"", "Done.", {{"f", "{}", ""}}}));
+}
+
 TEST(FamilyRepliesTest, SolarsMessages) {
   const auto parse = [](std::string_view text) { return ParseAs(CallFormat::kSolar, text); };
   EXPECT_EQ(parse("<|think|>Hm.<|end|><|begin|>assistant<|content|>Yes."),

@@ -74,6 +74,8 @@ TEST(ReplyFormatTest, KnowsFormatsByTheirTags) {
            {"<tool_calls>", CallFormat::kHunyuan},
            {"<TOOLCALL>", CallFormat::kNemotron},
            {"<toolcall>", CallFormat::kNemotronMini},
+           {"<|observation|>", CallFormat::kGlm4},
+           {"<|observation|> <arg_key>", CallFormat::kGlm},
            {"List of tools: [", CallFormat::kLfm2},
            {"<|tool_calls|><|tool_call:begin|>", CallFormat::kSolar},
            {"Action:\n```json\n[{tool_name", CallFormat::kCommandAction},
