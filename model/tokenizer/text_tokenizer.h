@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "model/tokenizer/bpe_model.h"
 #include "model/tokenizer/normalizer.h"
 #include "model/tokenizer/piece_model.h"
 #include "model/tokenizer/pre_tokenizer.h"
