@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 
 namespace weft {
+
 // Takes the tokens of the best way in their order. Neighbouring unknown characters are one unknown
 // token, or all of their bytes.
 class UnigramModel::Output {
@@ -137,15 +138,19 @@ void UnigramModel::AddTokens(std::string_view rest, size_t at,
     const TokenId id = trie_.Value(node);
     if (id < 0) continue;
     const size_t size_bytes = i + 1;
-    Offer(score + scores_[static_cast<size_t>(id)], id, size_bytes, step_behind(size_bytes));
+    Offer(Sum(score, scores_[static_cast<size_t>(id)]), id, size_bytes, step_behind(size_bytes));
     has_character |= size_bytes == character_bytes;
   }
   if (has_character) return;
-  Offer(score + options_.unknown_score, kNoToken, character_bytes, step_behind(character_bytes));
+  Offer(Sum(score, options_.unknown_score), kNoToken, character_bytes,
+        step_behind(character_bytes));
 }
 
-void UnigramModel::Offer(double score, TokenId id, size_t size_bytes, UnigramStep* step) const {
-  if (options_.float32_sums) score = static_cast<float>(score);
+double UnigramModel::Sum(double a, double b) const {
+  return options_.float32_sums ? double{static_cast<float>(a) + static_cast<float>(b)} : a + b;
+}
+
+void UnigramModel::Offer(double score, TokenId id, size_t size_bytes, UnigramStep* step) {
   if (step->size_bytes > 0 && score <= step->score) return;
   *step = {.score = score, .id = id, .size_bytes = static_cast<uint32_t>(size_bytes)};
 }

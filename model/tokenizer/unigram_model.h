@@ -26,7 +26,8 @@ struct UnigramOptions {
   std::optional<TokenId> unknown = std::nullopt;  // without it, what cannot be spelled is dropped
   double unknown_score = 0.0;  // of a character that is no token, see kUnknownPenalty
   bool byte_fallback = false;  // unknown characters become <0xAB> tokens if these are there
-  // Whether sums are rounded to float32, as SentencePiece's are; Hugging Face's are float64.
+  // Whether sums are rounded to float32, as SentencePiece's are; Hugging Face's are float64. Scores
+  // have float32's range then.
   bool float32_sums = false;
 };
 
@@ -52,7 +53,8 @@ class UnigramModel final : public PieceModel {
   class Output;
 
   void AddTokens(std::string_view rest, size_t at, std::vector<UnigramStep>* steps) const;
-  void Offer(double score, TokenId id, size_t size_bytes, UnigramStep* step) const;
+  double Sum(double a, double b) const;
+  static void Offer(double score, TokenId id, size_t size_bytes, UnigramStep* step);
   bool HasByteTokens(std::string_view bytes) const;
 
   std::shared_ptr<const Vocabulary> vocabulary_;

@@ -1,6 +1,6 @@
 // The same ids and texts as Hugging Face's tokenizers, SentencePiece and tiktoken, on 10,000 random
-// strings a vocabulary. tests/tools/make_tokenizer_fixtures.py made the fixtures and says what is
-// in them.
+// strings a vocabulary. tests/tools/make_tokenizer_fixtures.py and make_piece_fixtures.py made the
+// fixtures and say what is in them.
 #include <cstdint>
 #include <ostream>
 #include <string>
