@@ -22,14 +22,12 @@ class SentencePieceStep final : public NormalizerStep {
                                    size_t max_bytes) const override {
     const bool collapse = spec_.remove_extra_whitespaces;
     const std::string_view input = text;
-    size_t offset = 0;
-    if (collapse && begins_segment) offset = SkipLeadingSpaces(input);
     std::string normalized;
-    if (offset == input.size()) return normalized;
+    if (input.empty()) return normalized;
     normalized.reserve(input.size() + input.size() / 4);
     if (begins_segment && spec_.add_dummy_prefix) normalized += kSpaceSymbol;
     bool after_space = collapse && begins_segment;
-    while (offset < input.size()) {
+    for (size_t offset = 0; offset < input.size();) {
       Rewriting next = RewritingOf(input.substr(offset));
       offset += next.size_bytes;
       while (after_space && next.text.starts_with(' ')) next.text.remove_prefix(1);
@@ -64,16 +62,6 @@ class SentencePieceStep final : public NormalizerStep {
     }
     const size_t size_bytes = DecodeUtf8(input, 0).size_bytes;
     return {size_bytes, input.substr(0, size_bytes)};
-  }
-
-  size_t SkipLeadingSpaces(std::string_view input) const {
-    size_t offset = 0;
-    while (offset < input.size()) {
-      const Rewriting next = RewritingOf(input.substr(offset));
-      if (next.text != " ") break;
-      offset += next.size_bytes;
-    }
-    return offset;
   }
 
   SentencePieceSpec spec_;

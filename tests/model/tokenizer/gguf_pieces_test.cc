@@ -127,6 +127,15 @@ TEST(GgufUnigramTest, MetadataIsUnderstood) {
   EXPECT_EQ((*loaded)->Encode("b a ", {}).value(), (std::vector<TokenId>{7, 5, 3}));
 }
 
+TEST(GgufUnigramTest, AnUnknownCharacterIsWorseThanAnyNormalPiece) {
+  HandMadeGguf gguf({"<unk>", "zq", "q", "x", "y"}, {2, 1, 1, 5, 4});
+  gguf.values["tokenizer.ggml.model"] = std::string_view("t5");
+  gguf.values["tokenizer.ggml.scores"] = std::vector<double>{0, -20, 9.5, -10000, -1000};
+  EXPECT_EQ(gguf.Load(5).value()->Encode("zq", kPlain).value(), std::vector<TokenId>{1});
+  gguf.values["tokenizer.ggml.scores"] = std::vector<double>{0, -20, 10.5, -10000, -1000};
+  EXPECT_EQ(gguf.Load(5).value()->Encode("zq", kPlain).value(), (std::vector<TokenId>{0, 2}));
+}
+
 struct WordPieceGguf : HandMadeGguf {
   WordPieceGguf()
       : HandMadeGguf({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "▁un", "able", "▁!", "▁Un", "▁\u00E2",
@@ -159,6 +168,14 @@ TEST(GgufWordPieceTest, MetadataIsUnderstood) {
   loaded = gguf.Load(10);
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ((*loaded)->Encode("Un\u00E2ble", {}).value(), (std::vector<TokenId>{0, 7, 5, 2}));
+}
+
+TEST(GgufWordPieceTest, ControlTokensSpellNoWords) {
+  HandMadeGguf gguf({"[UNK]", "[CLS]", "[SEP]", "▁un", "pad"}, {3, 3, 3, 1, 3});
+  gguf.values["tokenizer.ggml.model"] = std::string_view("bert");
+  EXPECT_EQ(gguf.Load(5).value()->Encode("unpad", kPlain).value(), std::vector<TokenId>{0});
+  EXPECT_EQ(gguf.Load(5).value()->Encode("unpad", {false, true}).value(),
+            (std::vector<TokenId>{3, 4}));
 }
 
 TEST(GgufWordPieceTest, AConvertedFileEncodesAsItsOriginal) {

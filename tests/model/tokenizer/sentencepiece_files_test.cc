@@ -164,6 +164,17 @@ TEST(UnigramFileTest, UnusedPiecesStayUnused) {
   EXPECT_EQ((*tokenizer)->Encode("aa", kPlain).value(), (std::vector<TokenId>{5, 3, 3}));
 }
 
+TEST(UnigramFileTest, AnUnknownCharacterIsWorseThanAnyNormalPiece) {
+  const auto encode = [](float score) {
+    const std::string file = Piece("<unk>", 0, 2) + Piece("<s>", 0, 3) + Piece("</s>", 0, 3) +
+                             Piece("zq", -20, 1) + Piece("q", score, 1) + Piece("y", -99, 4) +
+                             Piece("x", -999, 5) + Piece("\xE2\x96\x81", -2, 1);
+    return LoadTokenizerModel(file, "t.model", {}, 8).value()->Encode("zq", kPlain).value();
+  };
+  EXPECT_EQ(encode(9.5f), (std::vector<TokenId>{7, 3}));
+  EXPECT_EQ(encode(10.5f), (std::vector<TokenId>{7, 0, 4}));
+}
+
 // Files cut off anywhere, and with single bytes changed, come to no harm.
 TEST(UnigramFileTest, DamagedFilesComeToNoHarm) {
   const std::string model = ReadModel();

@@ -70,6 +70,27 @@ TEST(UnigramJsonTest, SpecialTokensAreTextInUntrustedText) {
   EXPECT_EQ((*tokenizer)->Encode("</s>", untrusted).value(), (std::vector<TokenId>{2, 6, 7, 8, 9}));
 }
 
+// Where it is no special token, its text is a piece as others, and unknown.
+TEST(UnigramJsonTest, TheUnknownTokenMayBeAPiece) {
+  Json json = SmallUnigram();
+  json["added_tokens"].erase(0);
+  const auto tokenizer = Load(json);
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  EXPECT_EQ((*tokenizer)->Encode("z<unk>za", {.add_special_tokens = false}).value(),
+            (std::vector<TokenId>{2, 0, 3}));
+}
+
+// "zq" has the lowest score of all, and z without a token one that is lower by 10.
+TEST(UnigramJsonTest, AnUnknownCharacterIsWorseThanAnyPiece) {
+  Json json = SmallUnigram();
+  json["model"]["vocab"].push_back({"zq", -20});
+  json["model"]["vocab"].push_back({"q", 9.5});
+  const EncodeOptions plain = {.add_special_tokens = false};
+  EXPECT_EQ(Load(json).value()->Encode("zq", plain).value(), (std::vector<TokenId>{2, 10}));
+  json["model"]["vocab"][11][1] = 10.5;
+  EXPECT_EQ(Load(json).value()->Encode("zq", plain).value(), (std::vector<TokenId>{2, 0, 11}));
+}
+
 TEST(UnigramJsonTest, BytesThatAreNotUtf8AreUnknownOrByteTokens) {
   Json json = SmallUnigram();
   const EncodeOptions plain = {.add_special_tokens = false};
