@@ -9,8 +9,6 @@
 namespace weft {
 namespace {
 
-constexpr TokenId kNoToken = -1;
-
 // A character without symbol travels through the merges as a negative id.
 constexpr TokenId UnknownCharacter(char32_t character) {
   return -2 - static_cast<TokenId>(character);
@@ -163,7 +161,7 @@ TokenId BpeModel::SymbolOf(char32_t character) const {
   return found == character_symbols_.end() ? UnknownCharacter(character) : found->second;
 }
 
-void BpeModel::Encode(std::string_view piece, BpeScratch* scratch,
+void BpeModel::Encode(std::string_view piece, PieceScratch* scratch,
                       std::vector<TokenId>* ids) const {
   if (!cut_at_spaces_) {
     EncodeWord(piece, scratch, ids);
@@ -179,7 +177,7 @@ void BpeModel::Encode(std::string_view piece, BpeScratch* scratch,
   }
 }
 
-void BpeModel::EncodeWord(std::string_view word, BpeScratch* scratch,
+void BpeModel::EncodeWord(std::string_view word, PieceScratch* scratch,
                           std::vector<TokenId>* ids) const {
   if (word.empty()) return;
   const std::span<const TokenId> cached = scratch->cache.Find(word);
@@ -259,7 +257,8 @@ void BpeModel::AppendCharacter(char32_t character, std::vector<TokenId>* ids) co
   if (options_.unknown) ids->push_back(*options_.unknown);
 }
 
-void BpeModel::EncodeInvalidByte(char byte, BpeScratch* scratch, std::vector<TokenId>* ids) const {
+void BpeModel::EncodeInvalidByte(char byte, PieceScratch* scratch,
+                                 std::vector<TokenId>* ids) const {
   const TokenId id = byte_tokens_[static_cast<uint8_t>(byte)];
   const bool usable = vocabulary_->spelling() == Spelling::kByteLevel || options_.byte_fallback;
   if (usable && id >= 0) {

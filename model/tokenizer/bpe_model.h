@@ -13,17 +13,10 @@
 
 #include "base/result.h"
 #include "model/tokenizer/merge_table.h"
-#include "model/tokenizer/piece_cache.h"
+#include "model/tokenizer/piece_model.h"
 #include "model/tokenizer/vocabulary.h"
 
 namespace weft {
-
-// What a call of BpeModel::Encode needs besides the model; one caller, one thread.
-struct BpeScratch {
-  MergeScratch merge;
-  std::vector<TokenId> symbols;
-  PieceCache cache;
-};
 
 struct BpeOptions {
   bool byte_fallback = false;  // characters: one that the vocabulary lacks becomes <0xAB> tokens
@@ -33,7 +26,7 @@ struct BpeOptions {
 };
 
 // Immutable after construction.
-class BpeModel {
+class BpeModel final : public PieceModel {
  public:
   // `merges` name pairs of spellings, the lowest rank first, each a pair whose parts and whole are
   // in the vocabulary; `source` names the file in errors.
@@ -48,16 +41,17 @@ class BpeModel {
                                               const std::vector<float>& scores,
                                               const BpeOptions& options);
 
-  // Appends the ids of `piece`, which is valid UTF-8 unless the spelling is byte-level. A piece
-  // that no merge can cross at its U+2581 is cut there, so that words are looked up in the cache.
-  void Encode(std::string_view piece, BpeScratch* scratch, std::vector<TokenId>* ids) const;
-  // Appends what stands for one byte that is not part of a UTF-8 character.
-  void EncodeInvalidByte(char byte, BpeScratch* scratch, std::vector<TokenId>* ids) const;
+  // A piece may be any bytes if the spelling is byte-level. One that no merge can cross at its
+  // U+2581 is cut there, so that words are looked up in the cache.
+  void Encode(std::string_view piece, PieceScratch* scratch,
+              std::vector<TokenId>* ids) const override;
+  void EncodeInvalidByte(char byte, PieceScratch* scratch,
+                         std::vector<TokenId>* ids) const override;
 
  private:
   BpeModel(std::shared_ptr<const Vocabulary> vocabulary, const BpeOptions& options);
 
-  void EncodeWord(std::string_view word, BpeScratch* scratch, std::vector<TokenId>* ids) const;
+  void EncodeWord(std::string_view word, PieceScratch* scratch, std::vector<TokenId>* ids) const;
   void AppendByteSymbols(std::string_view word, std::vector<TokenId>* symbols) const;
   void AppendCharacterSymbols(std::string_view word, std::vector<TokenId>* symbols) const;
   void AppendCharacter(char32_t character, std::vector<TokenId>* ids) const;

@@ -5,7 +5,10 @@
 
 #include "base/quoted.h"
 #include "base/utf8.h"
+#include "model/tokenizer/bpe_model.h"
 #include "model/tokenizer/text_tokenizer.h"
+#include "model/tokenizer/unigram_model.h"
+#include "model/tokenizer/wordpiece_model.h"
 
 namespace weft {
 namespace {
@@ -40,7 +43,11 @@ class GgufTokenizerLoader {
   // BPE over characters, by merges: Gemma 4's.
   Result<void> LoadCharacters(std::vector<Token> tokens);
   Result<void> LoadSentencePiece(std::vector<Token> tokens);
-  Result<void> SetSpecialTokens(bool adds_bos);
+  Result<void> LoadUnigram(std::vector<Token> tokens);
+  Result<CharacterMap> ReadCharacterMap() const;
+  Result<void> LoadWordPiece(std::vector<Token> tokens);
+  // What adds BOS and EOS, unless the file says otherwise.
+  Result<void> SetSpecialTokens(bool adds_bos, bool adds_eos = false);
   // Whether the white space behind this control token goes.
   bool StripsRight(std::string_view text) const;
 
@@ -57,21 +64,23 @@ Result<std::shared_ptr<const Tokenizer>> GgufTokenizerLoader::Load() {
     return Fail(ErrorCode::kNotFound, "{} is missing: the file brings no tokenizer",
                 Where(kModelKey));
   }
-  if (*model != "gpt2" && *model != "llama" && *model != "gemma4") {
+  using Loading = Result<void> (GgufTokenizerLoader::*)(std::vector<Token>);
+  Loading load = nullptr;
+  if (*model == "gpt2") load = &GgufTokenizerLoader::LoadByteLevel;
+  if (*model == "gemma4") load = &GgufTokenizerLoader::LoadCharacters;
+  if (*model == "llama") load = &GgufTokenizerLoader::LoadSentencePiece;
+  if (*model == "t5") load = &GgufTokenizerLoader::LoadUnigram;
+  if (*model == "bert") load = &GgufTokenizerLoader::LoadWordPiece;
+  if (load == nullptr) {
     return Fail(ErrorCode::kUnsupported,
                 "{} is {}, which is not supported; expected \"gpt2\" (byte-level BPE), "
-                "\"llama\" (SentencePiece BPE) or \"gemma4\" (BPE)",
+                "\"llama\" (SentencePiece BPE), \"gemma4\" (BPE), \"t5\" (Unigram) or \"bert\" "
+                "(WordPiece)",
                 Where(kModelKey), Quoted(*model));
   }
   WEFT_ASSIGN_OR_RETURN(std::vector<Token> tokens, ReadTokens());
   WEFT_RETURN_IF_ERROR(ReadKinds(&tokens));
-  if (*model == "gpt2") {
-    WEFT_RETURN_IF_ERROR(LoadByteLevel(std::move(tokens)));
-  } else if (*model == "gemma4") {
-    WEFT_RETURN_IF_ERROR(LoadCharacters(std::move(tokens)));
-  } else {
-    WEFT_RETURN_IF_ERROR(LoadSentencePiece(std::move(tokens)));
-  }
+  WEFT_RETURN_IF_ERROR((this->*load)(std::move(tokens)));
   return MakeTokenizer(std::move(parts_));
 }
 
@@ -243,7 +252,99 @@ Result<void> GgufTokenizerLoader::LoadSentencePiece(std::vector<Token> tokens) {
   return SetSpecialTokens(true);
 }
 
-Result<void> GgufTokenizerLoader::SetSpecialTokens(bool adds_bos) {
+Result<CharacterMap> GgufTokenizerLoader::ReadCharacterMap() const {
+  constexpr std::string_view kKey = "tokenizer.ggml.precompiled_charsmap";
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t>* values, metadata_.GetInts(kKey));
+  if (values == nullptr || values->empty()) return CharacterMap();
+  std::string bytes;
+  bytes.reserve(values->size());
+  for (const int64_t value : *values) {  // int8 or uint8
+    if (value < INT8_MIN || value > UINT8_MAX) {
+      return Fail(ErrorCode::kCorrupt, "{}: element {} is {}, a byte expected", Where(kKey),
+                  bytes.size(), value);
+    }
+    bytes.push_back(static_cast<char>(value));
+  }
+  Result<CharacterMap> map = CharacterMap::Parse(bytes);
+  if (!map) return Fail(map.error().code, "{}: {}", metadata_.path(), map.error().message);
+  return map;
+}
+
+// T5's and, with other special tokens, XLM-RoBERTa's. What the file leaves out is what llama.cpp,
+// which wrote it, has then.
+Result<void> GgufTokenizerLoader::LoadUnigram(std::vector<Token> tokens) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<float> scores, ReadScores(tokens.size()));
+  parts_.vocabulary =
+      std::make_shared<Vocabulary>(std::move(tokens), vocab_size_, Spelling::kSentencePiece);
+  UnigramOptions options = {.byte_fallback = true};
+  WEFT_ASSIGN_OR_RETURN(options.unknown, ReadIdOrFind("tokenizer.ggml.unknown_token_id", "<unk>"));
+  std::vector<UnigramPiece> pieces;
+  double lowest = 0.0;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const auto id = static_cast<TokenId>(i);
+    if (parts_.vocabulary->Kind(id) != TokenKind::kNormal) continue;
+    lowest = pieces.empty() ? scores[i] : std::min<double>(lowest, scores[i]);
+    pieces.push_back({id, scores[i]});
+  }
+  options.unknown_score = lowest - kUnknownPenalty;
+  parts_.model = std::make_unique<UnigramModel>(parts_.vocabulary, pieces, options);
+
+  SentencePieceSpec spec;
+  WEFT_ASSIGN_OR_RETURN(spec.character_map, ReadCharacterMap());
+  WEFT_ASSIGN_OR_RETURN(spec.remove_extra_whitespaces,
+                        ReadFlag("tokenizer.ggml.remove_extra_whitespaces", false));
+  WEFT_ASSIGN_OR_RETURN(spec.add_dummy_prefix, ReadFlag("tokenizer.ggml.add_space_prefix", false));
+  parts_.decode_drops_spaces = spec.remove_extra_whitespaces ? SIZE_MAX
+                               : spec.add_dummy_prefix       ? 1
+                                                             : 0;
+  parts_.normalizer.Add(MakeSentencePieceStep(std::move(spec)));
+  parts_.description = "SentencePiece Unigram";
+  return SetSpecialTokens(false, true);
+}
+
+// BERT's, whose words begin with U+2581 here, while what continues them has no "##".
+Result<void> GgufTokenizerLoader::LoadWordPiece(std::vector<Token> tokens) {
+  parts_.vocabulary =
+      std::make_shared<Vocabulary>(std::move(tokens), vocab_size_, Spelling::kSentencePiece);
+  std::vector<ByteTrie::Entry> beginnings;
+  std::vector<ByteTrie::Entry> continuations;
+  for (size_t i = 0; i < parts_.vocabulary->tokens().size(); ++i) {
+    const auto id = static_cast<TokenId>(i);
+    std::string_view text = parts_.vocabulary->Text(id);
+    const TokenKind kind = parts_.vocabulary->Kind(id);
+    if (kind == TokenKind::kControl || kind == TokenKind::kUnknown) continue;
+    const bool begins_word = text.starts_with(kSpaceSymbol);
+    if (begins_word) text.remove_prefix(kSpaceSymbol.size());
+    if (text.empty() || ValidUtf8Prefix(text) != text.size()) continue;
+    (begins_word ? beginnings : continuations).push_back({text, id});
+  }
+  WordPieceOptions options;
+  WEFT_ASSIGN_OR_RETURN(options.unknown, ReadIdOrFind("tokenizer.ggml.unknown_token_id", "[UNK]"));
+  parts_.model = std::make_unique<WordPieceModel>(beginnings, continuations, options);
+
+  BertNormalizerOptions cleaning;
+  WEFT_ASSIGN_OR_RETURN(cleaning.lowercase, ReadFlag("tokenizer.ggml.normalizer.lowercase", true));
+  WEFT_ASSIGN_OR_RETURN(cleaning.strip_accents,
+                        ReadFlag("tokenizer.ggml.normalizer.strip_accents", cleaning.lowercase));
+  parts_.normalizer.Add(MakeBertStep(cleaning));
+  AddBertStages(&parts_.pre_tokenizer);
+  parts_.decode_drops_spaces = 1;
+  parts_.description = "WordPiece";
+  WEFT_RETURN_IF_ERROR(SetSpecialTokens(false));
+  // Whatever the flags say, llama.cpp puts these two around a text.
+  WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> cls,
+                        ReadIdOrFind("tokenizer.ggml.cls_token_id", "[CLS]"));
+  WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> sep,
+                        ReadIdOrFind("tokenizer.ggml.seperator_token_id", "[SEP]"));
+  if (!parts_.bos) parts_.bos = cls;
+  parts_.prefix.clear();
+  parts_.suffix.clear();
+  if (parts_.bos) parts_.prefix = {*parts_.bos};
+  if (sep) parts_.suffix = {*sep};
+  return {};
+}
+
+Result<void> GgufTokenizerLoader::SetSpecialTokens(bool adds_bos, bool adds_eos) {
   std::vector<SpecialToken> specials;
   const std::vector<Token>& tokens = parts_.vocabulary->tokens();
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -281,7 +382,7 @@ Result<void> GgufTokenizerLoader::SetSpecialTokens(bool adds_bos) {
     return {};
   };
   WEFT_RETURN_IF_ERROR(add("tokenizer.ggml.add_bos_token", adds_bos, parts_.bos, &parts_.prefix));
-  return add("tokenizer.ggml.add_eos_token", false, parts_.eos, &parts_.suffix);
+  return add("tokenizer.ggml.add_eos_token", adds_eos, parts_.eos, &parts_.suffix);
 }
 
 // GGUF has no key for it. Phi-3's tokenizer.json says so of its tokens, and its template puts line

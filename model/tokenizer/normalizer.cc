@@ -1,6 +1,5 @@
 #include "model/tokenizer/normalizer.h"
 
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -127,64 +126,47 @@ class CollapseSpacesStep final : public NormalizerStep {
   }
 };
 
-// The blob: trie size in bytes (uint32), the trie's units (uint32 each), then the replacements,
-// each ended by a zero byte. A unit is one of Darts-clone's
-// (https://github.com/s-yata/darts-clone).
-class CharacterMapStep final : public NormalizerStep {
+// Characters that the condition holds for go.
+class DropStep final : public NormalizerStep {
  public:
-  CharacterMapStep(std::vector<uint32_t> units, std::string replacements)
-      : units_(std::move(units)), replacements_(std::move(replacements)) {}
-
-  std::optional<std::string> Apply(std::string text, bool, size_t max_bytes) const override {
-    std::string mapped;
-    mapped.reserve(text.size());
-    for (size_t offset = 0; offset < text.size();) {
-      const Match match = LongestMatch(std::string_view(text).substr(offset));
-      if (match.size_bytes > 0) {
-        mapped.append(replacements_.c_str() + match.replacement);
-        if (mapped.size() > max_bytes) return std::nullopt;
-        offset += match.size_bytes;
-      } else {
-        const size_t size_bytes = DecodeUtf8(text, offset).size_bytes;
-        mapped.append(text, offset, size_bytes);
-        offset += size_bytes;
-      }
-    }
-    // The replacements come from the file, and a match may end inside a character.
-    if (ValidUtf8Prefix(mapped) != mapped.size()) return text;
-    return mapped;
+  explicit DropStep(bool (*is_dropped)(char32_t)) : is_dropped_(is_dropped) {}
+  std::optional<std::string> Apply(std::string text, bool, size_t) const override {
+    return DropCharacters(text, is_dropped_);
   }
 
  private:
-  struct Match {
-    size_t size_bytes = 0;
-    size_t replacement = 0;  // offset in replacements_
-  };
+  bool (*is_dropped_)(char32_t);
+};
 
-  static bool HasLeaf(uint32_t unit) { return (unit >> 8 & 1) != 0; }
-  static uint32_t Value(uint32_t unit) { return unit & 0x7FFFFFFF; }
-  static uint32_t Label(uint32_t unit) { return unit & 0x800000FF; }
-  static uint32_t Offset(uint32_t unit) { return (unit >> 10) << ((unit & 0x200) >> 6); }
-
-  Match LongestMatch(std::string_view text) const {
-    Match longest;
-    size_t position = Offset(units_[0]);
-    for (size_t i = 0; i < text.size(); ++i) {
-      const auto byte = static_cast<uint8_t>(text[i]);
-      position ^= byte;
-      if (byte == 0 || position >= units_.size() || Label(units_[position]) != byte) break;
-      const uint32_t unit = units_[position];
-      position ^= Offset(unit);
-      if (!HasLeaf(unit)) continue;
-      if (position >= units_.size()) break;
-      const uint32_t replacement = Value(units_[position]);
-      if (replacement < replacements_.size()) longest = {i + 1, replacement};
+// The rules of SentencePiece's first normalizer, which it calls nmt: control characters go, and
+// what is like a space becomes one.
+class NmtStep final : public NormalizerStep {
+ public:
+  std::optional<std::string> Apply(std::string text, bool, size_t) const override {
+    std::string kept;
+    kept.reserve(text.size());
+    for (size_t offset = 0; offset < text.size();) {
+      const Utf8Character character = DecodeUtf8(text, offset);
+      if (IsLikeSpace(character.code_point)) {
+        kept.push_back(' ');
+      } else if (!IsDropped(character.code_point)) {
+        kept.append(text, offset, character.size_bytes);
+      }
+      offset += character.size_bytes;
     }
-    return longest;
+    return kept;
   }
 
-  std::vector<uint32_t> units_;  // at least one
-  std::string replacements_;     // ends with a zero byte or is empty
+ private:
+  static bool IsDropped(char32_t c) {
+    return (c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F ||
+           c == 0x8F || c == 0x9F;
+  }
+  static bool IsLikeSpace(char32_t c) {
+    return c == 0x09 || c == 0x0A || c == 0x0C || c == 0x0D || c == 0x1680 ||
+           (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
+           c == 0xFEFF || c == 0xFFFD;
+  }
 };
 
 }  // namespace
@@ -209,29 +191,10 @@ std::unique_ptr<NormalizerStep> MakeCollapseSpacesStep() {
   return std::make_unique<CollapseSpacesStep>();
 }
 
-Result<std::unique_ptr<NormalizerStep>> MakeCharacterMapStep(std::string_view precompiled) {
-  uint32_t trie_bytes = 0;
-  if (precompiled.size() < sizeof(trie_bytes)) {
-    return Fail(ErrorCode::kCorrupt, "precompiled_charsmap: {} bytes, at least 4 expected",
-                precompiled.size());
-  }
-  std::memcpy(&trie_bytes, precompiled.data(), sizeof(trie_bytes));
-  const std::string_view rest = precompiled.substr(sizeof(trie_bytes));
-  if (trie_bytes < sizeof(uint32_t) || trie_bytes % sizeof(uint32_t) != 0 ||
-      trie_bytes > rest.size()) {
-    return Fail(ErrorCode::kCorrupt,
-                "precompiled_charsmap: a trie of {} bytes, a multiple of 4 up to {} expected",
-                trie_bytes, rest.size());
-  }
-  const std::string_view replacements = rest.substr(trie_bytes);
-  if (!replacements.empty() && replacements.back() != '\0') {
-    return Fail(ErrorCode::kCorrupt,
-                "precompiled_charsmap: the last replacement is not ended by a zero byte");
-  }
-  std::vector<uint32_t> units(trie_bytes / sizeof(uint32_t));
-  std::memcpy(units.data(), rest.data(), trie_bytes);
-  return std::make_unique<CharacterMapStep>(std::move(units), std::string(replacements));
+std::unique_ptr<NormalizerStep> MakeStripAccentsStep() {
+  return std::make_unique<DropStep>(IsMark);
 }
+std::unique_ptr<NormalizerStep> MakeNmtStep() { return std::make_unique<NmtStep>(); }
 
 std::optional<std::string> Normalizer::Apply(std::string_view text, bool begins_segment,
                                              size_t max_bytes) const {

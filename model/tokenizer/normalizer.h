@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "model/tokenizer/character_map.h"
 #include "model/tokenizer/regex.h"
 #include "model/tokenizer/unicode.h"
 
@@ -32,9 +32,31 @@ std::unique_ptr<NormalizerStep> MakeLowercaseStep();
 std::unique_ptr<NormalizerStep> MakeStripStep(bool left, bool right);  // white space
 // SentencePiece's remove_extra_whitespaces: no space at the ends, one between words (U+0020 only).
 std::unique_ptr<NormalizerStep> MakeCollapseSpacesStep();
-// SentencePiece's precompiled_charsmap: a double-array trie of rewritings, longest match first.
-// Refused if its sizes contradict each other.
-Result<std::unique_ptr<NormalizerStep>> MakeCharacterMapStep(std::string_view precompiled);
+std::unique_ptr<NormalizerStep> MakeStripAccentsStep();  // marks go; for decomposed text
+std::unique_ptr<NormalizerStep> MakeNmtStep();  // SentencePiece's rules for control characters
+
+// The whole of SentencePiece's normalizer, NormalizerSpec in its files.
+struct SentencePieceSpec {
+  CharacterMap character_map;
+  bool add_dummy_prefix = true;
+  bool remove_extra_whitespaces = true;
+  std::vector<std::string> user_defined = {};  // spellings that stay as they are; none empty
+};
+// Its result has U+2581 for spaces.
+std::unique_ptr<NormalizerStep> MakeSentencePieceStep(SentencePieceSpec spec);
+// tokenizer.json's Precompiled, which differs: the map sees a grapheme of less than six bytes, or
+// else one character, at a time, and all of it becomes what the shortest rule makes of its
+// beginning.
+std::unique_ptr<NormalizerStep> MakePrecompiledStep(CharacterMap map);
+
+// tokenizer.json's BertNormalizer.
+struct BertNormalizerOptions {
+  bool clean_text = true;            // control characters go, white space becomes U+0020
+  bool handle_chinese_chars = true;  // spaces around each character of the CJK blocks
+  bool strip_accents = true;         // decomposes (NFD) and drops non-spacing marks
+  bool lowercase = true;
+};
+std::unique_ptr<NormalizerStep> MakeBertStep(const BertNormalizerOptions& options);
 
 // Immutable after construction. The steps come from an untrusted file.
 class Normalizer {

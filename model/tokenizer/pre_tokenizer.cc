@@ -313,6 +313,11 @@ Result<void> PreTokenizer::AddRegex(std::string_view pattern, SplitBehavior beha
   return {};
 }
 
+void AddBertStages(PreTokenizer* pre_tokenizer) {
+  pre_tokenizer->Add(MakeCharacterStage(IsSpace, SplitBehavior::kRemoved));
+  pre_tokenizer->Add(MakeCharacterStage(IsPunctuation, SplitBehavior::kIsolated));
+}
+
 void PreTokenizer::Split(std::string_view text, bool at_text_start, PreTokenizeScratch* scratch,
                          std::vector<std::string_view>* pieces) const {
   scratch->storage.clear();

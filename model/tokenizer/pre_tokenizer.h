@@ -96,6 +96,9 @@ class PreTokenizer {
   bool spells_bytes_ = false;
 };
 
+// BERT's: cuts at white space, which goes, and around each punctuation mark.
+void AddBertStages(PreTokenizer* pre_tokenizer);
+
 // The pre-tokenizer that GGUF calls `name` (tokenizer.ggml.pre), byte-level.
 struct NamedPreTokenizer {
   PreTokenizer pre_tokenizer;

@@ -1,7 +1,5 @@
 #include "model/tokenizer/special_tokens.h"
 
-#include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "base/utf8.h"
@@ -51,63 +49,23 @@ size_t SkipSpace(std::string_view text, size_t offset) {
 
 SpecialTokenMatcher::SpecialTokenMatcher(std::vector<SpecialToken> tokens)
     : tokens_(std::move(tokens)) {
-  std::vector<uint32_t> sorted(tokens_.size());
-  std::iota(sorted.begin(), sorted.end(), 0u);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](uint32_t a, uint32_t b) { return tokens_[a].text < tokens_[b].text; });
-  nodes_.emplace_back();
-  for (const SpecialToken& token : tokens_)
-    starts_token_[static_cast<uint8_t>(token.text[0])] = true;
-
-  // Breadth first, so that the children of a node lie side by side.
-  struct Range {
-    uint32_t node;
-    size_t depth, first, last;  // sorted[first, last) share the node's path
-  };
-  std::vector<Range> level = {{0, 0, 0, sorted.size()}};
-  while (!level.empty()) {
-    std::vector<Range> next_level;
-    for (Range range : level) {
-      while (range.first < range.last && tokens_[sorted[range.first]].text.size() == range.depth) {
-        if (nodes_[range.node].token < 0) {
-          nodes_[range.node].token = static_cast<int32_t>(sorted[range.first]);
-        }
-        ++range.first;
-      }
-      nodes_[range.node].first_child = static_cast<uint32_t>(nodes_.size());
-      for (size_t begin = range.first; begin < range.last;) {
-        const char byte = tokens_[sorted[begin]].text[range.depth];
-        size_t end = begin;
-        while (end < range.last && tokens_[sorted[end]].text[range.depth] == byte) ++end;
-        Node child;
-        child.byte = static_cast<uint8_t>(byte);
-        next_level.push_back({static_cast<uint32_t>(nodes_.size()), range.depth + 1, begin, end});
-        nodes_.push_back(child);
-        ++nodes_[range.node].child_count;
-        begin = end;
-      }
-    }
-    level = std::move(next_level);
+  std::vector<ByteTrie::Entry> entries;
+  entries.reserve(tokens_.size());
+  for (const SpecialToken& token : tokens_) {
+    entries.push_back({token.text, static_cast<int32_t>(entries.size())});
   }
-}
-
-uint32_t SpecialTokenMatcher::Child(uint32_t node, uint8_t byte) const {
-  const auto begin = nodes_.begin() + nodes_[node].first_child;
-  const auto end = begin + nodes_[node].child_count;
-  const auto found = std::lower_bound(
-      begin, end, byte, [](const Node& child, uint8_t wanted) { return child.byte < wanted; });
-  return found == end || found->byte != byte ? 0 : static_cast<uint32_t>(found - nodes_.begin());
+  trie_ = ByteTrie(entries);
 }
 
 const SpecialToken* SpecialTokenMatcher::MatchAt(std::string_view text, size_t offset,
                                                  bool match_control) const {
   const SpecialToken* longest = nullptr;
-  uint32_t node = 0;
+  uint32_t node = ByteTrie::kRoot;
   for (size_t i = offset; i < text.size(); ++i) {
-    node = Child(node, static_cast<uint8_t>(text[i]));
-    if (node == 0) break;
-    if (nodes_[node].token < 0) continue;
-    const SpecialToken& token = tokens_[static_cast<size_t>(nodes_[node].token)];
+    node = trie_.Child(node, static_cast<uint8_t>(text[i]));
+    if (node == ByteTrie::kRoot) break;
+    if (trie_.Value(node) < 0) continue;
+    const SpecialToken& token = tokens_[static_cast<size_t>(trie_.Value(node))];
     if (token.control && !match_control) continue;
     longest = &token;
   }
@@ -119,10 +77,6 @@ std::vector<SpecialTokenMatcher::Segment> SpecialTokenMatcher::Split(std::string
   std::vector<Segment> segments;
   size_t segment_begin = 0;
   for (size_t offset = 0; offset < text.size() && !tokens_.empty();) {
-    if (!starts_token_[static_cast<uint8_t>(text[offset])]) {
-      ++offset;
-      continue;
-    }
     const SpecialToken* token = MatchAt(text, offset, match_control);
     if (token == nullptr) {
       ++offset;

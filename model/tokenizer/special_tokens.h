@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/tensor.h"
+#include "model/tokenizer/byte_trie.h"
 
 namespace weft {
 
@@ -37,19 +38,10 @@ class SpecialTokenMatcher {
   std::vector<Segment> Split(std::string_view text, bool match_control) const;
 
  private:
-  // A trie over the tokens' bytes; children of a node are contiguous and sorted by byte.
-  struct Node {
-    uint32_t first_child = 0;
-    uint16_t child_count = 0;
-    uint8_t byte = 0;    // on the edge that leads here
-    int32_t token = -1;  // that ends here
-  };
-  uint32_t Child(uint32_t node, uint8_t byte) const;  // 0: none
   const SpecialToken* MatchAt(std::string_view text, size_t offset, bool match_control) const;
 
   std::vector<SpecialToken> tokens_;
-  std::vector<Node> nodes_;
-  bool starts_token_[256] = {};
+  ByteTrie trie_;  // of the indices of tokens_
 };
 
 }  // namespace weft

@@ -78,7 +78,7 @@ class TextTokenizer final : public Tokenizer {
 
  private:
   struct Scratch {
-    BpeScratch bpe;
+    PieceScratch piece;
     PreTokenizeScratch pre_tokenize;
     std::vector<std::string_view> pieces;
     bool match_control = true;
@@ -101,7 +101,7 @@ Result<std::vector<TokenId>> TextTokenizer::Encode(std::string_view text,
   std::vector<TokenId> ids;
   ids.reserve(text.size() / 3 + 8);
   Scratch scratch;
-  scratch.bpe.cache.Reset(text.size());
+  scratch.piece.cache.Reset(text.size());
   scratch.match_control = options.parse_special_tokens;
   const size_t max_normalized_bytes = MaxNormalizedBytes(text.size());
   scratch.normalized_bytes_left = max_normalized_bytes;
@@ -131,7 +131,7 @@ bool TextTokenizer::EncodeSegment(std::string_view segment, Scratch* scratch,
       if (!EncodeValid(rest.substr(0, valid_bytes), offset == 0, scratch, ids)) return false;
       offset += valid_bytes;
     } else {
-      parts_.model->EncodeInvalidByte(rest[0], &scratch->bpe, ids);
+      parts_.model->EncodeInvalidByte(rest[0], &scratch->piece, ids);
       ++offset;
     }
     scratch->at_text_start = false;
@@ -166,7 +166,7 @@ void TextTokenizer::EncodePieces(std::string_view normalized, Scratch* scratch,
   parts_.pre_tokenizer.Split(normalized, scratch->at_text_start, &scratch->pre_tokenize,
                              &scratch->pieces);
   for (const std::string_view piece : scratch->pieces) {
-    parts_.model->Encode(piece, &scratch->bpe, ids);
+    parts_.model->Encode(piece, &scratch->piece, ids);
   }
 }
 

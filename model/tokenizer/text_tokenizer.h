@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "model/tokenizer/bpe_model.h"
 #include "model/tokenizer/normalizer.h"
+#include "model/tokenizer/piece_model.h"
 #include "model/tokenizer/pre_tokenizer.h"
 #include "model/tokenizer/special_tokens.h"
 #include "model/tokenizer/tokenizer.h"
@@ -19,7 +19,7 @@ namespace weft {
 // model.
 struct TokenizerParts {
   std::shared_ptr<const Vocabulary> vocabulary;
-  std::unique_ptr<const BpeModel> model;
+  std::unique_ptr<const PieceModel> model;
   SpecialTokenMatcher raw_specials;         // found in the text as it comes
   SpecialTokenMatcher normalized_specials;  // found after normalisation
   Normalizer normalizer;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ascii.h"
+#include "base/base64.h"
 #include "base/quoted.h"
 #include "model/tokenizer/pre_tokenizer.h"
 #include "model/tokenizer/vocabulary.h"
@@ -19,28 +20,6 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxTokenBytes = 1024;  // the longest known has some hundred
-
-// nullopt: it is not base64.
-std::optional<std::string> DecodeBase64(std::string_view text) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  if (text.size() % 4 != 0) return std::nullopt;
-  while (text.ends_with('=') && text.size() % 4 != 2) text.remove_suffix(1);
-  std::string bytes;
-  uint32_t bits = 0;
-  int bit_count = 0;
-  for (const char c : text) {
-    const size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) return std::nullopt;
-    bits = bits << 6 | static_cast<uint32_t>(digit);
-    bit_count += 6;
-    if (bit_count < 8) continue;
-    bit_count -= 8;
-    bytes += static_cast<char>(bits >> bit_count);
-    bits &= (1u << bit_count) - 1;
-  }
-  return bytes;
-}
 
 // Tokens in the order of their ranks.
 class RankedTokens {

@@ -8,6 +8,7 @@
 #include "base/json_limits.h"
 #include "base/quoted.h"
 #include "base/regular_file.h"
+#include "model/tokenizer/bert_files.h"
 #include "model/tokenizer/json_reader.h"
 #include "model/tokenizer/tiktoken_files.h"
 #include "model/tokenizer/tokenizer.h"
@@ -85,6 +86,18 @@ Result<void> ReadTokenizerConfig(const std::string& path, SpecialTokenHints* hin
     WEFT_ASSIGN_OR_RETURN(std::optional<std::string> special, ReadTokenText(view[key]));
     if (special) hints->special_texts.push_back(*std::move(special));
   }
+  WEFT_ASSIGN_OR_RETURN(hints->unk_text, ReadTokenText(view["unk_token"]));
+  WEFT_ASSIGN_OR_RETURN(hints->pad_text, ReadTokenText(view["pad_token"]));
+  WEFT_ASSIGN_OR_RETURN(hints->cls_text, ReadTokenText(view["cls_token"]));
+  WEFT_ASSIGN_OR_RETURN(hints->sep_text, ReadTokenText(view["sep_token"]));
+  WEFT_ASSIGN_OR_RETURN(hints->mask_text, ReadTokenText(view["mask_token"]));
+  WEFT_ASSIGN_OR_RETURN(hints->lower_case, view["do_lower_case"].BoolOr(true));
+  WEFT_ASSIGN_OR_RETURN(hints->strip_accents, ReadFlag(view["strip_accents"]));
+  WEFT_ASSIGN_OR_RETURN(hints->keep_accents, view["keep_accents"].BoolOr(false));
+  WEFT_ASSIGN_OR_RETURN(hints->tokenize_chinese_chars, view["tokenize_chinese_chars"].BoolOr(true));
+  if (!view["extra_ids"].is_null()) {
+    WEFT_ASSIGN_OR_RETURN(hints->extra_ids, view["extra_ids"].Int());
+  }
   return ReadAddedTokens(view["added_tokens_decoder"], &hints->added_tokens);
 }
 
@@ -117,6 +130,8 @@ Result<std::optional<nlohmann::json>> ReadOtherFiles(const std::string& director
     if (!ranks) continue;
     return ReadTiktoken(*ranks, fmt::format("{}/{}", directory, name), vocab_size, hints);
   }
+  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> lines, read("vocab.txt"));
+  if (lines) return ReadBertVocabulary(*lines, directory + "/vocab.txt", hints);
   WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> vocabulary, read("vocab.json"));
   WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> merges, read("merges.txt"));
   if (!vocabulary || !merges) return std::nullopt;
@@ -144,13 +159,16 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromDirectory(const std::str
   WEFT_ASSIGN_OR_RETURN(const std::optional<nlohmann::json> other,
                         ReadOtherFiles(directory, vocab_size, hints));
   if (other) return LoadTokenizerValue(*other, directory, hints, vocab_size);
-  const std::string model_path = directory + "/tokenizer.model";
-  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> model,
-                        ReadFileIfPresent(model_path, kMaxModelBytes));
-  if (model) return LoadTokenizerModel(*model, model_path, hints, vocab_size);
+  for (const char* const name : {"tokenizer.model", "spiece.model", "sentencepiece.bpe.model"}) {
+    const std::string model_path = fmt::format("{}/{}", directory, name);
+    WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> model,
+                          ReadFileIfPresent(model_path, kMaxModelBytes));
+    if (model) return LoadTokenizerModel(*model, model_path, hints, vocab_size);
+  }
   return Fail(ErrorCode::kNotFound,
-              "{}: no tokenizer is there: tokenizer.json, tokenizer.model, tekken.json, "
-              "tiktoken.model, hy.tiktoken or vocab.json with merges.txt",
+              "{}: no tokenizer is there: tokenizer.json, tokenizer.model, spiece.model, "
+              "sentencepiece.bpe.model, tekken.json, tiktoken.model, hy.tiktoken, vocab.txt or "
+              "vocab.json with merges.txt",
               directory);
 }
 

@@ -1,5 +1,5 @@
-// Hugging Face's tokenizer.json (https://huggingface.co/docs/tokenizers): BPE models. What it says
-// is followed to the letter, or refused by name.
+// Hugging Face's tokenizer.json (https://huggingface.co/docs/tokenizers): BPE, Unigram and
+// WordPiece models. What it says is followed to the letter, or refused by name.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,12 @@ struct SpecialTokenHints {
   std::string tokenizer_class;
   std::vector<std::string> special_texts;  // BOS, EOS, padding, unknown
   bool adds_prefix_space = false;
+  std::optional<std::string> unk_text, pad_text, cls_text, sep_text, mask_text;
+  bool lower_case = true;              // "do_lower_case", of BERT and ALBERT
+  std::optional<bool> strip_accents;   // BERT; without it, as lower_case
+  bool keep_accents = false;           // ALBERT
+  bool tokenize_chinese_chars = true;  // BERT
+  int64_t extra_ids = 100;             // T5: how many sentinels
 };
 
 Result<std::shared_ptr<const Tokenizer>> LoadTokenizerJson(std::string_view text,

@@ -1,7 +1,9 @@
 // The normalizer and pre_tokenizer sections of tokenizer.json.
 #include <array>
+#include <optional>
 #include <utility>
 
+#include "base/base64.h"
 #include "base/quoted.h"
 #include "base/utf8.h"
 #include "model/tokenizer/tokenizer_json.h"
@@ -45,6 +47,29 @@ Result<void> AddReplace(const JsonView& section, Normalizer* normalizer) {
   return {};
 }
 
+Result<void> AddPrecompiled(const JsonView& section, Normalizer* normalizer) {
+  const JsonView blob = section["precompiled_charsmap"];
+  // A tokenizer without a map: "" in some files, null in others.
+  WEFT_ASSIGN_OR_RETURN(const std::string_view text, blob.StringOr(""));
+  if (text.empty()) return {};
+  const std::optional<std::string> bytes = DecodeBase64(text);
+  if (!bytes) return Fail(ErrorCode::kCorrupt, "{} is not base64", blob.where());
+  Result<CharacterMap> map = CharacterMap::Parse(*bytes);
+  if (!map) return Fail(map.error().code, "{}: {}", section.where(), map.error().message);
+  normalizer->Add(MakePrecompiledStep(*std::move(map)));
+  return {};
+}
+
+Result<void> AddBert(const JsonView& section, Normalizer* normalizer) {
+  BertNormalizerOptions options;
+  WEFT_ASSIGN_OR_RETURN(options.clean_text, section["clean_text"].BoolOr(true));
+  WEFT_ASSIGN_OR_RETURN(options.handle_chinese_chars, section["handle_chinese_chars"].BoolOr(true));
+  WEFT_ASSIGN_OR_RETURN(options.lowercase, section["lowercase"].BoolOr(true));
+  WEFT_ASSIGN_OR_RETURN(options.strip_accents, section["strip_accents"].BoolOr(options.lowercase));
+  normalizer->Add(MakeBertStep(options));
+  return {};
+}
+
 Result<void> AddNormalizer(const JsonView& section, int nesting, Normalizer* normalizer) {
   if (normalizer->step_count() == Normalizer::kMaxSteps) {
     return Fail(ErrorCode::kUnsupported, "{}: the normalizer has more than {} steps",
@@ -62,6 +87,8 @@ Result<void> AddNormalizer(const JsonView& section, int nesting, Normalizer* nor
     return {};
   }
   if (type == "Replace") return AddReplace(section, normalizer);
+  if (type == "Precompiled") return AddPrecompiled(section, normalizer);
+  if (type == "BertNormalizer") return AddBert(section, normalizer);
   if (type == "Prepend") {
     WEFT_ASSIGN_OR_RETURN(const std::string_view prefix, section["prepend"].String());
     normalizer->Add(MakePrependStep(std::string(prefix)));
@@ -75,6 +102,10 @@ Result<void> AddNormalizer(const JsonView& section, int nesting, Normalizer* nor
     normalizer->Add(MakeFormStep(NormalizationForm::kNfkd));
   } else if (type == "Lowercase") {
     normalizer->Add(MakeLowercaseStep());
+  } else if (type == "StripAccents") {
+    normalizer->Add(MakeStripAccentsStep());
+  } else if (type == "Nmt") {
+    normalizer->Add(MakeNmtStep());
   } else if (type == "Strip") {
     WEFT_ASSIGN_OR_RETURN(const bool left, section["strip_left"].BoolOr(true));
     WEFT_ASSIGN_OR_RETURN(const bool right, section["strip_right"].BoolOr(true));
@@ -135,6 +166,8 @@ Result<void> PreTokenizerReader::Add(const JsonView& section, int nesting, bool 
     pre_tokenizer.Add(MakeCharacterStage(IsPunctuation, behavior));
   } else if (type == "WhitespaceSplit") {
     pre_tokenizer.Add(MakeCharacterStage(IsSpace, SplitBehavior::kRemoved));
+  } else if (type == "BertPreTokenizer") {
+    AddBertStages(&pre_tokenizer);
   } else if (type == "Whitespace") {
     return pre_tokenizer.AddRegex(kWordsOrMarks, SplitBehavior::kRemoved, true);
   } else {

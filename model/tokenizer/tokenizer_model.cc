@@ -1,18 +1,22 @@
 #include "model/tokenizer/tokenizer_model.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "base/quoted.h"
 #include "base/utf8.h"
+#include "model/tokenizer/bpe_model.h"
 #include "model/tokenizer/protobuf_reader.h"
+#include "model/tokenizer/sentencepiece_classes.h"
 #include "model/tokenizer/text_tokenizer.h"
+#include "model/tokenizer/unigram_model.h"
 
 namespace weft {
 namespace {
 
 constexpr size_t kMaxPieceBytes = 1024;
+constexpr uint64_t kModelTypeUnigram = 1;
 constexpr uint64_t kModelTypeBpe = 2;
 
 struct Piece {
@@ -23,7 +27,7 @@ struct Piece {
 
 // The fields of TrainerSpec and NormalizerSpec that matter, with the format's defaults.
 struct TrainerSpec {
-  uint64_t model_type = 1;  // Unigram
+  uint64_t model_type = kModelTypeUnigram;
   bool treat_whitespace_as_suffix = false;
   bool byte_fallback = false;
   int32_t unknown_id = 0;
@@ -51,8 +55,12 @@ class TokenizerModelLoader {
   Result<void> AddPiece(std::string_view message);
   Result<void> ReadTrainerSpec(std::string_view message);
   Result<void> ReadNormalizerSpec(std::string_view message);
+  bool is_unigram() const { return trainer_.model_type == kModelTypeUnigram; }
   Result<void> CheckSupported() const;
+  Result<void> ApplyClass();
   Result<void> AddConfiguredTokens();
+  Result<void> MakeModel();
+  std::unique_ptr<PieceModel> MakeUnigram(std::optional<TokenId> unknown) const;
   Result<void> SetNormalizer();
   void SetSpecials();
   Result<std::optional<TokenId>> CheckedId(int64_t id, std::string_view name) const;
@@ -68,24 +76,21 @@ class TokenizerModelLoader {
   std::vector<float> scores_;
   TrainerSpec trainer_;
   NormalizerSpec normalizer_;
+  SentencePieceClass class_;
   TokenizerParts parts_;
 };
 
 Result<std::shared_ptr<const Tokenizer>> TokenizerModelLoader::Load() {
   WEFT_RETURN_IF_ERROR(ReadModel());
   WEFT_RETURN_IF_ERROR(CheckSupported());
+  WEFT_RETURN_IF_ERROR(ApplyClass());
   WEFT_RETURN_IF_ERROR(AddConfiguredTokens());
   parts_.vocabulary =
       std::make_shared<Vocabulary>(std::move(tokens_), vocab_size_, Spelling::kSentencePiece);
-  WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> unknown,
-                        CheckedId(trainer_.unknown_id, "unk_id"));
-  parts_.model = BpeModel::FromScores(
-      parts_.vocabulary, scores_,
-      {.byte_fallback = trainer_.byte_fallback, .fuse_unknown = true, .unknown = unknown});
+  WEFT_RETURN_IF_ERROR(MakeModel());
   WEFT_RETURN_IF_ERROR(SetNormalizer());
   SetSpecials();
   WEFT_RETURN_IF_ERROR(SetSpecialIds());
-  parts_.description = "SentencePiece BPE (tokenizer.model)";
   return MakeTokenizer(std::move(parts_));
 }
 
@@ -148,10 +153,6 @@ Result<void> TokenizerModelLoader::AddPiece(std::string_view message) {
                 piece.kind);
   }
   const auto kind = static_cast<TokenKind>(piece.kind);
-  if (kind == TokenKind::kUnused) {
-    return Fail(ErrorCode::kUnsupported, "{}: piece {} is of type UNUSED, which is not supported",
-                path_, id);
-  }
   tokens_.push_back({std::string(piece.text), kind});
   scores_.push_back(piece.score);
   return {};
@@ -220,14 +221,30 @@ Result<void> TokenizerModelLoader::CheckSupported() const {
   const auto refuse = [&](std::string_view what) {
     return Fail(ErrorCode::kUnsupported, "{}: {} is not supported", path_, what);
   };
-  if (trainer_.model_type != kModelTypeBpe) {
-    constexpr std::string_view kNames[] = {"Unigram", "BPE", "WORD", "CHAR"};
+  if (trainer_.model_type != kModelTypeBpe && !is_unigram()) {
     const uint64_t type = trainer_.model_type;
-    return refuse(fmt::format("model type {}",
-                              type >= 1 && type <= 4 ? kNames[type - 1] : std::to_string(type)));
+    return refuse(fmt::format("model type {}", type == 3   ? "WORD"
+                                               : type == 4 ? "CHAR"
+                                                           : std::to_string(type)));
+  }
+  for (size_t i = 0; i < tokens_.size() && !is_unigram(); ++i) {
+    if (tokens_[i].kind != TokenKind::kUnused) continue;
+    return refuse(fmt::format("piece {}, of type UNUSED,", i));
   }
   if (trainer_.treat_whitespace_as_suffix) return refuse("treat_whitespace_as_suffix");
   if (!normalizer_.escape_whitespaces) return refuse("escape_whitespaces = false");
+  return {};
+}
+
+Result<void> TokenizerModelLoader::ApplyClass() {
+  if (!is_unigram()) return {};
+  WEFT_ASSIGN_OR_RETURN(class_, FindSentencePieceClass(hints_, path_));
+  WEFT_RETURN_IF_ERROR(ArrangePieces(class_, path_, &tokens_, &scores_));
+  if (static_cast<int64_t>(tokens_.size()) > vocab_size_) {
+    return Fail(ErrorCode::kCorrupt,
+                "{}: {} tokens with those of {}, the model's vocabulary has {}", path_,
+                tokens_.size(), Quoted(hints_.tokenizer_class), vocab_size_);
+  }
   return {};
 }
 
@@ -256,15 +273,63 @@ Result<void> TokenizerModelLoader::AddConfiguredTokens() {
   return {};
 }
 
-Result<void> TokenizerModelLoader::SetNormalizer() {
-  if (!normalizer_.precompiled_charsmap.empty()) {
-    auto step = MakeCharacterMapStep(normalizer_.precompiled_charsmap);
-    if (!step) return Fail(step.error().code, "{}: {}", path_, step.error().message);
-    parts_.normalizer.Add(std::move(*step));
+Result<void> TokenizerModelLoader::MakeModel() {
+  // Where pieces have new ids, the file's own names no token.
+  WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> unknown,
+                        class_.has_fairseq_ids ? Resolve("<unk>", -1, "unk_token")
+                                               : CheckedId(trainer_.unknown_id, "unk_id"));
+  if (is_unigram()) {
+    parts_.model = MakeUnigram(unknown);
+    parts_.description = "SentencePiece Unigram (tokenizer.model)";
+    return {};
   }
-  if (normalizer_.remove_extra_whitespaces) parts_.normalizer.Add(MakeCollapseSpacesStep());
-  if (normalizer_.add_dummy_prefix) parts_.normalizer.Add(MakePrependStep(" "));
-  parts_.normalizer.Add(MakeReplaceStep(" ", std::string(kSpaceSymbol)));
+  parts_.model = BpeModel::FromScores(
+      parts_.vocabulary, scores_,
+      {.byte_fallback = trainer_.byte_fallback, .fuse_unknown = true, .unknown = unknown});
+  parts_.description = "SentencePiece BPE (tokenizer.model)";
+  return {};
+}
+
+// As the library has it (0.2.3), in its arithmetic: an unknown character is worse than every normal
+// piece, and a user-defined piece, whose score in the file does not count, better the longer it is.
+std::unique_ptr<PieceModel> TokenizerModelLoader::MakeUnigram(
+    std::optional<TokenId> unknown) const {
+  constexpr double kUserDefinedBonus = 0.1;
+  const std::vector<Token>& tokens = parts_.vocabulary->tokens();
+  std::optional<float> lowest;
+  std::vector<UnigramPiece> pieces;
+  pieces.reserve(scores_.size());
+  for (size_t i = 0; i < scores_.size(); ++i) {
+    const auto id = static_cast<TokenId>(i);
+    if (tokens[i].kind == TokenKind::kNormal) {
+      lowest = std::min(lowest.value_or(scores_[i]), scores_[i]);
+      pieces.push_back({id, scores_[i]});
+    } else if (tokens[i].kind == TokenKind::kUserDefined) {
+      pieces.push_back({id, kUserDefinedBonus * static_cast<double>(tokens[i].text.size() - 1)});
+    }
+  }
+  const float unknown_score = lowest.value_or(0.0f) - static_cast<float>(kUnknownPenalty);
+  return std::make_unique<UnigramModel>(parts_.vocabulary, pieces,
+                                        UnigramOptions{.unknown = unknown,
+                                                       .unknown_score = unknown_score,
+                                                       .byte_fallback = trainer_.byte_fallback,
+                                                       .float32_sums = true});
+}
+
+Result<void> TokenizerModelLoader::SetNormalizer() {
+  SentencePieceSpec spec;
+  if (!normalizer_.precompiled_charsmap.empty()) {
+    Result<CharacterMap> map = CharacterMap::Parse(normalizer_.precompiled_charsmap);
+    if (!map) return Fail(map.error().code, "{}: {}", path_, map.error().message);
+    spec.character_map = *std::move(map);
+  }
+  spec.add_dummy_prefix = normalizer_.add_dummy_prefix;
+  spec.remove_extra_whitespaces = normalizer_.remove_extra_whitespaces;
+  for (const Token& token : parts_.vocabulary->tokens()) {
+    if (token.kind == TokenKind::kUserDefined) spec.user_defined.push_back(token.text);
+  }
+  if (is_unigram()) AddStepsOfClass(hints_, &parts_.normalizer);
+  parts_.normalizer.Add(MakeSentencePieceStep(std::move(spec)));
   parts_.decode_drops_spaces = normalizer_.remove_extra_whitespaces ? SIZE_MAX
                                : normalizer_.add_dummy_prefix       ? 1
                                                                     : 0;
@@ -272,6 +337,7 @@ Result<void> TokenizerModelLoader::SetNormalizer() {
 }
 
 // Control tokens part texts; user-defined ones stand within a text, whose spaces are U+2581 then.
+// A Unigram model finds the latter itself.
 void TokenizerModelLoader::SetSpecials() {
   std::vector<SpecialToken> control;
   std::vector<SpecialToken> user_defined;
@@ -281,7 +347,7 @@ void TokenizerModelLoader::SetSpecials() {
     const auto id = static_cast<TokenId>(i);
     if (tokens[i].kind == TokenKind::kControl || tokens[i].kind == TokenKind::kUnknown) {
       control.push_back({tokens[i].text, id, true});
-    } else if (tokens[i].kind == TokenKind::kUserDefined) {
+    } else if (tokens[i].kind == TokenKind::kUserDefined && !is_unigram()) {
       user_defined.push_back({escape->Apply(tokens[i].text, true, SIZE_MAX).value(), id, false});
     }
   }
@@ -310,8 +376,14 @@ Result<std::optional<TokenId>> TokenizerModelLoader::Resolve(const std::optional
 }
 
 Result<void> TokenizerModelLoader::SetSpecialIds() {
-  WEFT_ASSIGN_OR_RETURN(parts_.bos, Resolve(hints_.bos_text, trainer_.bos_id, "bos_token"));
-  WEFT_ASSIGN_OR_RETURN(parts_.eos, Resolve(hints_.eos_text, trainer_.eos_id, "eos_token"));
+  std::optional<std::string> bos_text = hints_.bos_text;
+  std::optional<std::string> eos_text = hints_.eos_text;
+  if (class_.has_fairseq_ids) {  // the file's ids are of other tokens
+    if (!bos_text) bos_text = "<s>";
+    if (!eos_text) eos_text = "</s>";
+  }
+  WEFT_ASSIGN_OR_RETURN(parts_.bos, Resolve(bos_text, trainer_.bos_id, "bos_token"));
+  WEFT_ASSIGN_OR_RETURN(parts_.eos, Resolve(eos_text, trainer_.eos_id, "eos_token"));
   std::vector<TokenId> ends;
   if (parts_.eos) ends.push_back(*parts_.eos);
   for (const int64_t declared : hints_.eos_ids) {
@@ -319,6 +391,13 @@ Result<void> TokenizerModelLoader::SetSpecialIds() {
     if (id) ends.push_back(*id);
   }
   parts_.end_tokens = EndTokens(*parts_.vocabulary, std::move(ends));
+  for (const auto& [text, around] :
+       {std::pair{class_.before, &parts_.prefix}, std::pair{class_.after, &parts_.suffix}}) {
+    if (text.empty()) continue;
+    WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> id, Resolve(text, -1, "special token"));
+    around->push_back(*id);
+  }
+  if (!class_.is_plain) return {};
   // Hugging Face's tokenizers of this format add BOS and no EOS unless told otherwise.
   if (hints_.adds_bos.value_or(true) && parts_.bos) parts_.prefix = {*parts_.bos};
   if (hints_.adds_eos.value_or(false) && parts_.eos) parts_.suffix = {*parts_.eos};

@@ -1,7 +1,7 @@
-// SentencePiece's tokenizer.model: a protobuf message ModelProto
-// (https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto). BPE models;
-// Unigram, WORD and CHAR models, white space as a suffix, and pieces of type UNUSED in merges are
-// refused by name.
+// SentencePiece's tokenizer.model, spiece.model or sentencepiece.bpe.model: a protobuf message
+// ModelProto (https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto).
+// BPE and Unigram models; WORD and CHAR models, white space as a suffix, and pieces of type UNUSED
+// in merges are refused by name.
 #pragma once
 
 #include <cstdint>

@@ -98,6 +98,24 @@ bool IsWordCharacter(char32_t character) {
          category == UTF8PROC_CATEGORY_PC;
 }
 
+bool IsMark(char32_t character) {
+  const utf8proc_category_t category = CategoryOf(character);
+  return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
+}
+
+bool IsNonSpacingMark(char32_t character) { return CategoryOf(character) == UTF8PROC_CATEGORY_MN; }
+
+bool IsControlOrFormat(char32_t character) {
+  switch (CategoryOf(character)) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CO:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::optional<std::string> Normalize(std::string_view text, NormalizationForm form,
                                      size_t max_bytes) {
   if (IsAscii(text)) return std::string(text);
@@ -148,6 +166,33 @@ std::string Lowercase(std::string_view text) {
                &lower);
   }
   return lower;
+}
+
+std::string DropCharacters(std::string_view text, bool (*is_dropped)(char32_t)) {
+  std::string kept;
+  kept.reserve(text.size());
+  for (size_t offset = 0; offset < text.size();) {
+    const Utf8Character character = DecodeUtf8(text, offset);
+    if (!is_dropped(character.code_point)) kept.append(text, offset, character.size_bytes);
+    offset += character.size_bytes;
+  }
+  return kept;
+}
+
+size_t GraphemeBytes(std::string_view text) {
+  Utf8Character character = DecodeUtf8(text, 0);
+  size_t size_bytes = character.size_bytes;
+  utf8proc_int32_t state = 0;
+  while (size_bytes < text.size()) {
+    const Utf8Character next = DecodeUtf8(text, size_bytes);
+    if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(character.code_point),
+                                         static_cast<utf8proc_int32_t>(next.code_point), &state)) {
+      break;
+    }
+    size_bytes += next.size_bytes;
+    character = next;
+  }
+  return size_bytes;
 }
 
 }  // namespace weft

@@ -14,6 +14,10 @@ bool IsNumeric(char32_t character);        // Nd, Nl, No
 bool IsPunctuation(char32_t character);    // P* and the other printable ASCII marks
 bool IsWordCharacter(char32_t character);  // \w of UTS #18: Alphabetic, M*, Nd, Pc, joiners
 
+bool IsMark(char32_t character);             // Mn, Mc, Me
+bool IsNonSpacingMark(char32_t character);   // Mn
+bool IsControlOrFormat(char32_t character);  // Cc, Cf, Co
+
 enum class NormalizationForm { kNfc, kNfd, kNfkc, kNfkd };
 
 // Unicode normalisation of valid UTF-8 in O(n log n), whatever the combining marks. Nothing if it
@@ -22,5 +26,10 @@ std::optional<std::string> Normalize(std::string_view text, NormalizationForm fo
                                      size_t max_bytes);
 // Full lower-casing, character by character (no final sigma).
 std::string Lowercase(std::string_view text);
+// Valid UTF-8 without the characters for which `is_dropped` holds.
+std::string DropCharacters(std::string_view text, bool (*is_dropped)(char32_t));
+// The size in bytes of the grapheme cluster (UAX #29, extended) that the valid UTF-8 `text`, which
+// is not empty, begins with.
+size_t GraphemeBytes(std::string_view text);
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 #include "model/tokenizer/vocabulary.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/ascii.h"
@@ -43,6 +44,37 @@ std::string BytesOfSentencePiece(std::string_view spelling) {
   return bytes;
 }
 
+// The reference cleans up token by token (Hugging Face's decoders::WordPiece).
+bool StandsWithoutSpace(std::string_view word) {
+  constexpr auto kBeginnings =
+      std::to_array<std::string_view>({".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re"});
+  return std::ranges::any_of(kBeginnings,
+                             [&](std::string_view begin) { return word.starts_with(begin); });
+}
+
+std::string BytesOfWordPiece(std::string_view spelling, bool cleans) {
+  if (spelling.empty()) return {};
+  if (spelling.starts_with(kContinuationPrefix)) {
+    return std::string(spelling.substr(kContinuationPrefix.size()));
+  }
+  const bool has_space = !cleans || !StandsWithoutSpace(spelling);
+  return std::string(has_space ? " " : "").append(spelling);
+}
+
+std::string BytesOfSpelling(std::string_view text, Spelling spelling) {
+  switch (spelling) {
+    case Spelling::kByteLevel:
+      return FromByteLevel(text);
+    case Spelling::kSentencePiece:
+      return BytesOfSentencePiece(text);
+    case Spelling::kWordPiece:
+      return BytesOfWordPiece(text, false);
+    case Spelling::kWordPieceClean:
+      return BytesOfWordPiece(text, true);
+  }
+  return {};
+}
+
 std::string BytesOf(const Token& token, Spelling spelling) {
   switch (token.kind) {
     case TokenKind::kUnknown:
@@ -53,13 +85,12 @@ std::string BytesOf(const Token& token, Spelling spelling) {
       return byte ? std::string(1, static_cast<char>(*byte)) : token.text;
     }
     case TokenKind::kUserDefined:
-      return spelling == Spelling::kByteLevel ? token.text : BytesOfSentencePiece(token.text);
+      return spelling == Spelling::kByteLevel ? token.text : BytesOfSpelling(token.text, spelling);
     case TokenKind::kNormal:
     case TokenKind::kUnused:
       break;
   }
-  return spelling == Spelling::kByteLevel ? FromByteLevel(token.text)
-                                          : BytesOfSentencePiece(token.text);
+  return BytesOfSpelling(token.text, spelling);
 }
 
 }  // namespace

@@ -31,6 +31,9 @@ struct Token {
 enum class Spelling : uint8_t {
   kByteLevel,      // GPT-2's: each character of the spelling is one byte
   kSentencePiece,  // UTF-8 with U+2581 for a space
+  kWordPiece,      // a word with a space before it, or, behind "##", what continues one
+  // As kWordPiece, but without the space where English has none: before . , ? ! and 's, n't, ...
+  kWordPieceClean,
 };
 
 // Immutable after construction, so free for all threads.
@@ -68,6 +71,9 @@ std::string ToByteLevel(std::string_view bytes);
 // The bytes of a byte-level spelling; a spelling with a character outside the alphabet stands for
 // its own UTF-8.
 std::string FromByteLevel(std::string_view spelling);
+
+// What the spelling of a token that continues a word begins with, in a WordPiece vocabulary.
+inline constexpr std::string_view kContinuationPrefix = "##";
 
 // The byte of a spelling "<0xAB>".
 std::optional<uint8_t> ByteOfFallbackSpelling(std::string_view spelling);

@@ -1,8 +1,9 @@
-// Text for people: quoting what came from outside, amounts of memory.
+// Text for people: quoting what came from outside, amounts of memory. And bytes as text.
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "base/base64.h"
 #include "base/format_bytes.h"
 #include "base/quoted.h"
 
@@ -30,6 +31,16 @@ TEST(FormatBytes, ChoosesTheUnit) {
   EXPECT_EQ(FormatBytes(7'549'747), "7.2 MiB");
   EXPECT_EQ(FormatBytes(1024ULL << 20), "1.00 GiB");
   EXPECT_EQ(FormatBytes(1536ULL << 30), "1536.00 GiB");
+}
+
+TEST(DecodeBase64, TakesPaddedTextAlone) {
+  EXPECT_EQ(DecodeBase64(""), "");
+  EXPECT_EQ(DecodeBase64("TQ=="), "M");
+  EXPECT_EQ(DecodeBase64("TWE="), "Ma");
+  EXPECT_EQ(DecodeBase64("TWFu+/8A"), std::string("Man\xFB\xFF\0", 6));
+  for (const std::string text : {"TQ", "TQ=", "T===", "TQ==TQ==", "TWF\n", "TWF-"}) {
+    EXPECT_EQ(DecodeBase64(text), std::nullopt) << text;
+  }
 }
 
 }  // namespace

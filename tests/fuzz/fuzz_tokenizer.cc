@@ -21,6 +21,7 @@ weft::Result<std::shared_ptr<const weft::Tokenizer>> Load(uint8_t kind, std::str
   weft::SpecialTokenHints hints;
   hints.adds_bos = (kind & 4) != 0;
   hints.added_tokens = {{4000, "<|added|>", true}};
+  if ((kind & 8) != 0) hints.tokenizer_class = (kind & 16) != 0 ? "XGLMTokenizer" : "T5Tokenizer";
   if (kind % 3 == 0) return weft::LoadTokenizerJson(file, "f", hints, kVocabSize);
   if (kind % 3 == 1) return weft::LoadTokenizerModel(file, "f", hints, kVocabSize);
   auto gguf = weft::ParseGguf(std::as_bytes(std::span(file)), "f");

@@ -1,103 +1,24 @@
 // The same ids and texts as Hugging Face's tokenizers, SentencePiece and tiktoken, on 10,000 random
-// strings a vocabulary. tests/tools/make_tokenizer_fixtures.py made the fixtures and says what is
-// in them.
+// strings a vocabulary. tests/tools/make_tokenizer_fixtures.py and make_piece_fixtures.py made the
+// fixtures and say what is in them.
 #include <cstdint>
-#include <fstream>
 #include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "base/utf8.h"
 #include "model/tokenizer/json_reader.h"
 #include "model/tokenizer/pre_tokenizer.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/tokenizer_json.h"
-#include "tests/data_paths.h"
+#include "tests/model/tokenizer/random_text.h"
 
 namespace weft {
 namespace {
 
 constexpr uint64_t kStringCount = 10000;
-constexpr uint64_t kBlock = 100;
-const std::string kFixtures = SourcePath("tests/model/tokenizer/fixtures/");
-
-nlohmann::json ReadJson(const std::string& path) {
-  std::ifstream file(path);
-  return nlohmann::json::parse(file);
-}
-
-// Random and random_text() of the script.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 1) {}
-  uint64_t Below(uint64_t bound) {
-    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-    return (state_ >> 33) % bound;
-  }
-
- private:
-  uint64_t state_;
-};
-
-class RandomText {
- public:
-  RandomText() {
-    const nlohmann::json alphabet = ReadJson(kFixtures + "alphabet.json");
-    ranges_ = alphabet["ranges"].get<std::vector<std::pair<char32_t, char32_t>>>();
-    fragments_ = alphabet["fragments"].get<std::vector<std::string>>();
-    for (const auto& [begin, end] : ranges_) total_ += end - begin + 1;
-  }
-
-  std::string operator()(uint64_t seed) const {
-    Random random(seed);
-    std::string text;
-    std::string part;
-    const uint64_t part_count = 1 + random.Below(40);
-    for (uint64_t i = 0; i < part_count; ++i) {
-      const uint64_t kind = random.Below(8);
-      if (kind < 3) {
-        part = fragments_[random.Below(fragments_.size())];
-      } else if (kind < 5) {
-        part = static_cast<char>(0x20 + random.Below(95));
-      } else if (kind > 5) {
-        part.clear();
-        AppendUtf8(CodePoint(random.Below(total_)), &part);
-      }
-      text += part;
-    }
-    return text;
-  }
-
- private:
-  char32_t CodePoint(uint64_t index) const {
-    for (const auto& [begin, end] : ranges_) {
-      if (index <= end - begin) return begin + static_cast<char32_t>(index);
-      index -= end - begin + 1;
-    }
-    return 0;
-  }
-
-  std::vector<std::pair<char32_t, char32_t>> ranges_;
-  std::vector<std::string> fragments_;
-  uint64_t total_ = 0;
-};
-
-class Fnv1a {
- public:
-  void Add(std::string_view bytes) {
-    for (const char byte : bytes) {
-      state_ = (state_ ^ static_cast<uint8_t>(byte)) * 0x100000001B3u;
-    }
-  }
-  std::string Hex() const { return fmt::format("{:016x}", state_); }
-
- private:
-  uint64_t state_ = 0xCBF29CE484222325u;
-};
 
 std::string IdBytes(const std::vector<TokenId>& ids) {
   std::string bytes;
@@ -110,7 +31,7 @@ std::string IdBytes(const std::vector<TokenId>& ids) {
 class CrossCheckTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const std::string directory = kFixtures + GetParam();
+    const std::string directory = FixturePath(GetParam());
     auto tokenizer = Tokenizer::FromDirectory(directory, 2000);
     ASSERT_TRUE(tokenizer) << tokenizer.error().message;
     tokenizer_ = *tokenizer;
@@ -168,14 +89,15 @@ TEST_P(CrossCheckTest, AllStringsHaveTheReferencesIdsAndTexts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, CrossCheckTest,
-                         testing::Values("gpt2", "llama3", "qwen2", "deepseek_coder", "deepseek_v3",
-                                         "falcon", "starcoder", "gpt4o", "behaviours", "llama2",
-                                         "metaspace", "sentencepiece_bytes", "sentencepiece_nfkc",
-                                         "tiktoken", "tekken", "gpt2_files"),
-                         [](const testing::TestParamInfo<std::string>& instance) {
-                           return instance.param;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Fixtures, CrossCheckTest,
+    testing::Values("gpt2", "llama3", "qwen2", "deepseek_coder", "deepseek_v3", "falcon",
+                    "starcoder", "gpt4o", "behaviours", "llama2", "metaspace",
+                    "sentencepiece_bytes", "sentencepiece_nfkc", "tiktoken", "tekken", "gpt2_files",
+                    "sentencepiece_unigram", "sentencepiece_unigram_symbols",
+                    "sentencepiece_unigram_bytes", "unigram_xglm", "unigram_t5", "unigram_albert",
+                    "unigram_bytes", "wordpiece", "wordpiece_cased", "wordpiece_files"),
+    [](const testing::TestParamInfo<std::string>& instance) { return instance.param; });
 
 std::vector<std::string> Split(const PreTokenizer& pre_tokenizer, std::string_view text) {
   PreTokenizeScratch scratch;
@@ -201,7 +123,7 @@ std::vector<std::string> HashPieces(const PreTokenizer& pre_tokenizer,
 
 // tests/tools/make_pre_tokenizer_fixtures.py made the fixture and says what is in it.
 TEST(PublishedPreTokenizersTest, NamesAndSectionsCutAsTheReferenceDoes) {
-  const nlohmann::json fixture = ReadJson(kFixtures + "pre_tokenizers.json");
+  const nlohmann::json fixture = ReadJson(FixturePath("pre_tokenizers.json"));
   const RandomText random_text;
   std::vector<std::string> texts;
   for (uint64_t seed = 20'000; seed < 23'000; ++seed) texts.push_back(random_text(seed));
@@ -231,7 +153,7 @@ TEST(PublishedPreTokenizersTest, NamesAndSectionsCutAsTheReferenceDoes) {
 }
 
 TEST(PublishedPreTokenizersTest, PatternsMeanWhatTheyMeanToOniguruma) {
-  const nlohmann::json fixture = ReadJson(kFixtures + "pre_tokenizers.json");
+  const nlohmann::json fixture = ReadJson(FixturePath("pre_tokenizers.json"));
   const auto texts = fixture["texts"].get<std::vector<std::string>>();
   for (const nlohmann::json& row : fixture["patterns"]) {
     const auto pattern = row["pattern"].get<std::string>();

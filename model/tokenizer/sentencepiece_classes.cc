@@ -1,0 +1,108 @@
+#include "model/tokenizer/sentencepiece_classes.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "base/quoted.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kMaxExtraIds = 1000;
+constexpr int kXglmMadeUpWords = 7;
+constexpr size_t kFileSpecials = 3;  // <unk>, <s>, </s>
+
+// A class goes by its name, and by its name and "Fast".
+std::string_view NameOf(const SpecialTokenHints& hints) {
+  std::string_view name = hints.tokenizer_class;
+  if (name.ends_with("Fast")) name.remove_suffix(4);
+  return name;
+}
+
+bool IsAlbert(const SpecialTokenHints& hints) { return NameOf(hints) == "AlbertTokenizer"; }
+
+}  // namespace
+
+Result<SentencePieceClass> FindSentencePieceClass(const SpecialTokenHints& hints,
+                                                  const std::string& path) {
+  const std::string_view name = NameOf(hints);
+  if (name.empty() || name == "LlamaTokenizer") return SentencePieceClass{};
+  SentencePieceClass known;
+  known.is_plain = false;
+  if (name == "T5Tokenizer" || name == "MT5Tokenizer") {
+    known.after = hints.eos_text.value_or("</s>");
+    if (hints.extra_ids < 0 || hints.extra_ids > kMaxExtraIds) {
+      return Fail(ErrorCode::kCorrupt, "{}: extra_ids is {}, 0 to {} expected", path,
+                  hints.extra_ids, kMaxExtraIds);
+    }
+    // Where tokenizer_config.json lists them itself, it has the last word.
+    const auto is_sentinel = [](const AddedToken& token) {
+      return token.text.starts_with("<extra_id_");
+    };
+    if (std::ranges::any_of(hints.added_tokens, is_sentinel)) return known;
+    for (int64_t i = hints.extra_ids; i-- > 0;) {
+      known.appended.push_back(fmt::format("<extra_id_{}>", i));
+    }
+  } else if (name == "XLMRobertaTokenizer") {
+    known.has_fairseq_ids = true;
+    known.before = "<s>";
+    known.after = "</s>";
+    known.appended = {"<mask>"};
+  } else if (name == "XGLMTokenizer") {
+    known.has_fairseq_ids = true;
+    known.before = "</s>";
+    for (int i = 0; i < kXglmMadeUpWords; ++i) {
+      known.appended.push_back(fmt::format("<madeupword{}>", i));
+    }
+  } else if (IsAlbert(hints)) {
+    known.before = hints.cls_text.value_or("[CLS]");
+    known.after = hints.sep_text.value_or("[SEP]");
+  } else {
+    return Fail(ErrorCode::kUnsupported,
+                "{}: a Unigram model of the class {}, which is not supported; expected "
+                "LlamaTokenizer, T5Tokenizer, XLMRobertaTokenizer, XGLMTokenizer, AlbertTokenizer "
+                "or a tokenizer.json beside it",
+                path, Quoted(hints.tokenizer_class));
+  }
+  return known;
+}
+
+void AddStepsOfClass(const SpecialTokenHints& hints, Normalizer* normalizer) {
+  if (!IsAlbert(hints)) return;
+  normalizer->Add(MakeReplaceStep("``", "\""));
+  normalizer->Add(MakeReplaceStep("''", "\""));
+  if (!hints.keep_accents) {
+    normalizer->Add(MakeFormStep(NormalizationForm::kNfkd));
+    normalizer->Add(MakeStripAccentsStep());
+  }
+  if (hints.lower_case) normalizer->Add(MakeLowercaseStep());
+}
+
+Result<void> ArrangePieces(const SentencePieceClass& known, const std::string& path,
+                           std::vector<Token>* tokens, std::vector<float>* scores) {
+  if (known.has_fairseq_ids) {
+    for (size_t i = 0; i < kFileSpecials; ++i) {
+      if (i < tokens->size() && (*tokens)[i].kind != TokenKind::kNormal) continue;
+      return Fail(ErrorCode::kCorrupt,
+                  "{}: piece {} is no special one, <unk>, <s> and </s> expected", path, i);
+    }
+    const auto first = std::to_array<Token>({{"<s>", TokenKind::kControl},
+                                             {"<pad>", TokenKind::kControl},
+                                             {"</s>", TokenKind::kControl},
+                                             {"<unk>", TokenKind::kUnknown}});
+    tokens->erase(tokens->begin(), tokens->begin() + kFileSpecials);
+    tokens->insert(tokens->begin(), first.begin(), first.end());
+    scores->erase(scores->begin(), scores->begin() + kFileSpecials);
+    scores->insert(scores->begin(), first.size(), 0.0f);
+  }
+  for (const std::string& text : known.appended) {
+    tokens->push_back({text, TokenKind::kControl});
+    scores->push_back(0.0f);
+  }
+  return {};
+}
+
+}  // namespace weft
