@@ -87,6 +87,7 @@ struct AttentionSpec {
   int64_t value_dim = 0;      // elements of a head's value and result
   float scale = 0;            // of the scores
   int64_t window = 0;         // 0: none; otherwise position p sees (p - window, p]
+  int64_t lookahead = 0;      // in an encoder, how many positions behind its own a position sees
   int64_t chunk = 0;       // 0: none; otherwise pieces of so many positions see nothing of others
   int rope = 0;            // which of ModelSpec::ropes, or kNoRope
   LinearSpec query = {};   // (query_size, D)

@@ -86,6 +86,7 @@ struct AttentionPlan {
   int64_t value_dim = 0;
   int64_t window = 0;
   int64_t chunk = 0;
+  int64_t lookahead = 0;
   std::vector<AttentionRows> tasks = {};
   std::vector<AttentionRows> cut = {};  // those row blocks that are cut, all their spans
 
@@ -94,11 +95,13 @@ struct AttentionPlan {
         heads_per_group(attention.heads_per_group()),
         value_dim(attention.value_dim),
         window(attention.window),
-        chunk(attention.chunk) {}
+        chunk(attention.chunk),
+        lookahead(attention.lookahead) {}
   bool IsFor(const AttentionSpec& attention) const {
     return group_count == attention.group_count() &&
            heads_per_group == attention.heads_per_group() && value_dim == attention.value_dim &&
-           window == attention.window && chunk == attention.chunk;
+           window == attention.window && chunk == attention.chunk &&
+           lookahead == attention.lookahead;
   }
 };
 

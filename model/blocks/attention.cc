@@ -137,6 +137,8 @@ struct LayerAttention {
     task.row_count = rows.row_count;
     task.sliding_window = spec.window;
     task.chunk = spec.chunk;
+    task.lookahead = spec.lookahead;
+    task.length = sequence.first_position + sequence.row_count;
     task.heads = spec.heads_per_group();
     task.scale = spec.scale;
     task.soft_cap = spec.score.soft_cap;
@@ -185,9 +187,12 @@ struct LayerAttention {
 
 // The spans that these rows see.
 void FindSpans(const ForwardBatch& batch, const AttentionPlan& plan, AttentionRows& rows) {
+  const SequenceSpan& sequence = batch.sequences[static_cast<size_t>(rows.sequence)];
   const int64_t first_position = batch.positions[static_cast<size_t>(rows.first_row)];
+  const int64_t end = EndVisible(first_position + rows.row_count - 1, plan.lookahead,
+                                 sequence.first_position + sequence.row_count);
   rows.first_span = FirstVisible(first_position, plan.window, plan.chunk) / kAttentionSpan;
-  rows.span_count = (first_position + rows.row_count - 1) / kAttentionSpan + 1 - rows.first_span;
+  rows.span_count = (end - 1) / kAttentionSpan + 1 - rows.first_span;
 }
 
 // Cuts row blocks that are more than their share of the step's attention into pieces of some spans

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <limits>
 
 #include "base/check.h"
@@ -103,7 +104,7 @@ class HeadAttention {
   float Adjust(float score, int64_t key_position) const {
     if (task_.soft_cap > 0) score = scalar::SoftCap(score, task_.soft_cap);
     if (task_.slopes == nullptr) return score;
-    return score + task_.slopes[head_] * static_cast<float>(key_position - position_);
+    return score - task_.slopes[head_] * static_cast<float>(std::abs(key_position - position_));
   }
 
   void RaiseMaximum(float maximum) {
@@ -243,8 +244,9 @@ int64_t AttentionScratchBytes(const KvLayout& /*layout*/, int64_t /*query_rows*/
 
 void Attention(const AttentionTask& task) {
   for (int64_t row = 0; row < task.row_count; ++row) {
-    const int64_t end = task.first_position + row + 1;
-    const int64_t first = FirstVisible(end - 1, task.sliding_window, task.chunk);
+    const int64_t position = task.first_position + row;
+    const int64_t first = FirstVisible(position, task.sliding_window, task.chunk);
+    const int64_t end = EndVisible(position, task.lookahead, task.length);
     for (int64_t head = 0; head < task.heads; ++head) {
       HeadAttention attention(task, row, head);
       for (int64_t from = first; from < end;) {

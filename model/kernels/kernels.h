@@ -131,6 +131,14 @@ static constexpr int64_t FirstVisible(int64_t position, int64_t sliding_window, 
   return first > 0 ? first : 0;
 }
 
+// The position behind the last that a query at `position` sees: its own is the last in a decoder.
+// In an encoder queries see `lookahead` positions more, as far as the sequence goes, of `length`.
+static constexpr int64_t EndVisible(int64_t position, int64_t lookahead, int64_t length) {
+  const int64_t next = position + 1;
+  if (lookahead == 0) return next;
+  return lookahead < length - next ? next + lookahead : length;
+}
+
 // Attention of consecutive positions of one sequence, for the query heads that share one kv head.
 struct AttentionTask {
   KvLayout layout;
@@ -140,15 +148,17 @@ struct AttentionTask {
   const int32_t* block_table =
       nullptr;  // block of positions [i * block_size, (i + 1) * block_size)
   int64_t first_position =
-      0;  // of query row 0; row r is at first_position + r and sees positions <= its own
+      0;  // of query row 0; row r is at first_position + r, and sees FirstVisible to EndVisible
   int64_t row_count = 0;
   int64_t sliding_window = 0;  // FirstVisible
   int64_t chunk = 0;           // FirstVisible
+  int64_t lookahead = 0;       // EndVisible
+  int64_t length = 0;          // EndVisible; read where lookahead is not 0
   int64_t heads = 0;           // query heads that share this kv head
   float scale = 0;             // of the dot products, mostly 1 / sqrt(key_dim)
   // What else scores go through, in this order; nothing in most models.
   float soft_cap = 0;  // 0: none; otherwise score = soft_cap * Tanh(score / soft_cap) (Gemma 2)
-  // ALiBi (Press et al., 2021, arXiv:2108.12409): score += slope * (key's position - query's), one
+  // ALiBi (Press et al., 2021, arXiv:2108.12409): score -= slope * |key's position - query's|, one
   // slope a query head; nullptr: none.
   const float* slopes = nullptr;
   // One more score a query head, which takes its share of the softmax and has no value (gpt-oss'

@@ -1,7 +1,7 @@
 // The definition of attention, for one query head at one position.
 //
-// Visible are the positions [FirstVisible, last], last the query's own. They fall into spans of
-// kAttentionSpan positions from absolute position 0. In a span, over its visible slots:
+// Visible are the positions [FirstVisible, EndVisible). They fall into spans of kAttentionSpan
+// positions from absolute position 0. In a span, over its visible slots:
 //
 //   maximum   = the largest score
 //   p         = Exp(score - maximum)
@@ -30,7 +30,7 @@
 // A task may adjust its scores before anything is made of them, in this order:
 //
 //   score     = soft_cap * Tanh(score / soft_cap)
-//   score     = fma(slope, key's position - query's position, score)
+//   score     = fma(slope, 0 - |key's position - query's position|, score)
 //
 // Spans are merged in ascending order; the first is taken as it is:
 //
@@ -45,6 +45,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -227,8 +228,8 @@ struct QueryRow {
 float Adjust(const AttentionTask& task, QueryRow row, int64_t key_position, float score) {
   if (task.soft_cap > 0) score = SoftCap(score, task.soft_cap);
   if (task.slopes != nullptr) {
-    const auto distance = static_cast<float>(key_position - row.position);
-    score = FusedMultiplyAdd(task.slopes[row.head], distance, score);
+    const auto distance = static_cast<float>(std::abs(key_position - row.position));
+    score = FusedMultiplyAdd(task.slopes[row.head], 0.0F - distance, score);
   }
   return score;
 }
@@ -267,14 +268,14 @@ template <typename Head>
 void AttendHead(const AttentionTask& task, int64_t row, int64_t head_index) {
   const KvLayout& layout = task.layout;
   const Head head(task, task.query + row * task.query_stride + head_index * layout.key_dim);
-  const int64_t last = task.first_position + row;
-  const int64_t first = FirstVisible(last, task.sliding_window, task.chunk);
+  const int64_t position = task.first_position + row;
+  const int64_t first = FirstVisible(position, task.sliding_window, task.chunk);
+  const int64_t end = EndVisible(position, task.lookahead, task.length);
   Partial total;
-  for (int64_t base = first / kAttentionSpan * kAttentionSpan; base <= last;
-       base += kAttentionSpan) {
+  for (int64_t base = first / kAttentionSpan * kAttentionSpan; base < end; base += kAttentionSpan) {
     const VisibleSpan span = {base, std::max(first - base, int64_t{0}),
-                              std::min(last + 1 - base, kAttentionSpan)};
-    Partial partial = AttendSpan(task, head, {last, head_index}, span);
+                              std::min(end - base, kAttentionSpan)};
+    Partial partial = AttendSpan(task, head, {position, head_index}, span);
     if (total.output.empty()) {
       total = std::move(partial);
     } else {

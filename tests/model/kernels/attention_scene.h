@@ -31,12 +31,15 @@ struct AttentionShape {
   bool has_sinks = false;
   int64_t other_value_dim = 0;  // 0: values are as long as keys
   bool value_in_key = false;
+  int64_t lookahead = 0;
+  int64_t behind = 0;  // positions of the sequence behind the rows'
 
   int64_t value_dim() const { return other_value_dim == 0 ? key_dim : other_value_dim; }
-  int64_t end() const { return first_position + row_count; }
+  int64_t end() const { return first_position + row_count + behind; }
   int64_t first_seen_at(int64_t position) const {
     return FirstVisible(position, sliding_window, chunk);
   }
+  int64_t end_seen() const { return EndVisible(first_position + row_count - 1, lookahead, end()); }
 };
 
 // One sequence's keys, values and queries.
@@ -134,7 +137,8 @@ class AttentionScene {
                              Random& random) {
     const int64_t first =
         FirstVisible(task.first_position, task.sliding_window, task.chunk) / kAttentionSpan;
-    const int64_t end = (task.first_position + task.row_count - 1) / kAttentionSpan + 1;
+    const int64_t last = task.first_position + task.row_count - 1;
+    const int64_t end = (EndVisible(last, task.lookahead, task.length) - 1) / kAttentionSpan + 1;
     const int64_t span_floats =
         task.row_count * task.heads * AttentionPartialFloats(task.layout.value_dim);
     std::vector<float> partials(static_cast<size_t>((end - first) * span_floats), NAN);
@@ -173,12 +177,15 @@ class AttentionScene {
     cache.pages = AlignedBuffer(static_cast<size_t>((blocks + 2) * cache.stride));
     std::fill(cache.pages.bytes().begin(), cache.pages.bytes().end(), std::byte{0xff});
     const int64_t first = shape_.first_seen_at(shape_.first_position);
-    for (int64_t position = first; position < shape_.end(); ++position) {
+    for (int64_t position = first; position < shape_.end_seen(); ++position) {
       const int64_t block = cache.table[static_cast<size_t>(position / block_size)];
       kernels.kv_write(cache.layout, cache.pages.data() + block * cache.stride,
                        position % block_size, KeyAt(position), ValueAt(position));
     }
-    for (int64_t i = 0; i < first / block_size; ++i) cache.table[static_cast<size_t>(i)] = 1 << 30;
+    for (int64_t i = 0; i < blocks; ++i) {
+      const bool is_seen = (i + 1) * block_size > first && i * block_size < shape_.end_seen();
+      if (!is_seen) cache.table[static_cast<size_t>(i)] = 1 << 30;
+    }
     return cache;
   }
 
@@ -190,6 +197,8 @@ class AttentionScene {
     task.block_table = cache.table.data();
     task.sliding_window = shape_.sliding_window;
     task.chunk = shape_.chunk;
+    task.lookahead = shape_.lookahead;
+    task.length = shape_.end();
     task.soft_cap = shape_.soft_cap;
     if (shape_.has_slopes) task.slopes = slopes_.data();
     if (shape_.has_sinks) task.sinks = sinks_.data();
@@ -223,14 +232,15 @@ class AttentionScene {
     const int64_t key_dim = shape_.key_dim;
     const int64_t value_dim = shape_.value_dim();
     const float* query = queries_.data() + row * query_stride_ + head * key_dim;
-    const int64_t last = shape_.first_position + row;
+    const int64_t own = shape_.first_position + row;
     const auto is_hidden = [&](int64_t position) {
-      return (shape_.sliding_window > 0 && position <= last - shape_.sliding_window) ||
-             (shape_.chunk > 0 && position / shape_.chunk != last / shape_.chunk);
+      return position > own + shape_.lookahead ||
+             (shape_.sliding_window > 0 && position <= own - shape_.sliding_window) ||
+             (shape_.chunk > 0 && position / shape_.chunk != own / shape_.chunk);
     };
     double sum = shape_.has_sinks ? std::exp(double{sinks_[head_index]}) : 0;
     std::vector<double> out(static_cast<size_t>(value_dim));
-    for (int64_t position = 0; position <= last; ++position) {
+    for (int64_t position = 0; position < shape_.end(); ++position) {
       if (is_hidden(position)) continue;
       double score = 0;
       for (int64_t i = 0; i < key_dim; ++i) {
@@ -239,7 +249,8 @@ class AttentionScene {
       }
       score /= std::sqrt(static_cast<double>(key_dim));
       if (shape_.soft_cap > 0) score = shape_.soft_cap * std::tanh(score / shape_.soft_cap);
-      if (shape_.has_slopes) score -= slopes_[head_index] * static_cast<double>(last - position);
+      const auto distance = static_cast<double>(std::abs(own - position));
+      if (shape_.has_slopes) score -= slopes_[head_index] * distance;
       const double p = std::exp(score);
       sum += p;
       for (int64_t i = 0; i < value_dim; ++i) {
@@ -281,8 +292,9 @@ inline std::string Describe(const AttentionShape& shape) {
   out << "key " << shape.key_dim << ", value " << shape.value_dim()
       << (shape.value_in_key ? " in it" : "") << ", heads " << shape.heads << ", positions "
       << shape.first_position << " + " << shape.row_count << ", window " << shape.sliding_window
-      << ", chunk " << shape.chunk << ", cap " << shape.soft_cap
-      << (shape.has_slopes ? ", slopes" : "") << (shape.has_sinks ? ", sinks" : "");
+      << ", chunk " << shape.chunk << ", lookahead " << shape.lookahead << " of " << shape.behind
+      << ", cap " << shape.soft_cap << (shape.has_slopes ? ", slopes" : "")
+      << (shape.has_sinks ? ", sinks" : "");
   return out.str();
 }
 

@@ -14,11 +14,18 @@ namespace {
 
 using AttentionScoresTest = AttentionTest;
 
+constexpr int64_t kAll = 1 << 30;
+
 AttentionShape RandomAdjustments(AttentionShape shape, Random& random) {
   if (random.Integer(0, 1) == 0) shape.soft_cap = 0.1F + std::fabs(random.Normal());
   shape.has_slopes = random.Integer(0, 1) == 0;
   shape.has_sinks = random.Integer(0, 1) == 0;
-  if (random.Integer(0, 2) == 0) shape.chunk = random.Integer(1, 700);
+  const int64_t kind = random.Integer(0, 2);
+  if (kind == 0) shape.chunk = random.Integer(1, 700);
+  if (kind == 1) {  // an encoder's
+    shape.lookahead = random.Integer(0, 1) == 0 ? random.Integer(1, 300) : kAll;
+    shape.behind = random.Integer(0, 600);
+  }
   return shape;
 }
 
@@ -49,12 +56,23 @@ TEST_P(AttentionScoresTest, AgreesWithDoublePrecision) {
   const AttentionShape one_span = {64, 3, 16, 0, 20};
   const AttentionShape some_spans = {80, 2, 32, 700, 12};
   for (const AttentionShape& plain : {one_span, some_spans}) {
-    std::vector<AttentionShape> shapes(5, plain);
+    std::vector<AttentionShape> shapes(7, plain);
     shapes[0].soft_cap = 0.75F;  // where it bends most scores
     shapes[1].has_slopes = true;
     shapes[2].has_sinks = true;
     shapes[3].chunk = 8;
     shapes[4] = {plain.key_dim, plain.heads, 16, plain.first_position, 12, 300, 600, 2, true, true};
+    shapes[5].lookahead = kAll;
+    shapes[5].behind = 300;
+    shapes[6] = {.key_dim = plain.key_dim,
+                 .heads = plain.heads,
+                 .block_size = 16,
+                 .first_position = plain.first_position,
+                 .row_count = 12,
+                 .sliding_window = 31,
+                 .has_slopes = true,
+                 .lookahead = 30,
+                 .behind = 20};
     for (const AttentionShape& shape : shapes) {
       const AttentionScene scene(shape, false, random_);
       const bool is_bf16 = GetParam() == KvType::kBF16;
@@ -112,6 +130,14 @@ INSTANTIATE_TEST_SUITE_P(KvTypes, AttentionScoresTest, testing::Values(KvType::k
                          [](const auto& parameter) {
                            return std::string(NameOf(parameter.param));
                          });
+
+TEST(EndVisibleTest, NotBehindTheSequence) {
+  EXPECT_EQ(EndVisible(4, 0, 0), 5);  // a decoder's rows need no length
+  EXPECT_EQ(EndVisible(4, 3, 9), 8);
+  EXPECT_EQ(EndVisible(4, 4, 9), 9);
+  EXPECT_EQ(EndVisible(4, 5, 9), 9);
+  EXPECT_EQ(EndVisible(4, std::numeric_limits<int64_t>::max(), 9), 9);
+}
 
 TEST(FirstVisibleTest, TheLaterOfWindowAndChunk) {
   EXPECT_EQ(FirstVisible(0, 0, 0), 0);
