@@ -54,6 +54,7 @@ ModelDescription DescribeMixtral(Hyperparameters& h);
 ModelDescription DescribeMpt(Hyperparameters& h);
 ModelDescription DescribeNanoChat(Hyperparameters& h);
 ModelDescription DescribeNemotron(Hyperparameters& h);
+ModelDescription DescribeOlmo(Hyperparameters& h);
 ModelDescription DescribeOlmo2(Hyperparameters& h);
 ModelDescription DescribeOlmo3(Hyperparameters& h);
 ModelDescription DescribeOlmoe(Hyperparameters& h);
@@ -121,6 +122,7 @@ constexpr Family kFamilies[] = {
     {"olmo2", "Olmo2ForCausalLM", "olmo2", DescribeOlmo2},
     {"", "Olmo3ForCausalLM", "olmo3", DescribeOlmo3},
     {"olmoe", "OlmoeForCausalLM", "olmoe", DescribeOlmoe},
+    {"olmo", "OlmoForCausalLM", "olmo", DescribeOlmo},
     {"", "OPTForCausalLM", "opt", DescribeOpt},
     {"phi3", "Phi3ForCausalLM", "phi3", DescribePhi3},
     {"phi2", "PhiForCausalLM", "phi", DescribePhi2},

@@ -63,6 +63,7 @@ constexpr Refusal kRefusals[] = {
     {"mellum", R"({"mlp_layer_types": ["dense", "sparse", "sparse"]})",
      "has layers that are no mixture"},
     {"ministral3", R"({"attention_bias": true})", "attention_bias is true"},
+    {"olmo", R"({"clip_qkv": -1})", "clip_qkv is -1"},
     {"olmo2", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},
     {"olmo3", R"({"layer_types": ["full_attention"]})", "layer_types is no list of 4"},
     {"phi3", R"({"attention_bias": true})", "attention_bias is true"},

@@ -65,6 +65,7 @@ inline constexpr std::array kParityFixtures = {
     "mixtral",               // a mixture
     "mpt",                   // ALiBi, clipped queries, keys and values
     "nemotron",              // layer norms less 1, squared ReLU
+    "olmo",                  // norms without weights, clipped queries, keys and values
     "olmo2",                 // norms of outputs alone
     "olmo3",                 // windows, YaRN in the layers without
     "olmoe",                 // weights not renormalised, QK norm over all heads

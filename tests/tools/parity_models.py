@@ -339,4 +339,6 @@ FIXTURES |= {
             TINY_VISION, vision_output_dim=8, projector_input_dim=8, projector_output_dim=8), image_token_index=260,
         boi_token_index=261, eoi_token_index=262, tie_word_embeddings=True), unseen="vision_model|multi_modal_projector"),
     "gemma": of("GemmaForCausalLM", dict(head_dim=10, num_key_value_heads=1, rope_parameters=rope()), plus_one=True),
+    "olmo": of("OlmoForCausalLM", dict(clip_qkv=1.0, tie_word_embeddings=False, rope_parameters=rope()), without=("rms_norm_eps",),
+               visible=(dict(clip_qkv=None),)),
 }
