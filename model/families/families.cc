@@ -31,6 +31,7 @@ ModelDescription DescribeGemma(Hyperparameters& h);
 ModelDescription DescribeGemma2(Hyperparameters& h);
 ModelDescription DescribeGemma3(Hyperparameters& h);
 ModelDescription DescribeGemma4(Hyperparameters& h);
+ModelDescription DescribeGlm(Hyperparameters& h);
 ModelDescription DescribeGlm4(Hyperparameters& h);
 ModelDescription DescribeGlm4Moe(Hyperparameters& h);
 ModelDescription DescribeGlm4MoeLite(Hyperparameters& h);
@@ -97,6 +98,7 @@ constexpr Family kFamilies[] = {
     {"glm4", "Glm4ForCausalLM", "glm4", DescribeGlm4},
     {"glm4moe", "Glm4MoeForCausalLM", "glm4_moe", DescribeGlm4Moe},
     {"", "Glm4MoeLiteForCausalLM", "glm4_moe_lite", DescribeGlm4MoeLite},
+    {"chatglm", "GlmForCausalLM", "glm", DescribeGlm},
     {"gpt2", "GPT2LMHeadModel", "gpt2", DescribeGpt2},
     {"", "GPTJForCausalLM", "gptj", DescribeGptJ},
     {"", "GPTNeoForCausalLM", "gpt_neo", DescribeGptNeo},

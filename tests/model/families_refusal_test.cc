@@ -55,6 +55,7 @@ constexpr Refusal kRefusals[] = {
      "rope_parameters.full_attention.rope_type is 'yarn'"},
     {"gemma4_dense", R"({"rope_parameters": {"full_attention": {"partial_rotary_factor": 1.5}}})",
      "full_attention.partial_rotary_factor is 1.5, expected at most 1, the whole head"},
+    {"glm", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},
     {"gpt_oss", R"({"swiglu_limit": 5.0})", "swiglu_limit is 5"},
     {"gpt_oss", R"({"quantization_config": {"quant_method": "gptq"}})", "quant_method is 'gptq'"},
     {"granite", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},

@@ -38,6 +38,7 @@ inline constexpr std::array kParityFixtures = {
     "gemma4_dense",          // heads of two sizes, values that are keys
     "gemma4_e2b",            // inputs a layer, keys and values of earlier layers
     "gemma4_moe",            // experts beside an MLP
+    "glm",                   // as glm4, without norms of outputs
     "glm4",                  // fused gate and up, norms of outputs, part of a head rotated
     "glm4_moe",              // biases, half a head rotated
     "glm4_moe_lite",         // latent attention without YaRN

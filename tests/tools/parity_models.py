@@ -341,4 +341,8 @@ FIXTURES |= {
     "gemma": of("GemmaForCausalLM", dict(head_dim=10, num_key_value_heads=1, rope_parameters=rope()), plus_one=True),
     "olmo": of("OlmoForCausalLM", dict(clip_qkv=1.0, tie_word_embeddings=False, rope_parameters=rope()), without=("rms_norm_eps",),
                visible=(dict(clip_qkv=None),)),
+    # The converter has its own epsilon, and looks for the context's length elsewhere.
+    "glm": of("GlmForCausalLM", dict(
+        hidden_size=32, num_hidden_layers=2, head_dim=8, rms_norm_eps=1e-5, attention_bias=True, seq_length=128,
+        rope_parameters=rope(partial_rotary_factor=0.5))),
 }
