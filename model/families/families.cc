@@ -43,6 +43,7 @@ ModelDescription DescribeGptOss(Hyperparameters& h);
 ModelDescription DescribeGranite(Hyperparameters& h);
 ModelDescription DescribeGraniteMoe(Hyperparameters& h);
 ModelDescription DescribeGraniteMoeHybrid(Hyperparameters& h);
+ModelDescription DescribeHelium(Hyperparameters& h);
 ModelDescription DescribeHunyuanDense(Hyperparameters& h);
 ModelDescription DescribeHunyuanMoe(Hyperparameters& h);
 ModelDescription DescribeLlama(Hyperparameters& h);
@@ -108,6 +109,7 @@ constexpr Family kFamilies[] = {
     {"granitemoe", "GraniteMoeForCausalLM", "granitemoe", DescribeGraniteMoe},
     {"", "GraniteMoeHybridForCausalLM", "granitemoehybrid", DescribeGraniteMoeHybrid},
     {"", "GraniteMoeSharedForCausalLM", "granitemoeshared", DescribeGraniteMoe},
+    {"", "HeliumForCausalLM", "helium", DescribeHelium},
     {"hunyuan-dense", "HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", DescribeHunyuanDense},
     {"hunyuan-moe", "HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", DescribeHunyuanMoe},
     {"llama4", "Llama4ForCausalLM", "llama4_text", DescribeLlama4},

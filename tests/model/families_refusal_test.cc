@@ -61,6 +61,7 @@ constexpr Refusal kRefusals[] = {
     {"granite", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},
     {"granitemoehybrid", R"({"layer_types": ["attention", "mamba"]})",
      "has layers that are not attention"},
+    {"helium", R"({"mlp_bias": true})", "mlp_bias is true"},
     {"mellum", R"({"mlp_layer_types": ["dense", "sparse", "sparse"]})",
      "has layers that are no mixture"},
     {"ministral3", R"({"attention_bias": true})", "attention_bias is true"},

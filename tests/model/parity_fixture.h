@@ -92,6 +92,7 @@ inline constexpr std::array kParityFixturesWithoutGguf = {
     "gemma3_conditional",  // the text of a checkpoint with images
     "gpt_neo",             // unscaled scores, windows
     "gptj",                // parallel layers, neighbours rotated
+    "helium",              // neighbours rotated
     "llama4_chunks",       // chunks and temperatures of a short prompt
     "nanochat",            // norms without weights, rotation the other way round
     "opt",                 // positions from 2 on, ReLU

@@ -345,4 +345,5 @@ FIXTURES |= {
     "glm": of("GlmForCausalLM", dict(
         hidden_size=32, num_hidden_layers=2, head_dim=8, rms_norm_eps=1e-5, attention_bias=True, seq_length=128,
         rope_parameters=rope(partial_rotary_factor=0.5))),
+    "helium": of("HeliumForCausalLM", dict(head_dim=6, rope_parameters=rope(theta=1e5)), gguf=None),
 }
