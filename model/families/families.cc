@@ -20,6 +20,7 @@ ModelDescription DescribeBloom(Hyperparameters& h);
 ModelDescription DescribeCohere(Hyperparameters& h);
 ModelDescription DescribeCohere2(Hyperparameters& h);
 ModelDescription DescribeCohere2Moe(Hyperparameters& h);
+ModelDescription DescribeCwm(Hyperparameters& h);
 ModelDescription DescribeDeepseekV2(Hyperparameters& h);
 ModelDescription DescribeDeepseekV3(Hyperparameters& h);
 ModelDescription DescribeDots1(Hyperparameters& h);
@@ -85,6 +86,7 @@ constexpr Family kFamilies[] = {
     {"cohere2", "Cohere2ForCausalLM", "cohere2", DescribeCohere2},
     {"cohere2moe", "Cohere2MoeForCausalLM", "cohere2moe", DescribeCohere2Moe},
     {"command-r", "CohereForCausalLM", "cohere", DescribeCohere},
+    {"", "CwmForCausalLM", "cwm", DescribeCwm},
     {"deepseek2", "DeepseekV2ForCausalLM", "deepseek_v2", DescribeDeepseekV2},
     {"", "DeepseekV3ForCausalLM", "deepseek_v3", DescribeDeepseekV3},
     {"dots1", "Dots1ForCausalLM", "dots1", DescribeDots1},

@@ -38,6 +38,7 @@ constexpr Refusal kRefusals[] = {
     {"cohere2_moe", R"({"mlp_layer_types": ["dense"]})", "mlp_layer_types has 1 entries"},
     {"cohere2_moe", R"({"shared_expert_combination_strategy": "max"})",
      "shared_expert_combination_strategy is 'max'"},
+    {"cwm", R"({"layer_types": ["full_attention"]})", "layer_types is no list of 5"},
     {"ernie4_5", R"({"use_bias": true})", "use_bias is true"},
     {"exaone4", R"({"layer_types": ["full_attention"]})", "layer_types is no list of 4"},
     {"falcon_40b", R"({"parallel_attn": false})", "parallel_attn is false"},

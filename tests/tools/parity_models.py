@@ -346,4 +346,8 @@ FIXTURES |= {
         hidden_size=32, num_hidden_layers=2, head_dim=8, rms_norm_eps=1e-5, attention_bias=True, seq_length=128,
         rope_parameters=rope(partial_rotary_factor=0.5))),
     "helium": of("HeliumForCausalLM", dict(head_dim=6, rope_parameters=rope(theta=1e5)), gguf=None),
+    "cwm": of("CwmForCausalLM", dict(
+        num_hidden_layers=5, hidden_size=16, head_dim=6, sliding_window=10, rope_parameters=rope(
+            "llama3", 10000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)),
+        gguf=None, published_config=dict(layer_types=None), visible=(dict(sliding_window=64), dict(layer_types=[SLIDING] * 5))),
 }
