@@ -119,6 +119,7 @@ constexpr Family kFamilies[] = {
     {"mellum", "MellumForCausalLM", "mellum", DescribeMellum},
     {"minimax-m2", "MiniMaxM2ForCausalLM", "minimax_m2", DescribeMinimaxM2},
     {"mistral3", "Ministral3ForCausalLM", "ministral3", DescribeMistral3},
+    {"", "MinistralForCausalLM", "ministral", DescribeMistral},
     {"", "MistralForCausalLM", "mistral", DescribeMistral},
     {"", "MixtralForCausalLM", "mixtral", DescribeMixtral},
     {"", "MptForCausalLM", "", DescribeMpt},

@@ -65,6 +65,8 @@ constexpr Refusal kRefusals[] = {
     {"helium", R"({"mlp_bias": true})", "mlp_bias is true"},
     {"mellum", R"({"mlp_layer_types": ["dense", "sparse", "sparse"]})",
      "has layers that are no mixture"},
+    {"ministral", R"({"layer_types": ["chunked_attention"]})",
+     "layer_types has 'chunked_attention'"},
     {"ministral3", R"({"attention_bias": true})", "attention_bias is true"},
     {"olmo", R"({"clip_qkv": -1})", "clip_qkv is -1"},
     {"olmo2", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},

@@ -350,4 +350,7 @@ FIXTURES |= {
         num_hidden_layers=5, hidden_size=16, head_dim=6, sliding_window=10, rope_parameters=rope(
             "llama3", 10000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)),
         gguf=None, published_config=dict(layer_types=None), visible=(dict(sliding_window=64), dict(layer_types=[SLIDING] * 5))),
+    "ministral": of("MinistralForCausalLM", dict(
+        head_dim=8, sliding_window=10, layer_types=[SLIDING, FULL, SLIDING], rope_parameters=rope(theta=1e6)), gguf=None,
+        visible=(dict(sliding_window=64), dict(layer_types=[SLIDING] * 3))),
 }
