@@ -74,6 +74,7 @@ ModelDescription DescribeSmolLm3(Hyperparameters& h);
 ModelDescription DescribeSolarOpen(Hyperparameters& h);
 ModelDescription DescribeStablelm(Hyperparameters& h);
 ModelDescription DescribeStarcoder2(Hyperparameters& h);
+ModelDescription DescribeVaultGemma(Hyperparameters& h);
 ModelDescription DescribeXglm(Hyperparameters& h);
 
 namespace {
@@ -144,6 +145,7 @@ constexpr Family kFamilies[] = {
     {"", "SolarOpenForCausalLM", "solar_open", DescribeSolarOpen},
     {"stablelm", "StableLmForCausalLM", "stablelm", DescribeStablelm},
     {"starcoder2", "Starcoder2ForCausalLM", "starcoder2", DescribeStarcoder2},
+    {"", "VaultGemmaForCausalLM", "vaultgemma", DescribeVaultGemma},
     {"", "XGLMForCausalLM", "xglm", DescribeXglm},
 };
 

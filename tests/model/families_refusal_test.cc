@@ -96,6 +96,8 @@ constexpr Refusal kRefusals[] = {
     {"seed_oss", R"({"mlp_bias": true})", "mlp_bias is true"},
     {"stablelm", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},
     {"starcoder2", R"({"hidden_act": "silu"})", "hidden_act is 'silu'"},
+    {"vaultgemma", R"({"use_bidirectional_attention": true})",
+     "use_bidirectional_attention is true"},
     {"xglm", R"({"max_position_embeddings": 60000000})", "more than 2^25 sinusoids"},
     {"xglm", R"({"d_model": 2, "attention_heads": 1})", "d_model"},
 };

@@ -102,6 +102,7 @@ inline constexpr std::array kParityFixturesWithoutGguf = {
     "phimoe_jitter",       // a sparse mixer of which more is near
     "stablelm_parallel",   // parallel layers, a QK norm a head
     "starcoder2_window",   // windows
+    "vaultgemma",          // soft caps, a window in every other layer
     "xglm",                // sinusoids
 };
 

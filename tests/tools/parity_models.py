@@ -353,4 +353,9 @@ FIXTURES |= {
     "ministral": of("MinistralForCausalLM", dict(
         head_dim=8, sliding_window=10, layer_types=[SLIDING, FULL, SLIDING], rope_parameters=rope(theta=1e6)), gguf=None,
         visible=(dict(sliding_window=64), dict(layer_types=[SLIDING] * 3))),
+    "vaultgemma": of("VaultGemmaForCausalLM", dict(
+        num_hidden_layers=4, hidden_size=16, head_dim=10, query_pre_attn_scalar=12, sliding_window=10, attn_logit_softcapping=1.5,
+        final_logit_softcapping=3.0, rope_parameters=rope()), plus_one=True, gguf=None, visible=(
+            dict(sliding_window=64), dict(attn_logit_softcapping=None), dict(final_logit_softcapping=None),
+            dict(query_pre_attn_scalar=10))),
 }
