@@ -37,6 +37,7 @@ ModelDescription DescribeGlm4(Hyperparameters& h);
 ModelDescription DescribeGlm4Moe(Hyperparameters& h);
 ModelDescription DescribeGlm4MoeLite(Hyperparameters& h);
 ModelDescription DescribeGpt2(Hyperparameters& h);
+ModelDescription DescribeGptBigCode(Hyperparameters& h);
 ModelDescription DescribeGptJ(Hyperparameters& h);
 ModelDescription DescribeGptNeo(Hyperparameters& h);
 ModelDescription DescribeGptNeox(Hyperparameters& h);
@@ -104,6 +105,7 @@ constexpr Family kFamilies[] = {
     {"", "Glm4MoeLiteForCausalLM", "glm4_moe_lite", DescribeGlm4MoeLite},
     {"chatglm", "GlmForCausalLM", "glm", DescribeGlm},
     {"gpt2", "GPT2LMHeadModel", "gpt2", DescribeGpt2},
+    {"starcoder", "GPTBigCodeForCausalLM", "gpt_bigcode", DescribeGptBigCode},
     {"", "GPTJForCausalLM", "gptj", DescribeGptJ},
     {"", "GPTNeoForCausalLM", "gpt_neo", DescribeGptNeo},
     {"gptneox", "GPTNeoXForCausalLM", "gpt_neox", DescribeGptNeox},

@@ -57,6 +57,7 @@ constexpr Refusal kRefusals[] = {
     {"gemma4_dense", R"({"rope_parameters": {"full_attention": {"partial_rotary_factor": 1.5}}})",
      "full_attention.partial_rotary_factor is 1.5, expected at most 1, the whole head"},
     {"glm", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},
+    {"gpt_bigcode", R"({"scale_attn_weights": false})", "scale_attn_weights is false"},
     {"gpt_oss", R"({"swiglu_limit": 5.0})", "swiglu_limit is 5"},
     {"gpt_oss", R"({"quantization_config": {"quant_method": "gptq"}})", "quant_method is 'gptq'"},
     {"granite", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},

@@ -43,6 +43,7 @@ inline constexpr std::array kParityFixtures = {
     "glm4_moe",              // biases, half a head rotated
     "glm4_moe_lite",         // latent attention without YaRN
     "gpt2",                  // learned positions, transposed matrices
+    "gpt_bigcode",           // one key-value head
     "gpt_neox",              // QKV by head, parallel layers with two norms
     "gpt_oss",               // sinks, MXFP4 experts with biases
     "granite",               // multipliers
@@ -91,6 +92,7 @@ inline constexpr std::array kParityFixturesWithoutGguf = {
     "cwm",                 // windows, the first layer without
     "falcon_rw",           // ALiBi, QKV by head
     "gemma3_conditional",  // the text of a checkpoint with images
+    "gpt_bigcode_heads",   // QKV by head
     "gpt_neo",             // unscaled scores, windows
     "gptj",                // parallel layers, neighbours rotated
     "helium",              // neighbours rotated

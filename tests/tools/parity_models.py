@@ -358,4 +358,10 @@ FIXTURES |= {
         final_logit_softcapping=3.0, rope_parameters=rope()), plus_one=True, gguf=None, visible=(
             dict(sliding_window=64), dict(attn_logit_softcapping=None), dict(final_logit_softcapping=None),
             dict(query_pre_attn_scalar=10))),
+    "gpt_bigcode": of("GPTBigCodeForCausalLM", dict(
+        n_embd=24, n_layer=2, n_head=4, n_positions=64, layer_norm_epsilon=1e-4), without=OLD),
+    # llama.cpp's converter takes all for models whose heads share their keys.
+    "gpt_bigcode_heads": of("GPTBigCodeForCausalLM", dict(
+        n_embd=24, n_layer=2, n_head=4, n_positions=64, layer_norm_epsilon=1e-4, activation_function="gelu", multi_query=False),
+        without=OLD, gguf=None),
 }
