@@ -17,6 +17,7 @@ namespace weft {
 ModelDescription DescribeApertus(Hyperparameters& h);
 ModelDescription DescribeArcee(Hyperparameters& h);
 ModelDescription DescribeBloom(Hyperparameters& h);
+ModelDescription DescribeCodeGen(Hyperparameters& h);
 ModelDescription DescribeCohere(Hyperparameters& h);
 ModelDescription DescribeCohere2(Hyperparameters& h);
 ModelDescription DescribeCohere2Moe(Hyperparameters& h);
@@ -85,6 +86,7 @@ constexpr Family kFamilies[] = {
     {"apertus", "ApertusForCausalLM", "apertus", DescribeApertus},
     {"arcee", "ArceeForCausalLM", "arcee", DescribeArcee},
     {"bloom", "BloomForCausalLM", "bloom", DescribeBloom},
+    {"", "CodeGenForCausalLM", "codegen", DescribeCodeGen},
     {"cohere2", "Cohere2ForCausalLM", "cohere2", DescribeCohere2},
     {"cohere2moe", "Cohere2MoeForCausalLM", "cohere2moe", DescribeCohere2Moe},
     {"command-r", "CohereForCausalLM", "cohere", DescribeCohere},

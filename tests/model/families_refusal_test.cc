@@ -31,6 +31,7 @@ constexpr Refusal kRefusals[] = {
     {"arcee", R"({"mlp_bias": true})", "mlp_bias is true"},
     {"bloom", R"({"apply_residual_connection_post_layernorm": true})",
      "apply_residual_connection_post_layernorm is true"},
+    {"codegen", R"({"n_head": 6})", "n_head is 6, expected a multiple of 4"},
     {"cohere", R"({"logit_scale": 0})", "logit_scale is 0"},
     {"cohere2", R"({"rotary_pct": 0.5})", "rotary_pct is 0.5"},
     {"cohere2", R"({"attention_bias": true})", "attention_bias is true"},

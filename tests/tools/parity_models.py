@@ -364,4 +364,7 @@ FIXTURES |= {
     "gpt_bigcode_heads": of("GPTBigCodeForCausalLM", dict(
         n_embd=24, n_layer=2, n_head=4, n_positions=64, layer_norm_epsilon=1e-4, activation_function="gelu", multi_query=False),
         without=OLD, gguf=None),
+    "codegen": of("CodeGenForCausalLM", dict(
+        n_embd=48, n_layer=2, n_head=8, n_positions=64, n_ctx=64, n_inner=64, rotary_dim=4, layer_norm_epsilon=1e-4),
+        without=OLD, gguf=None),
 }
