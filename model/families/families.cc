@@ -64,6 +64,7 @@ ModelDescription DescribeOlmo2(Hyperparameters& h);
 ModelDescription DescribeOlmo3(Hyperparameters& h);
 ModelDescription DescribeOlmoe(Hyperparameters& h);
 ModelDescription DescribeOpt(Hyperparameters& h);
+ModelDescription DescribePersimmon(Hyperparameters& h);
 ModelDescription DescribePhi2(Hyperparameters& h);
 ModelDescription DescribePhi3(Hyperparameters& h);
 ModelDescription DescribePhimoe(Hyperparameters& h);
@@ -136,6 +137,7 @@ constexpr Family kFamilies[] = {
     {"olmoe", "OlmoeForCausalLM", "olmoe", DescribeOlmoe},
     {"olmo", "OlmoForCausalLM", "olmo", DescribeOlmo},
     {"", "OPTForCausalLM", "opt", DescribeOpt},
+    {"", "PersimmonForCausalLM", "persimmon", DescribePersimmon},
     {"phi3", "Phi3ForCausalLM", "phi3", DescribePhi3},
     {"phi2", "PhiForCausalLM", "phi", DescribePhi2},
     {"", "PhimoeForCausalLM", "", DescribePhimoe},

@@ -73,6 +73,7 @@ constexpr Refusal kRefusals[] = {
     {"olmo", R"({"clip_qkv": -1})", "clip_qkv is -1"},
     {"olmo2", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},
     {"olmo3", R"({"layer_types": ["full_attention"]})", "layer_types is no list of 4"},
+    {"persimmon", R"({"hidden_act": "tanh"})", "hidden_act is 'tanh'"},
     {"phi3", R"({"attention_bias": true})", "attention_bias is true"},
     {"smollm3", R"({"no_rope_layers": [1, 1, 1, 2, 1]})", "expected 5 integers from 0 to 1"},
     {"glm4", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},

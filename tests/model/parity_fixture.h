@@ -102,6 +102,7 @@ inline constexpr std::array kParityFixturesWithoutGguf = {
     "nanochat",            // norms without weights, rotation the other way round
     "opt",                 // positions from 2 on, ReLU
     "opt_350m",            // norms of sums, narrow embeddings
+    "persimmon",           // QK norm with biases
     "phimoe_jitter",       // a sparse mixer of which more is near
     "stablelm_parallel",   // parallel layers, a QK norm a head
     "starcoder2_window",   // windows

@@ -367,4 +367,7 @@ FIXTURES |= {
     "codegen": of("CodeGenForCausalLM", dict(
         n_embd=48, n_layer=2, n_head=8, n_positions=64, n_ctx=64, n_inner=64, rotary_dim=4, layer_norm_epsilon=1e-4),
         without=OLD, gguf=None),
+    "persimmon": of("PersimmonForCausalLM", dict(
+        hidden_size=32, num_hidden_layers=2, intermediate_size=48, layer_norm_eps=1e-4, rope_parameters=rope(
+            theta=25000.0, partial_rotary_factor=0.5)), without=("rms_norm_eps", "num_key_value_heads"), gguf=None),
 }
