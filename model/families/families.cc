@@ -16,6 +16,7 @@ namespace weft {
 // Each in the file of its name.
 ModelDescription DescribeApertus(Hyperparameters& h);
 ModelDescription DescribeArcee(Hyperparameters& h);
+ModelDescription DescribeBioGpt(Hyperparameters& h);
 ModelDescription DescribeBloom(Hyperparameters& h);
 ModelDescription DescribeCodeGen(Hyperparameters& h);
 ModelDescription DescribeCohere(Hyperparameters& h);
@@ -86,6 +87,7 @@ namespace {
 constexpr Family kFamilies[] = {
     {"apertus", "ApertusForCausalLM", "apertus", DescribeApertus},
     {"arcee", "ArceeForCausalLM", "arcee", DescribeArcee},
+    {"", "BioGptForCausalLM", "biogpt", DescribeBioGpt},
     {"bloom", "BloomForCausalLM", "bloom", DescribeBloom},
     {"", "CodeGenForCausalLM", "codegen", DescribeCodeGen},
     {"cohere2", "Cohere2ForCausalLM", "cohere2", DescribeCohere2},

@@ -29,6 +29,7 @@ constexpr Refusal kRefusals[] = {
     {"apertus", R"({"hidden_act": "silu"})", "hidden_act is 'silu'"},
     {"arcee", R"({"hidden_act": "silu"})", "hidden_act is 'silu'"},
     {"arcee", R"({"mlp_bias": true})", "mlp_bias is true"},
+    {"biogpt", R"({"add_cross_attention": true})", "add_cross_attention is true"},
     {"bloom", R"({"apply_residual_connection_post_layernorm": true})",
      "apply_residual_connection_post_layernorm is true"},
     {"codegen", R"({"n_head": 6})", "n_head is 6, expected a multiple of 4"},

@@ -370,4 +370,6 @@ FIXTURES |= {
     "persimmon": of("PersimmonForCausalLM", dict(
         hidden_size=32, num_hidden_layers=2, intermediate_size=48, layer_norm_eps=1e-4, rope_parameters=rope(
             theta=25000.0, partial_rotary_factor=0.5)), without=("rms_norm_eps", "num_key_value_heads"), gguf=None),
+    "biogpt": of("BioGptForCausalLM", dict(num_hidden_layers=2, intermediate_size=48, max_position_embeddings=64),
+                 without=("rms_norm_eps", "num_key_value_heads"), gguf=None, unseen=r"k_proj\.bias"),
 }
