@@ -23,6 +23,7 @@ ModelDescription DescribeCohere(Hyperparameters& h);
 ModelDescription DescribeCohere2(Hyperparameters& h);
 ModelDescription DescribeCohere2Moe(Hyperparameters& h);
 ModelDescription DescribeCwm(Hyperparameters& h);
+ModelDescription DescribeDbrx(Hyperparameters& h);
 ModelDescription DescribeDeepseekV2(Hyperparameters& h);
 ModelDescription DescribeDeepseekV3(Hyperparameters& h);
 ModelDescription DescribeDots1(Hyperparameters& h);
@@ -94,6 +95,7 @@ constexpr Family kFamilies[] = {
     {"cohere2moe", "Cohere2MoeForCausalLM", "cohere2moe", DescribeCohere2Moe},
     {"command-r", "CohereForCausalLM", "cohere", DescribeCohere},
     {"", "CwmForCausalLM", "cwm", DescribeCwm},
+    {"dbrx", "DbrxForCausalLM", "dbrx", DescribeDbrx},
     {"deepseek2", "DeepseekV2ForCausalLM", "deepseek_v2", DescribeDeepseekV2},
     {"", "DeepseekV3ForCausalLM", "deepseek_v3", DescribeDeepseekV3},
     {"dots1", "Dots1ForCausalLM", "dots1", DescribeDots1},

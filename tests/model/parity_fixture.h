@@ -21,6 +21,7 @@ inline constexpr std::array kParityFixtures = {
     "cohere",                // parallel layers, a QK norm a head, scaled logits
     "cohere2",               // windows with RoPE, the rest without
     "cohere2_moe",           // the mean of experts and a shared one, a dense first layer
+    "dbrx",                  // layer norms, clipped queries, keys and values, experts
     "deepseek_v2",           // latent attention, YaRN with a magnitude
     "deepseek_v2_groups",    // groups of experts by their best one, queries with a latent
     "deepseek_v3",           // groups by their best two, correction, sigmoid

@@ -372,4 +372,8 @@ FIXTURES |= {
             theta=25000.0, partial_rotary_factor=0.5)), without=("rms_norm_eps", "num_key_value_heads"), gguf=None),
     "biogpt": of("BioGptForCausalLM", dict(num_hidden_layers=2, intermediate_size=48, max_position_embeddings=64),
                  without=("rms_norm_eps", "num_key_value_heads"), gguf=None, unseen=r"k_proj\.bias"),
+    "dbrx": of("DbrxForCausalLM", dict(
+        d_model=24, n_layers=2, n_heads=4, max_seq_len=128, tie_word_embeddings=False, rope_parameters=rope(),
+        attn_config=dict(clip_qkv=1.0, kv_n_heads=2, rope_theta=10000.0),
+        ffn_config=dict(ffn_hidden_size=12, moe_num_experts=5, moe_top_k=2)), without=OLD),
 }
