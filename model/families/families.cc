@@ -30,6 +30,7 @@ ModelDescription DescribeDots1(Hyperparameters& h);
 ModelDescription DescribeErnie45Moe(Hyperparameters& h);
 ModelDescription DescribeErnie4_5(Hyperparameters& h);
 ModelDescription DescribeExaone4(Hyperparameters& h);
+ModelDescription DescribeExaoneMoe(Hyperparameters& h);
 ModelDescription DescribeFalcon(Hyperparameters& h);
 ModelDescription DescribeGemma(Hyperparameters& h);
 ModelDescription DescribeGemma2(Hyperparameters& h);
@@ -102,6 +103,7 @@ constexpr Family kFamilies[] = {
     {"ernie4_5-moe", "Ernie4_5_MoeForCausalLM", "ernie4_5_moe", DescribeErnie45Moe},
     {"ernie4_5", "Ernie4_5ForCausalLM", "ernie4_5", DescribeErnie4_5},
     {"exaone4", "Exaone4ForCausalLM", "exaone4", DescribeExaone4},
+    {"exaone-moe", "ExaoneMoeForCausalLM", "exaone_moe", DescribeExaoneMoe},
     {"falcon", "FalconForCausalLM", "falcon", DescribeFalcon},
     {"gemma2", "Gemma2ForCausalLM", "gemma2", DescribeGemma2},
     {"gemma3", "Gemma3ForCausalLM", "gemma3_text", DescribeGemma3},

@@ -46,6 +46,7 @@ constexpr Refusal kRefusals[] = {
     {"dbrx", R"({"ffn_config": {"ffn_act_fn": {"name": "gelu"}}})", "ffn_act_fn.name is 'gelu'"},
     {"ernie4_5", R"({"use_bias": true})", "use_bias is true"},
     {"exaone4", R"({"layer_types": ["full_attention"]})", "layer_types is no list of 4"},
+    {"exaone_moe", R"({"mlp_layer_types": ["dense"]})", "mlp_layer_types has 1 entries"},
     {"falcon_40b", R"({"parallel_attn": false})", "parallel_attn is false"},
     {"falcon_40b", R"({"num_ln_in_parallel_attn": 3})", "num_ln_in_parallel_attn is 3"},
     {"falcon_7b", R"({"activation": "tanh"})", "activation is 'tanh'"},

@@ -30,6 +30,7 @@ inline constexpr std::array kParityFixtures = {
     "ernie4_5_moe",          // corrected softmax
     "exaone4",               // norms of outputs alone, no RoPE in full layers
     "exaone4_small",         // no windows
+    "exaone_moe",            // windows with RoPE, the rest without, corrected experts
     "falcon_40b",            // two norms in parallel layers, groups of heads
     "falcon_7b",             // one norm in parallel layers, one key-value head
     "gemma",                 // norms less 1, a multiplied embedding

@@ -376,4 +376,10 @@ FIXTURES |= {
         d_model=24, n_layers=2, n_heads=4, max_seq_len=128, tie_word_embeddings=False, rope_parameters=rope(),
         attn_config=dict(clip_qkv=1.0, kv_n_heads=2, rope_theta=10000.0),
         ffn_config=dict(ffn_hidden_size=12, moe_num_experts=5, moe_top_k=2)), without=OLD),
+    # Corrections so large that some score is below 0: by that the search tells them from a softmax.
+    "exaone_moe": of("ExaoneMoeForCausalLM", dict(
+        num_hidden_layers=4, hidden_size=16, head_dim=6, intermediate_size=24, num_experts=6, num_experts_per_tok=2,
+        moe_intermediate_size=8, num_shared_experts=2, first_k_dense_replace=1, routed_scaling_factor=1.5, sliding_window=10,
+        rope_parameters=rope(theta=1e6)), published_config=dict(scoring_func="sigmoid"),
+        gains={"e_score_correction_bias": 4}, visible=(dict(sliding_window=64), dict(routed_scaling_factor=1.0))),
 }
