@@ -52,6 +52,7 @@ ModelDescription DescribeGraniteMoeHybrid(Hyperparameters& h);
 ModelDescription DescribeHelium(Hyperparameters& h);
 ModelDescription DescribeHunyuanDense(Hyperparameters& h);
 ModelDescription DescribeHunyuanMoe(Hyperparameters& h);
+ModelDescription DescribeHyperClovaX(Hyperparameters& h);
 ModelDescription DescribeLlama(Hyperparameters& h);
 ModelDescription DescribeLlama4(Hyperparameters& h);
 ModelDescription DescribeMellum(Hyperparameters& h);
@@ -126,6 +127,7 @@ constexpr Family kFamilies[] = {
     {"", "HeliumForCausalLM", "helium", DescribeHelium},
     {"hunyuan-dense", "HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", DescribeHunyuanDense},
     {"hunyuan-moe", "HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", DescribeHunyuanMoe},
+    {"", "HyperCLOVAXForCausalLM", "hyperclovax", DescribeHyperClovaX},
     {"llama4", "Llama4ForCausalLM", "llama4_text", DescribeLlama4},
     {"llama", "LlamaForCausalLM", "llama", DescribeLlama},
     {"mellum", "MellumForCausalLM", "mellum", DescribeMellum},

@@ -100,6 +100,7 @@ inline constexpr std::array kParityFixturesWithoutGguf = {
     "gpt_neo",             // unscaled scores, windows
     "gptj",                // parallel layers, neighbours rotated
     "helium",              // neighbours rotated
+    "hyperclovax",         // multipliers, norms of outputs
     "llama4_chunks",       // chunks and temperatures of a short prompt
     "ministral",           // windows where listed
     "nanochat",            // norms without weights, rotation the other way round

@@ -382,4 +382,6 @@ FIXTURES |= {
         moe_intermediate_size=8, num_shared_experts=2, first_k_dense_replace=1, routed_scaling_factor=1.5, sliding_window=10,
         rope_parameters=rope(theta=1e6)), published_config=dict(scoring_func="sigmoid"),
         gains={"e_score_correction_bias": 4}, visible=(dict(sliding_window=64), dict(routed_scaling_factor=1.0))),
+    "hyperclovax": of("HyperCLOVAXForCausalLM", dict(GRANITE, logits_scaling=0.25), gguf=None, visible=(
+        dict(embedding_multiplier=1.0), dict(attention_multiplier=6**-0.5), dict(residual_multiplier=1.0))),
 }
