@@ -32,6 +32,7 @@ ModelDescription DescribeErnie4_5(Hyperparameters& h);
 ModelDescription DescribeExaone4(Hyperparameters& h);
 ModelDescription DescribeExaoneMoe(Hyperparameters& h);
 ModelDescription DescribeFalcon(Hyperparameters& h);
+ModelDescription DescribeFlexOlmo(Hyperparameters& h);
 ModelDescription DescribeGemma(Hyperparameters& h);
 ModelDescription DescribeGemma2(Hyperparameters& h);
 ModelDescription DescribeGemma3(Hyperparameters& h);
@@ -106,6 +107,7 @@ constexpr Family kFamilies[] = {
     {"exaone4", "Exaone4ForCausalLM", "exaone4", DescribeExaone4},
     {"exaone-moe", "ExaoneMoeForCausalLM", "exaone_moe", DescribeExaoneMoe},
     {"falcon", "FalconForCausalLM", "falcon", DescribeFalcon},
+    {"", "FlexOlmoForCausalLM", "flex_olmo", DescribeFlexOlmo},
     {"gemma2", "Gemma2ForCausalLM", "gemma2", DescribeGemma2},
     {"gemma3", "Gemma3ForCausalLM", "gemma3_text", DescribeGemma3},
     {"gemma4", "Gemma4ForCausalLM", "gemma4_text", DescribeGemma4},

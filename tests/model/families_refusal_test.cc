@@ -50,6 +50,7 @@ constexpr Refusal kRefusals[] = {
     {"falcon_40b", R"({"parallel_attn": false})", "parallel_attn is false"},
     {"falcon_40b", R"({"num_ln_in_parallel_attn": 3})", "num_ln_in_parallel_attn is 3"},
     {"falcon_7b", R"({"activation": "tanh"})", "activation is 'tanh'"},
+    {"flex_olmo", R"({"attention_bias": true})", "attention_bias is true"},
     {"gemma", R"({"hidden_act": "silu"})", "hidden_act is 'silu'"},
     {"gemma2", R"({"attn_logit_softcapping": -1})", "attn_logit_softcapping is -1"},
     {"gemma3", R"({"use_bidirectional_attention": true})", "use_bidirectional_attention is true"},

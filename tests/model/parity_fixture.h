@@ -95,6 +95,7 @@ inline constexpr std::array kParityFixturesWithoutGguf = {
     "cohere2_moe_sum",     // softmax over the chosen, RMS norms, windows from the dense layer on
     "cwm",                 // windows, the first layer without
     "falcon_rw",           // ALiBi, QKV by head
+    "flex_olmo",           // norms of outputs alone, experts
     "gemma3_conditional",  // the text of a checkpoint with images
     "gpt_bigcode_heads",   // QKV by head
     "gpt_neo",             // unscaled scores, windows

@@ -384,4 +384,7 @@ FIXTURES |= {
         gains={"e_score_correction_bias": 4}, visible=(dict(sliding_window=64), dict(routed_scaling_factor=1.0))),
     "hyperclovax": of("HyperCLOVAXForCausalLM", dict(GRANITE, logits_scaling=0.25), gguf=None, visible=(
         dict(embedding_multiplier=1.0), dict(attention_multiplier=6**-0.5), dict(residual_multiplier=1.0))),
+    "flex_olmo": of("FlexOlmoForCausalLM", dict(
+        num_hidden_layers=2, intermediate_size=12, num_experts=5, num_experts_per_tok=2, rope_parameters=rope(theta=5e5)),
+        gguf=None),
 }
