@@ -54,6 +54,7 @@ ModelDescription DescribeHelium(Hyperparameters& h);
 ModelDescription DescribeHunyuanDense(Hyperparameters& h);
 ModelDescription DescribeHunyuanMoe(Hyperparameters& h);
 ModelDescription DescribeHyperClovaX(Hyperparameters& h);
+ModelDescription DescribeJais2(Hyperparameters& h);
 ModelDescription DescribeLlama(Hyperparameters& h);
 ModelDescription DescribeLlama4(Hyperparameters& h);
 ModelDescription DescribeMellum(Hyperparameters& h);
@@ -130,6 +131,7 @@ constexpr Family kFamilies[] = {
     {"hunyuan-dense", "HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", DescribeHunyuanDense},
     {"hunyuan-moe", "HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", DescribeHunyuanMoe},
     {"", "HyperCLOVAXForCausalLM", "hyperclovax", DescribeHyperClovaX},
+    {"jais2", "Jais2ForCausalLM", "jais2", DescribeJais2},
     {"llama4", "Llama4ForCausalLM", "llama4_text", DescribeLlama4},
     {"llama", "LlamaForCausalLM", "llama", DescribeLlama},
     {"mellum", "MellumForCausalLM", "mellum", DescribeMellum},

@@ -72,6 +72,7 @@ constexpr Refusal kRefusals[] = {
      "has layers that are not attention"},
     {"helium", R"({"mlp_bias": true})", "mlp_bias is true"},
     {"hyperclovax", R"({"logits_scaling": 0})", "logits_scaling is 0"},
+    {"jais2", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},
     {"mellum", R"({"mlp_layer_types": ["dense", "sparse", "sparse"]})",
      "has layers that are no mixture"},
     {"ministral", R"({"layer_types": ["chunked_attention"]})",

@@ -54,6 +54,7 @@ inline constexpr std::array kParityFixtures = {
     "granitemoeshared",      // a shared expert, fused
     "hunyuan_v1_dense",      // QK norm after RoPE, a base from alpha
     "hunyuan_v1_moe",        // QK norm after RoPE, a shared expert
+    "jais2",                 // layer norms, squared ReLU, biases
     "llama2",                // multi-head attention, float32 shards
     "llama3",                // its RoPE scaling, tied head
     "llama4",                // weighted inputs of experts, layers without RoPE

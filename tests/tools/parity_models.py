@@ -387,4 +387,5 @@ FIXTURES |= {
     "flex_olmo": of("FlexOlmoForCausalLM", dict(
         num_hidden_layers=2, intermediate_size=12, num_experts=5, num_experts_per_tok=2, rope_parameters=rope(theta=5e5)),
         gguf=None),
+    "jais2": of("Jais2ForCausalLM", dict(layer_norm_eps=1e-4, rope_parameters=rope(theta=5e5)), without=("rms_norm_eps",)),
 }
