@@ -16,25 +16,33 @@ namespace weft {
 // Each in the file of its name.
 ModelDescription DescribeApertus(Hyperparameters& h);
 ModelDescription DescribeArcee(Hyperparameters& h);
+ModelDescription DescribeBioGpt(Hyperparameters& h);
 ModelDescription DescribeBloom(Hyperparameters& h);
+ModelDescription DescribeCodeGen(Hyperparameters& h);
 ModelDescription DescribeCohere(Hyperparameters& h);
 ModelDescription DescribeCohere2(Hyperparameters& h);
 ModelDescription DescribeCohere2Moe(Hyperparameters& h);
+ModelDescription DescribeCwm(Hyperparameters& h);
+ModelDescription DescribeDbrx(Hyperparameters& h);
 ModelDescription DescribeDeepseekV2(Hyperparameters& h);
 ModelDescription DescribeDeepseekV3(Hyperparameters& h);
 ModelDescription DescribeDots1(Hyperparameters& h);
 ModelDescription DescribeErnie45Moe(Hyperparameters& h);
 ModelDescription DescribeErnie4_5(Hyperparameters& h);
 ModelDescription DescribeExaone4(Hyperparameters& h);
+ModelDescription DescribeExaoneMoe(Hyperparameters& h);
 ModelDescription DescribeFalcon(Hyperparameters& h);
+ModelDescription DescribeFlexOlmo(Hyperparameters& h);
 ModelDescription DescribeGemma(Hyperparameters& h);
 ModelDescription DescribeGemma2(Hyperparameters& h);
 ModelDescription DescribeGemma3(Hyperparameters& h);
 ModelDescription DescribeGemma4(Hyperparameters& h);
+ModelDescription DescribeGlm(Hyperparameters& h);
 ModelDescription DescribeGlm4(Hyperparameters& h);
 ModelDescription DescribeGlm4Moe(Hyperparameters& h);
 ModelDescription DescribeGlm4MoeLite(Hyperparameters& h);
 ModelDescription DescribeGpt2(Hyperparameters& h);
+ModelDescription DescribeGptBigCode(Hyperparameters& h);
 ModelDescription DescribeGptJ(Hyperparameters& h);
 ModelDescription DescribeGptNeo(Hyperparameters& h);
 ModelDescription DescribeGptNeox(Hyperparameters& h);
@@ -42,8 +50,11 @@ ModelDescription DescribeGptOss(Hyperparameters& h);
 ModelDescription DescribeGranite(Hyperparameters& h);
 ModelDescription DescribeGraniteMoe(Hyperparameters& h);
 ModelDescription DescribeGraniteMoeHybrid(Hyperparameters& h);
+ModelDescription DescribeHelium(Hyperparameters& h);
 ModelDescription DescribeHunyuanDense(Hyperparameters& h);
 ModelDescription DescribeHunyuanMoe(Hyperparameters& h);
+ModelDescription DescribeHyperClovaX(Hyperparameters& h);
+ModelDescription DescribeJais2(Hyperparameters& h);
 ModelDescription DescribeLlama(Hyperparameters& h);
 ModelDescription DescribeLlama4(Hyperparameters& h);
 ModelDescription DescribeMellum(Hyperparameters& h);
@@ -54,10 +65,12 @@ ModelDescription DescribeMixtral(Hyperparameters& h);
 ModelDescription DescribeMpt(Hyperparameters& h);
 ModelDescription DescribeNanoChat(Hyperparameters& h);
 ModelDescription DescribeNemotron(Hyperparameters& h);
+ModelDescription DescribeOlmo(Hyperparameters& h);
 ModelDescription DescribeOlmo2(Hyperparameters& h);
 ModelDescription DescribeOlmo3(Hyperparameters& h);
 ModelDescription DescribeOlmoe(Hyperparameters& h);
 ModelDescription DescribeOpt(Hyperparameters& h);
+ModelDescription DescribePersimmon(Hyperparameters& h);
 ModelDescription DescribePhi2(Hyperparameters& h);
 ModelDescription DescribePhi3(Hyperparameters& h);
 ModelDescription DescribePhimoe(Hyperparameters& h);
@@ -70,6 +83,7 @@ ModelDescription DescribeSmolLm3(Hyperparameters& h);
 ModelDescription DescribeSolarOpen(Hyperparameters& h);
 ModelDescription DescribeStablelm(Hyperparameters& h);
 ModelDescription DescribeStarcoder2(Hyperparameters& h);
+ModelDescription DescribeVaultGemma(Hyperparameters& h);
 ModelDescription DescribeXglm(Hyperparameters& h);
 
 namespace {
@@ -78,17 +92,23 @@ namespace {
 constexpr Family kFamilies[] = {
     {"apertus", "ApertusForCausalLM", "apertus", DescribeApertus},
     {"arcee", "ArceeForCausalLM", "arcee", DescribeArcee},
+    {"", "BioGptForCausalLM", "biogpt", DescribeBioGpt},
     {"bloom", "BloomForCausalLM", "bloom", DescribeBloom},
+    {"", "CodeGenForCausalLM", "codegen", DescribeCodeGen},
     {"cohere2", "Cohere2ForCausalLM", "cohere2", DescribeCohere2},
     {"cohere2moe", "Cohere2MoeForCausalLM", "cohere2moe", DescribeCohere2Moe},
     {"command-r", "CohereForCausalLM", "cohere", DescribeCohere},
+    {"", "CwmForCausalLM", "cwm", DescribeCwm},
+    {"dbrx", "DbrxForCausalLM", "dbrx", DescribeDbrx},
     {"deepseek2", "DeepseekV2ForCausalLM", "deepseek_v2", DescribeDeepseekV2},
     {"", "DeepseekV3ForCausalLM", "deepseek_v3", DescribeDeepseekV3},
     {"dots1", "Dots1ForCausalLM", "dots1", DescribeDots1},
     {"ernie4_5-moe", "Ernie4_5_MoeForCausalLM", "ernie4_5_moe", DescribeErnie45Moe},
     {"ernie4_5", "Ernie4_5ForCausalLM", "ernie4_5", DescribeErnie4_5},
     {"exaone4", "Exaone4ForCausalLM", "exaone4", DescribeExaone4},
+    {"exaone-moe", "ExaoneMoeForCausalLM", "exaone_moe", DescribeExaoneMoe},
     {"falcon", "FalconForCausalLM", "falcon", DescribeFalcon},
+    {"", "FlexOlmoForCausalLM", "flex_olmo", DescribeFlexOlmo},
     {"gemma2", "Gemma2ForCausalLM", "gemma2", DescribeGemma2},
     {"gemma3", "Gemma3ForCausalLM", "gemma3_text", DescribeGemma3},
     {"gemma4", "Gemma4ForCausalLM", "gemma4_text", DescribeGemma4},
@@ -96,7 +116,9 @@ constexpr Family kFamilies[] = {
     {"glm4", "Glm4ForCausalLM", "glm4", DescribeGlm4},
     {"glm4moe", "Glm4MoeForCausalLM", "glm4_moe", DescribeGlm4Moe},
     {"", "Glm4MoeLiteForCausalLM", "glm4_moe_lite", DescribeGlm4MoeLite},
+    {"chatglm", "GlmForCausalLM", "glm", DescribeGlm},
     {"gpt2", "GPT2LMHeadModel", "gpt2", DescribeGpt2},
+    {"starcoder", "GPTBigCodeForCausalLM", "gpt_bigcode", DescribeGptBigCode},
     {"", "GPTJForCausalLM", "gptj", DescribeGptJ},
     {"", "GPTNeoForCausalLM", "gpt_neo", DescribeGptNeo},
     {"gptneox", "GPTNeoXForCausalLM", "gpt_neox", DescribeGptNeox},
@@ -105,13 +127,17 @@ constexpr Family kFamilies[] = {
     {"granitemoe", "GraniteMoeForCausalLM", "granitemoe", DescribeGraniteMoe},
     {"", "GraniteMoeHybridForCausalLM", "granitemoehybrid", DescribeGraniteMoeHybrid},
     {"", "GraniteMoeSharedForCausalLM", "granitemoeshared", DescribeGraniteMoe},
+    {"", "HeliumForCausalLM", "helium", DescribeHelium},
     {"hunyuan-dense", "HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", DescribeHunyuanDense},
     {"hunyuan-moe", "HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", DescribeHunyuanMoe},
+    {"", "HyperCLOVAXForCausalLM", "hyperclovax", DescribeHyperClovaX},
+    {"jais2", "Jais2ForCausalLM", "jais2", DescribeJais2},
     {"llama4", "Llama4ForCausalLM", "llama4_text", DescribeLlama4},
     {"llama", "LlamaForCausalLM", "llama", DescribeLlama},
     {"mellum", "MellumForCausalLM", "mellum", DescribeMellum},
     {"minimax-m2", "MiniMaxM2ForCausalLM", "minimax_m2", DescribeMinimaxM2},
     {"mistral3", "Ministral3ForCausalLM", "ministral3", DescribeMistral3},
+    {"", "MinistralForCausalLM", "ministral", DescribeMistral},
     {"", "MistralForCausalLM", "mistral", DescribeMistral},
     {"", "MixtralForCausalLM", "mixtral", DescribeMixtral},
     {"", "MptForCausalLM", "", DescribeMpt},
@@ -121,7 +147,9 @@ constexpr Family kFamilies[] = {
     {"olmo2", "Olmo2ForCausalLM", "olmo2", DescribeOlmo2},
     {"", "Olmo3ForCausalLM", "olmo3", DescribeOlmo3},
     {"olmoe", "OlmoeForCausalLM", "olmoe", DescribeOlmoe},
+    {"olmo", "OlmoForCausalLM", "olmo", DescribeOlmo},
     {"", "OPTForCausalLM", "opt", DescribeOpt},
+    {"", "PersimmonForCausalLM", "persimmon", DescribePersimmon},
     {"phi3", "Phi3ForCausalLM", "phi3", DescribePhi3},
     {"phi2", "PhiForCausalLM", "phi", DescribePhi2},
     {"", "PhimoeForCausalLM", "", DescribePhimoe},
@@ -135,6 +163,7 @@ constexpr Family kFamilies[] = {
     {"", "SolarOpenForCausalLM", "solar_open", DescribeSolarOpen},
     {"stablelm", "StableLmForCausalLM", "stablelm", DescribeStablelm},
     {"starcoder2", "Starcoder2ForCausalLM", "starcoder2", DescribeStarcoder2},
+    {"", "VaultGemmaForCausalLM", "vaultgemma", DescribeVaultGemma},
     {"", "XGLMForCausalLM", "xglm", DescribeXglm},
 };
 

@@ -1,5 +1,6 @@
 // Gemma (https://arxiv.org/abs/2403.08295), 2 (https://arxiv.org/abs/2408.00118) and 3
-// (https://arxiv.org/abs/2503.19786), their text.
+// (https://arxiv.org/abs/2503.19786), their text, and VaultGemma
+// (https://arxiv.org/abs/2510.15001).
 #include <cmath>
 
 #include "model/families/decoder.h"
@@ -60,6 +61,16 @@ ModelDescription DescribeGemma(Hyperparameters& h) {
 ModelDescription DescribeGemma2(Hyperparameters& h) {
   h.SetHfDefaults({{"attn_logit_softcapping", 50.0}, {"final_logit_softcapping", 30.0}});
   ModelSpec spec = ReadGemma(h, "gemma2", /*layers_of_27b=*/46);
+  spec.ropes = {ReadRope(h, spec, RopePairing::kHalves)};
+  ReadWindows(h, AllButEvery(2, spec.layer_count()), spec);
+  return WithParameters(h, Tensors(), std::move(spec));
+}
+
+// As the second, without the norms of what attention and MLP give.
+ModelDescription DescribeVaultGemma(Hyperparameters& h) {
+  h.SetHfDefaults({{"attn_logit_softcapping", 50.0}, {"final_logit_softcapping", 30.0}});
+  ModelSpec spec = ReadGemma(h, "vaultgemma", /*layers_of_27b=*/0);
+  for (LayerSpec& layer : spec.layers) layer.attention_output_norm = layer.mlp_output_norm = {};
   spec.ropes = {ReadRope(h, spec, RopePairing::kHalves)};
   ReadWindows(h, AllButEvery(2, spec.layer_count()), spec);
   return WithParameters(h, Tensors(), std::move(spec));

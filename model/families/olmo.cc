@@ -1,4 +1,5 @@
-// OLMo 2 (https://arxiv.org/abs/2501.00656) and 3 (https://arxiv.org/abs/2512.13961).
+// OLMo (https://arxiv.org/abs/2402.00838), 2 (https://arxiv.org/abs/2501.00656) and 3
+// (https://arxiv.org/abs/2512.13961).
 #include "model/families/decoder.h"
 
 namespace weft {
@@ -34,6 +35,18 @@ ModelDescription DescribeOlmo3(Hyperparameters& h, ModelSpec spec) {
 }
 
 }  // namespace
+
+// Its norms have no weights, and their epsilon is no matter of choice.
+ModelDescription DescribeOlmo(Hyperparameters& h) {
+  ModelSpec spec = ReadSizes(h, "olmo", NormKind::kLayer, {.epsilon = ""});
+  spec.ropes = {ReadRope(h, spec, RopePairing::kNeighbours)};
+  const float clip = ReadCap(h, {"attention.clamp_kqv", "clip_qkv"});
+  for (LayerSpec& layer : spec.layers) layer.attention.clip = clip;
+  ReadDenseMlp(h, ActivationKind::kSilu, spec);
+  h.RefuseUnless({"", "hidden_act"}, std::string("silu"));
+  return WithParameters(h, {.attention_norm = {}, .mlp_norm = {}, .head_norm = {}},
+                        std::move(spec));
+}
 
 // GGUF calls both olmo2; the third has windows.
 ModelDescription DescribeOlmo2(Hyperparameters& h) {

@@ -33,6 +33,7 @@ enum class Family {
   kKimiK2,
   kSuperBpe,
   kTinyAya,
+  kJais2,
 };
 
 struct Row {
@@ -114,6 +115,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"superbpe", Family::kSuperBpe},
     {"tiny_aya", Family::kTinyAya},
     {"cohere2moe", Family::kTinyAya},
+    {"jais-2", Family::kJais2},
 });
 
 constexpr std::string_view kLlama3Pattern =
@@ -144,6 +146,11 @@ constexpr std::string_view kGpt4oPattern =
     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
     R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+// White space in pieces of powers of two.
+constexpr std::string_view kJais2Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
+    R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s{512}(?!\S)|\s{256}(?!\S)|\s{128}(?!\S))"
+    R"(|\s{64}(?!\S)|\s{32}(?!\S)|\s{16}(?!\S)|\s{8}(?!\S)|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1})";
 // Digits in groups of three from the right.
 constexpr std::string_view kTinyAyaDigits = R"(\d{1,3}(?=(?:\d{3})*\b))";
 constexpr std::string_view kSuperBpeDigits = R"((?=(\d{3})+(?!\d)))";
@@ -241,6 +248,8 @@ Result<void> AddFamily(Family family, PreTokenizer* pre_tokenizer) {
       return AddPatterns({R"(\p{N}+)", kSuperBpeDigits}, pre_tokenizer);
     case Family::kTinyAya:
       return AddPatterns({kTinyAyaDigits, kGpt4oPattern}, pre_tokenizer);
+    case Family::kJais2:
+      return AddPatterns({kJais2Pattern}, pre_tokenizer);
   }
   return Fail(ErrorCode::kInternal, "pre-tokenizer family {} has no stages",
               static_cast<int>(family));

@@ -65,6 +65,18 @@ TEST(HfConfigTest, ReadsSizesAndDefaults) {
   EXPECT_FALSE(spec.has_tied_head());
 }
 
+TEST(HfConfigTest, CwmIsScaledWhereNothingIsSaid) {
+  const ModelSpec spec = SpecWith({{"architectures", {"CwmForCausalLM"}}, {"model_type", "cwm"}});
+  const RopeSpec& rope = spec.ropes.front();
+  EXPECT_EQ(rope.base, 1e6);
+  EXPECT_EQ(rope.scaling, RopeScalingKind::kLlama3);
+  EXPECT_EQ(rope.factor, 16);
+  EXPECT_EQ(rope.original_context_length, 8192);
+  EXPECT_EQ(spec.layers[0].attention.window, 0);
+  EXPECT_EQ(spec.layers[1].attention.window, 8192);
+  EXPECT_EQ(spec.layers[1].attention.key_dim, 128);
+}
+
 TEST(HfConfigTest, ReadsRopeOfTransformers4And5) {
   const Json scaling = {{"rope_type", "llama3"},
                         {"factor", 8.0},

@@ -21,6 +21,7 @@ inline constexpr std::array kParityFixtures = {
     "cohere",                // parallel layers, a QK norm a head, scaled logits
     "cohere2",               // windows with RoPE, the rest without
     "cohere2_moe",           // the mean of experts and a shared one, a dense first layer
+    "dbrx",                  // layer norms, clipped queries, keys and values, experts
     "deepseek_v2",           // latent attention, YaRN with a magnitude
     "deepseek_v2_groups",    // groups of experts by their best one, queries with a latent
     "deepseek_v3",           // groups by their best two, correction, sigmoid
@@ -29,6 +30,7 @@ inline constexpr std::array kParityFixtures = {
     "ernie4_5_moe",          // corrected softmax
     "exaone4",               // norms of outputs alone, no RoPE in full layers
     "exaone4_small",         // no windows
+    "exaone_moe",            // windows with RoPE, the rest without, corrected experts
     "falcon_40b",            // two norms in parallel layers, groups of heads
     "falcon_7b",             // one norm in parallel layers, one key-value head
     "gemma",                 // norms less 1, a multiplied embedding
@@ -38,10 +40,12 @@ inline constexpr std::array kParityFixtures = {
     "gemma4_dense",          // heads of two sizes, values that are keys
     "gemma4_e2b",            // inputs a layer, keys and values of earlier layers
     "gemma4_moe",            // experts beside an MLP
+    "glm",                   // as glm4, without norms of outputs
     "glm4",                  // fused gate and up, norms of outputs, part of a head rotated
     "glm4_moe",              // biases, half a head rotated
     "glm4_moe_lite",         // latent attention without YaRN
     "gpt2",                  // learned positions, transposed matrices
+    "gpt_bigcode",           // one key-value head
     "gpt_neox",              // QKV by head, parallel layers with two norms
     "gpt_oss",               // sinks, MXFP4 experts with biases
     "granite",               // multipliers
@@ -50,6 +54,7 @@ inline constexpr std::array kParityFixtures = {
     "granitemoeshared",      // a shared expert, fused
     "hunyuan_v1_dense",      // QK norm after RoPE, a base from alpha
     "hunyuan_v1_moe",        // QK norm after RoPE, a shared expert
+    "jais2",                 // layer norms, squared ReLU, biases
     "llama2",                // multi-head attention, float32 shards
     "llama3",                // its RoPE scaling, tied head
     "llama4",                // weighted inputs of experts, layers without RoPE
@@ -65,6 +70,7 @@ inline constexpr std::array kParityFixtures = {
     "mixtral",               // a mixture
     "mpt",                   // ALiBi, clipped queries, keys and values
     "nemotron",              // layer norms less 1, squared ReLU
+    "olmo",                  // norms without weights, clipped queries, keys and values
     "olmo2",                 // norms of outputs alone
     "olmo3",                 // windows, YaRN in the layers without
     "olmoe",                 // weights not renormalised, QK norm over all heads
@@ -85,18 +91,28 @@ inline constexpr std::array kParityFixtures = {
 
 // Those whose family has no GGUF, or none that tells what they compute.
 inline constexpr std::array kParityFixturesWithoutGguf = {
+    "biogpt",              // positions from 2 on, a multiplied embedding
+    "codegen",             // queries, values and keys by device
     "cohere2_moe_sum",     // softmax over the chosen, RMS norms, windows from the dense layer on
+    "cwm",                 // windows, the first layer without
     "falcon_rw",           // ALiBi, QKV by head
+    "flex_olmo",           // norms of outputs alone, experts
     "gemma3_conditional",  // the text of a checkpoint with images
+    "gpt_bigcode_heads",   // QKV by head
     "gpt_neo",             // unscaled scores, windows
     "gptj",                // parallel layers, neighbours rotated
+    "helium",              // neighbours rotated
+    "hyperclovax",         // multipliers, norms of outputs
     "llama4_chunks",       // chunks and temperatures of a short prompt
+    "ministral",           // windows where listed
     "nanochat",            // norms without weights, rotation the other way round
     "opt",                 // positions from 2 on, ReLU
     "opt_350m",            // norms of sums, narrow embeddings
+    "persimmon",           // QK norm with biases
     "phimoe_jitter",       // a sparse mixer of which more is near
     "stablelm_parallel",   // parallel layers, a QK norm a head
     "starcoder2_window",   // windows
+    "vaultgemma",          // soft caps, a window in every other layer
     "xglm",                // sinusoids
 };
 

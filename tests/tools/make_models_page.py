@@ -25,11 +25,8 @@ RECURRENT = "a recurrent state"
 SPARSE = "attention to chosen positions (an indexer)"
 UNKNOWN = "not looked at yet"
 MISSING = {
-    NO_BLOCK: "AfmoeForCausalLM CodeGenForCausalLM CwmForCausalLM DbrxForCausalLM ExaoneMoeForCausalLM FlexOlmoForCausalLM "
-              "GPTBigCodeForCausalLM GlmForCausalLM GraniteMoeSWAForCausalLM GraniteSWAForCausalLM HeliumForCausalLM "
-              "HyperCLOVAXForCausalLM Jais2ForCausalLM MiMoV2FlashForCausalLM MiniCPM3ForCausalLM MinistralForCausalLM "
-              "OlmoForCausalLM PersimmonForCausalLM VaultGemmaForCausalLM YoutuForCausalLM LongcatFlashForCausalLM "
-              "OpenAIGPTLMHeadModel BioGptForCausalLM AriaTextForCausalLM JetMoeForCausalLM "
+    NO_BLOCK: "AfmoeForCausalLM GraniteMoeSWAForCausalLM GraniteSWAForCausalLM MiMoV2FlashForCausalLM MiniCPM3ForCausalLM "
+              "YoutuForCausalLM LongcatFlashForCausalLM OpenAIGPTLMHeadModel AriaTextForCausalLM JetMoeForCausalLM "
               "Gemma4UnifiedForCausalLM ModernBertDecoderForCausalLM",
     ENCODER: "BertGenerationDecoder BertLMHeadModel BigBirdForCausalLM CamembertForCausalLM Data2VecTextForCausalLM ElectraForCausalLM "
              "ErnieForCausalLM MegatronBertForCausalLM RemBertForCausalLM RoCBertForCausalLM RoFormerForCausalLM RobertaForCausalLM "

@@ -41,6 +41,8 @@ EXAONE_MOE = (base.GPT2_CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p
               r"| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+")
 MINICPM5 = (base.GPT2_CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|"
             + base.WHITE_SPACE)
+JAIS2 = (base.GPT2_CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
+         + "".join(rf"\s{{{count}}}(?!\S)|" for count in (512, 256, 128, 64, 32, 16, 8, 4, "1,2")) + r"\s{1}")
 BLOOM = " ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"
 
 split, plain, gpt2 = base.split, base.plain_bytes, base.gpt2_bytes
@@ -76,6 +78,7 @@ def models():
         "kimi-k2": sequence(split(KIMI_K2), plain()),
         "superbpe": sequence(split(r"\p{N}+"), split(r"(?=(\d{3})+(?!\d))"), plain()),
         "tiny_aya cohere2moe": sequence(split(r"\d{1,3}(?=(?:\d{3})*\b)"), split(base.GPT4O), plain()),
+        "jais-2": sequence(split(JAIS2), plain()),
     }
 
 

@@ -339,4 +339,53 @@ FIXTURES |= {
             TINY_VISION, vision_output_dim=8, projector_input_dim=8, projector_output_dim=8), image_token_index=260,
         boi_token_index=261, eoi_token_index=262, tie_word_embeddings=True), unseen="vision_model|multi_modal_projector"),
     "gemma": of("GemmaForCausalLM", dict(head_dim=10, num_key_value_heads=1, rope_parameters=rope()), plus_one=True),
+    "olmo": of("OlmoForCausalLM", dict(clip_qkv=1.0, tie_word_embeddings=False, rope_parameters=rope()), without=("rms_norm_eps",),
+               visible=(dict(clip_qkv=None),)),
+    # The converter has its own epsilon, and looks for the context's length elsewhere.
+    "glm": of("GlmForCausalLM", dict(
+        hidden_size=32, num_hidden_layers=2, head_dim=8, rms_norm_eps=1e-5, attention_bias=True, seq_length=128,
+        rope_parameters=rope(partial_rotary_factor=0.5))),
+    "helium": of("HeliumForCausalLM", dict(head_dim=6, rope_parameters=rope(theta=1e5)), gguf=None),
+    "cwm": of("CwmForCausalLM", dict(
+        num_hidden_layers=5, hidden_size=16, head_dim=6, sliding_window=10, rope_parameters=rope(
+            "llama3", 10000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)),
+        gguf=None, published_config=dict(layer_types=None), visible=(dict(sliding_window=64), dict(layer_types=[SLIDING] * 5))),
+    "ministral": of("MinistralForCausalLM", dict(
+        head_dim=8, sliding_window=10, layer_types=[SLIDING, FULL, SLIDING], rope_parameters=rope(theta=1e6)), gguf=None,
+        visible=(dict(sliding_window=64), dict(layer_types=[SLIDING] * 3))),
+    "vaultgemma": of("VaultGemmaForCausalLM", dict(
+        num_hidden_layers=4, hidden_size=16, head_dim=10, query_pre_attn_scalar=12, sliding_window=10, attn_logit_softcapping=1.5,
+        final_logit_softcapping=3.0, rope_parameters=rope()), plus_one=True, gguf=None, visible=(
+            dict(sliding_window=64), dict(attn_logit_softcapping=None), dict(final_logit_softcapping=None),
+            dict(query_pre_attn_scalar=10))),
+    "gpt_bigcode": of("GPTBigCodeForCausalLM", dict(
+        n_embd=24, n_layer=2, n_head=4, n_positions=64, layer_norm_epsilon=1e-4), without=OLD),
+    # llama.cpp's converter takes all for models whose heads share their keys.
+    "gpt_bigcode_heads": of("GPTBigCodeForCausalLM", dict(
+        n_embd=24, n_layer=2, n_head=4, n_positions=64, layer_norm_epsilon=1e-4, activation_function="gelu", multi_query=False),
+        without=OLD, gguf=None),
+    "codegen": of("CodeGenForCausalLM", dict(
+        n_embd=48, n_layer=2, n_head=8, n_positions=64, n_ctx=64, n_inner=64, rotary_dim=4, layer_norm_epsilon=1e-4),
+        without=OLD, gguf=None),
+    "persimmon": of("PersimmonForCausalLM", dict(
+        hidden_size=32, num_hidden_layers=2, intermediate_size=48, layer_norm_eps=1e-4, rope_parameters=rope(
+            theta=25000.0, partial_rotary_factor=0.5)), without=("rms_norm_eps", "num_key_value_heads"), gguf=None),
+    "biogpt": of("BioGptForCausalLM", dict(num_hidden_layers=2, intermediate_size=48, max_position_embeddings=64),
+                 without=("rms_norm_eps", "num_key_value_heads"), gguf=None, unseen=r"k_proj\.bias"),
+    "dbrx": of("DbrxForCausalLM", dict(
+        d_model=24, n_layers=2, n_heads=4, max_seq_len=128, tie_word_embeddings=False, rope_parameters=rope(),
+        attn_config=dict(clip_qkv=1.0, kv_n_heads=2, rope_theta=10000.0),
+        ffn_config=dict(ffn_hidden_size=12, moe_num_experts=5, moe_top_k=2)), without=OLD),
+    # Corrections so large that some score is below 0: by that the search tells them from a softmax.
+    "exaone_moe": of("ExaoneMoeForCausalLM", dict(
+        num_hidden_layers=4, hidden_size=16, head_dim=6, intermediate_size=24, num_experts=6, num_experts_per_tok=2,
+        moe_intermediate_size=8, num_shared_experts=2, first_k_dense_replace=1, routed_scaling_factor=1.5, sliding_window=10,
+        rope_parameters=rope(theta=1e6)), published_config=dict(scoring_func="sigmoid"),
+        gains={"e_score_correction_bias": 4}, visible=(dict(sliding_window=64), dict(routed_scaling_factor=1.0))),
+    "hyperclovax": of("HyperCLOVAXForCausalLM", dict(GRANITE, logits_scaling=0.25), gguf=None, visible=(
+        dict(embedding_multiplier=1.0), dict(attention_multiplier=6**-0.5), dict(residual_multiplier=1.0))),
+    "flex_olmo": of("FlexOlmoForCausalLM", dict(
+        num_hidden_layers=2, intermediate_size=12, num_experts=5, num_experts_per_tok=2, rope_parameters=rope(theta=5e5)),
+        gguf=None),
+    "jais2": of("Jais2ForCausalLM", dict(layer_norm_eps=1e-4, rope_parameters=rope(theta=5e5)), without=("rms_norm_eps",)),
 }

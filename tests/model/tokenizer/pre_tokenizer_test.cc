@@ -118,7 +118,7 @@ TEST(PreTokenizerTest, EveryFamilyKeepsEveryByteEvenOfAMegabyteOfOneKind) {
        {"default", "gpt-2",      "starcoder",  "falcon",       "llama-bpe",      "qwen2",
         "qwen35",  "seed-coder", "bailingmoe", "deepseek-llm", "deepseek-coder", "deepseek-v3",
         "tekken",  "gpt-4o",     "bloom",      "viking",       "minicpm5",       "exaone-moe",
-        "kimi-k2", "superbpe",   "tiny_aya"}) {
+        "kimi-k2", "superbpe",   "tiny_aya",   "jais-2"}) {
     const Result<NamedPreTokenizer> named = MakeNamedPreTokenizer(name);
     ASSERT_TRUE(named) << named.error().message;
     for (const std::string unit :
