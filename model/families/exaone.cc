@@ -1,6 +1,12 @@
 // EXAONE 4 (https://arxiv.org/abs/2507.11407), which has norms behind the blocks alone, and
 // K-EXAONE (https://arxiv.org/abs/2601.01739), which has experts: where some layers have windows,
 // the others have no RoPE.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
 #include "model/families/decoder.h"
 
 namespace weft {
