@@ -1,7 +1,5 @@
 // GGUF files with Unigram ("t5") and WordPiece ("bert") models.
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -11,6 +9,7 @@
 #include "model/tokenizer/protobuf_reader.h"
 #include "tests/model/tokenizer/hand_made_gguf.h"
 #include "tests/model/tokenizer/random_text.h"
+#include "tests/read_file.h"
 
 namespace weft {
 namespace {
@@ -20,10 +19,7 @@ constexpr EncodeOptions kPlain = {.add_special_tokens = false, .parse_special_to
 // What a converter makes of a SentencePiece file.
 struct ConvertedModel {
   explicit ConvertedModel(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::stringstream content;
-    content << file.rdbuf();
-    const std::string bytes = content.str();
+    const std::string bytes = ReadFile(path);
     ProtobufReader reader(bytes, path);
     while (!reader.done()) {
       const ProtobufField field = reader.Next().value();

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -15,18 +14,12 @@
 #include "model/tokenizer/tokenizer.h"
 #include "tests/data_paths.h"
 #include "tests/model/tokenizer/hand_made_gguf.h"
+#include "tests/read_file.h"
 
 namespace weft {
 namespace {
 
 const std::string kVocabularies = SharedDataPath("tokenizers/");
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
 
 // The texts of an .inp file, parted by the separator.
 std::vector<std::string> ReadTexts(const std::string& path) {

@@ -2,9 +2,7 @@
 #include "model/tokenizer/normalizer.h"
 
 #include <cstring>
-#include <fstream>
 #include <random>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +11,7 @@
 
 #include "model/tokenizer/protobuf_reader.h"
 #include "tests/model/tokenizer/random_text.h"
+#include "tests/read_file.h"
 
 namespace weft {
 namespace {
@@ -53,10 +52,7 @@ std::string TwoRules() {
 // normalizer_spec.precompiled_charsmap of a SentencePiece file.
 CharacterMap MapOf(const std::string& name) {
   const std::string path = FixturePath(name) + "/tokenizer.model";
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  const std::string bytes = content.str();
+  const std::string bytes = ReadFile(path);
   ProtobufReader reader(bytes, path);
   while (!reader.done()) {
     const ProtobufField field = reader.Next().value();

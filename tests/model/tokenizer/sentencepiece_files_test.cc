@@ -1,6 +1,4 @@
 // SentencePiece files with a Unigram model: spiece.model and its like, under transformers' classes.
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -8,6 +6,7 @@
 
 #include "model/tokenizer/tokenizer_model.h"
 #include "tests/model/tokenizer/random_text.h"
+#include "tests/read_file.h"
 #include "tests/temporary_directory.h"
 
 namespace weft {
@@ -15,12 +14,7 @@ namespace {
 
 constexpr EncodeOptions kPlain = {.add_special_tokens = false, .parse_special_tokens = false};
 
-std::string ReadModel() {
-  std::ifstream file(FixturePath("sentencepiece_unigram/tokenizer.model"), std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
+std::string ReadModel() { return ReadFile(FixturePath("sentencepiece_unigram/tokenizer.model")); }
 
 // A message, or a field of other type, of protobuf's wire format; up to 127 bytes.
 std::string Field(int number, int wire_type, const std::string& payload) {

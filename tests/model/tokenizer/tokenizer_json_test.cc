@@ -2,9 +2,7 @@
 #include "model/tokenizer/tokenizer_json.h"
 
 #include <atomic>
-#include <fstream>
 #include <random>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +12,7 @@
 
 #include "model/tokenizer/tokenizer_model.h"
 #include "tests/data_paths.h"
+#include "tests/read_file.h"
 #include "tests/temporary_directory.h"
 
 namespace weft {
@@ -22,13 +21,6 @@ namespace {
 using Json = nlohmann::json;
 
 const std::string kFixtures = SourcePath("tests/model/tokenizer/fixtures/");
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
 
 // A byte-level tokenizer of a few tokens.
 Json SmallTokenizer() {
