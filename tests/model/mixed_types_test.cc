@@ -170,7 +170,7 @@ TEST(MixedTypesTest, EachHalfIsCloseToFloat32) {
       for (const Silent silent : {Silent::kRouted, Silent::kShared}) {
         const RandomTensors tensors = Tensors(config, types, silent);
         const Rows exact = LogitsOf(tensors, {.arithmetic = Arithmetic::kF32, .isa = isa}, 1000);
-        EXPECT_LT(RelativeError(LogitsOf(tensors, Int8(isa), 1000), exact), 0.1);
+        EXPECT_LT(RelativeError(LogitsOf(tensors, Int8(isa), 1000), exact), 0.03);
       }
     }
   }
