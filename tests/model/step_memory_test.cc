@@ -21,6 +21,12 @@ void* operator new(size_t size) {
   if (void* const memory = std::malloc(std::max<size_t>(size, 1))) return memory;
   throw std::bad_alloc();
 }
+// std::stable_sort's: replaced too, because a sanitizer's own would not match the operator delete
+// below.
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  ++allocation_count;
+  return std::malloc(std::max<size_t>(size, 1));
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 // AlignedBuffer's memory.
