@@ -48,6 +48,7 @@ void BatchBuilder::Append(const PlannedSequence& planned) {
   sequences_.push_back({.first_row = static_cast<int32_t>(token_ids_.size()),
                         .row_count = planned.row_count,
                         .first_position = planned.first_position,
+                        .second_text = sequence.second_text,
                         .block_tables = std::span(block_tables_).last(group_count_)});
   for (int32_t position = planned.first_position; position < end; ++position) {
     const bool in_prompt = position < sequence.prompt_count;
@@ -58,7 +59,7 @@ void BatchBuilder::Append(const PlannedSequence& planned) {
       logit_rows_.push_back(static_cast<int32_t>(token_ids_.size()));
       logit_targets_.push_back({.sequence = &sequence, .position = position});
     }
-    if (position >= sequence.next_pooled) {
+    if (position >= sequence.next_pooled && position < sequence.pooled_end) {
       hidden_rows_.push_back(static_cast<int32_t>(token_ids_.size()));
       hidden_targets_.push_back(&sequence);
     }

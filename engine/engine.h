@@ -1,6 +1,7 @@
 // The engine thread: one loop of drain the mailbox, plan, run, sample, commit.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -63,18 +64,26 @@ struct StepReport : EngineState {
 
 struct EngineOptions {
   int32_t max_context = 0;         // positions a sequence may have, prompt and output
-  int32_t max_batch_tokens = 512;  // rows of one step
+  int32_t max_batch_tokens = 512;  // rows of one step; see also rows_of_a_step()
   int32_t max_sequences = 64;      // sequences running at once
   int32_t max_waiting = 1024;      // requests queued; one more is refused
   // How long a step with running streams, or prompts of several jobs, may take: chunks of prompts
   // are cut to it.
   std::chrono::nanoseconds max_stall = std::chrono::milliseconds(100);
-  bool prefix_cache = true;         // what blocks hold is used again; see PrefixCache
-  std::vector<TokenId> end_tokens;  // the model's own
+  bool prefix_cache = true;  // what blocks hold is used again; see PrefixCache
+  // The model is an encoder: requests pool, their prompts are computed in one step, however many
+  // rows they have, and blocks hold nothing that could be used again.
+  bool is_encoder = false;
+  std::vector<TokenId> end_tokens;                       // the model's own
   std::function<std::string_view(TokenId)> token_bytes;  // for stop strings and text; thread-safe
   // Called on the engine thread after every step, and after requests ended between steps; optional;
   // must not block or throw.
   std::function<void(const StepReport&)> on_step;
+
+  // The most rows that a step may have.
+  int32_t rows_of_a_step() const {
+    return is_encoder ? std::max(max_batch_tokens, max_context) : max_batch_tokens;
+  }
 };
 
 class Engine {

@@ -52,12 +52,14 @@ EngineCore::EngineCore(const EngineOptions& options, ModelRunner& runner, Clock 
     : options_(options),
       runner_(runner),
       clock_(std::move(clock)),
-      pools_(runner.groups(), static_cast<int32_t>(runner.block_size()), options.prefix_cache),
+      pools_(runner.groups(), static_cast<int32_t>(runner.block_size()),
+             options.prefix_cache && !options.is_encoder),
       scheduler_({.max_batch_tokens = options.max_batch_tokens,
                   .max_sequences = options.max_sequences,
+                  .whole_prompts = options.is_encoder,
                   .max_stall = options.max_stall},
                  pools_),
-      batch_builder_(options.max_batch_tokens, pools_.size()),
+      batch_builder_(options.rows_of_a_step(), pools_.size()),
       samplers_(static_cast<size_t>(runner.thread_count()),
                 Sampler(runner.vocab_size(), options.token_bytes)) {
   WEFT_CHECK(options.max_context > 0 && options.max_waiting > 0);

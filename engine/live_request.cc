@@ -29,10 +29,11 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
   const SamplingParams& sampling = request_.sampling;
   const auto stop_strings = std::make_shared<const StopStrings>(sampling.stop);
   const int32_t sequence_count = std::max(request_.choice_count, sampling.beam_width);
-  // What is wanted of every position of the prompt can only be had by computing it. The other
-  // choices come to it when the first has done so.
-  const bool computes_prompt = !request_.reads_prefix_cache || sampling.prompt_logprobs ||
-                               request_.pooling == Pooling::kMean;
+  // What is wanted of earlier positions of the prompt than its last can only be had by computing
+  // them. The other choices come to it when the first has done so.
+  const bool pools_more = request_.pooling && request_.pooling != Pooling::kLast;
+  const bool computes_prompt =
+      !request_.reads_prefix_cache || sampling.prompt_logprobs || pools_more;
   for (int32_t choice = 0; choice < sequence_count; ++choice) {
     choices_.push_back(std::make_unique<Sequence>(
         *this, SequenceAge{.priority = request_.priority, .arrival = arrival, .choice = choice},
@@ -60,12 +61,14 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
   first.awaiting_count = sequence_count - 1;
   first.tokens = request_.prompt;
   first.prompt_count = first.token_count();
+  first.second_text = request_.second_text;
   if (computes_prompt) first.cache_limit = 0;
   first.next_prompt_logprob = sampling.prompt_logprobs ? 0 : first.prompt_count;
   first.samples = sampling.max_tokens > 0;
   if (request_.pooling) {
     pooler_.emplace(*request_.pooling);
-    first.next_pooled = *request_.pooling == Pooling::kMean ? 0 : first.prompt_count - 1;
+    first.next_pooled = pools_more ? 0 : first.prompt_count - 1;
+    first.pooled_end = request_.pooling == Pooling::kFirst ? 1 : first.prompt_count;
   }
   // OpenAI's echo counts the first prompt token as certain.
   if (sampling.prompt_logprobs)

@@ -15,8 +15,9 @@ class Pooler {
  public:
   explicit Pooler(Pooling pooling) : pooling_(pooling) {}
 
-  // The hidden state of the next position that is pooled, all of one size. Sums are in double and
-  // in the order of the calls, which is part of what the result is.
+  // The hidden state of the next position that is pooled, all of one size, from the first one on
+  // where all are. Sums are in double and in the order of the calls, which is part of what the
+  // result is.
   void Add(std::span<const float> hidden);
   // The vector; at least one state was added. An error: it has a number that is not finite.
   Result<std::vector<float>> Take();
@@ -24,7 +25,8 @@ class Pooler {
  private:
   Pooling pooling_;
   int64_t count_ = 0;
-  std::vector<double> sum_;
+  double weight_ = 0;           // of all
+  std::vector<double> pooled_;  // the sum, or the largest
 };
 
 }  // namespace weft

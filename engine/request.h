@@ -15,6 +15,7 @@
 #include "engine/prefix_index.h"
 #include "engine/sampling_params.h"
 #include "engine/token_constraint.h"
+#include "model/forward_batch.h"
 #include "model/tensor.h"
 
 namespace weft {
@@ -95,7 +96,8 @@ struct Request {
   // Of the first request of those that a client asked for in one; they share slots as one, see
   // Scheduler. 0: its own id.
   RequestId job_id = 0;
-  std::vector<TokenId> prompt;  // not empty
+  std::vector<TokenId> prompt;          // not empty
+  int32_t second_text = kNoSecondText;  // where one begins in the prompt; see SequenceSpan
   SamplingParams sampling;
   int32_t choice_count = 1;  // n: continuations that share the prompt's blocks
   int32_t priority = 0;      // lower first; equal: first come, first served

@@ -55,6 +55,9 @@ Result<void> ValidateRequest(const Request& request, const EngineOptions& option
                              const ModelRunner& runner) {
   WEFT_CHECK(request.sink != nullptr);
   const int64_t vocab_size = runner.vocab_size();
+  if (options.is_encoder && !request.pooling) {
+    return Fail(ErrorCode::kInvalidArgument, "the model is an encoder, which generates nothing");
+  }
   WEFT_RETURN_IF_ERROR(request.pooling ? ValidatePooling(request)
                                        : ValidateSampling(request.sampling, vocab_size));
   if (request.choice_count < 1 || request.choice_count > options.max_sequences)

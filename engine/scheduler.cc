@@ -155,6 +155,7 @@ bool Scheduler::CoverChunk(Sequence& sequence, StepPlan& plan) {
 }
 
 int32_t Scheduler::AheadOf(const Sequence& sequence) const {
+  if (options_.whole_prompts) return sequence.token_count();
   return sequence.computed_count + std::min(sequence.pending_count(), options_.max_batch_tokens);
 }
 
@@ -383,6 +384,11 @@ int32_t Scheduler::RowsInTurn(int32_t first_position, int32_t end_position, cons
   const Budget half = {.rows = plan.row_count + rows_left / 2,
                        .seconds = seconds + (limit.seconds - seconds) / 2};
   const int32_t pending_count = end_position - first_position;
+  if (options_.whole_prompts) {
+    const bool fits = plan.row_count == 0 ||
+                      RowsWithin(plan, limit, first_position, pending_count) == pending_count;
+    return fits ? pending_count : 0;
+  }
   const int32_t row_count = RowsWithin(plan, half, first_position, pending_count);
   if (row_count >= kMinChunkRows) return row_count;
   const int32_t least = std::min({LeastChunk(plan.row_count), pending_count, rows_left});

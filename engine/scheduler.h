@@ -12,6 +12,8 @@
 //   * Of what is left, each prompt gets half, oldest first, and what nobody took goes round again:
 //     a short prompt does not wait until a long one before it is done, and the oldest is never held
 //     up by more than half. Second prompts of a job come after the first ones of all others.
+//   * Whole prompts (an encoder's) join a step as long as it has room and time for all of their
+//     rows; the first one does in any case.
 //   * Who is next of those that wait, WaitingLine says: the job that holds the fewest slots. While
 //     others wait, no job holds more than half of the slots. If one does, its newest sequences give
 //     way, as many as the others need: first the slots that its prompts keep for their choices.
@@ -55,6 +57,7 @@ namespace weft {
 struct SchedulerOptions {
   int32_t max_batch_tokens = 0;  // rows of one step
   int32_t max_sequences = 0;     // running at once
+  bool whole_prompts = false;    // each in one step, alone if it has more than max_batch_tokens
   std::chrono::nanoseconds max_stall = std::chrono::milliseconds(100);
 };
 
@@ -140,7 +143,8 @@ class Scheduler {
   // Now and then a tile more than is predicted to fit, where there is some time left: a scheduler
   // that thinks larger chunks too slow would otherwise never learn that they no longer are.
   void Probe(StepPlan& plan, const Budget& limit) const;
-  // The rows that a prompt gets in its turn, of those that it still has; 0: the step is full.
+  // The rows that a prompt gets in its turn, of those that it still has; 0: the step is full. Of
+  // whole prompts all or none.
   int32_t RowsInTurn(int32_t first_position, int32_t end_position, const StepPlan& plan,
                      const Budget& limit) const;
   // The most rows, beginning at this position, that keep the step within the budget.

@@ -56,15 +56,17 @@ struct Sequence {
   // While it is the next in line but too few slots are free: the last arrival that may overtake it.
   std::optional<uint64_t> last_to_overtake;
 
-  std::vector<TokenId> tokens;  // prompt, then output; empty while kAwaitingPrompt
-  int32_t prompt_count = 0;     // positions below are TokenPhase::kPrompt for life
-  int32_t computed_count = 0;   // leading positions whose K and V are in `blocks`
-  int32_t reached_count = 0;    // the most that it had when it was preempted
+  std::vector<TokenId> tokens;          // prompt, then output; empty while kAwaitingPrompt
+  int32_t prompt_count = 0;             // positions below are TokenPhase::kPrompt for life
+  int32_t second_text = kNoSecondText;  // Request::second_text
+  int32_t computed_count = 0;           // leading positions whose K and V are in `blocks`
+  int32_t reached_count = 0;            // the most that it had when it was preempted
   // The first prompt position whose logits are still wanted for prompt logprobs; prompt_count if
   // none is.
   int32_t next_prompt_logprob = 0;
-  // The first prompt position whose hidden state is still to be pooled; beyond all if none is.
-  int32_t next_pooled = std::numeric_limits<int32_t>::max();
+  // The prompt positions whose hidden states are still to be pooled.
+  int32_t next_pooled = 0;
+  int32_t pooled_end = 0;
   bool samples = true;  // false: the prompt is computed and nothing generated (max_tokens 0)
 
   // The prefix cache: how many leading positions it may find there instead of computing them. Where

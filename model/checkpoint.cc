@@ -70,7 +70,8 @@ Result<Checkpoint> LoadDirectory(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> pooling,
                         ReadFileIfPresent(pooling_path, kConfigJson.max_bytes));
   if (pooling) {
-    WEFT_ASSIGN_OR_RETURN(checkpoint.spec.pooling, ReadHfPooling(*pooling, pooling_path));
+    WEFT_ASSIGN_OR_RETURN(const std::optional<Pooling> mode, ReadHfPooling(*pooling, pooling_path));
+    checkpoint.spec.pooling = mode.value_or(checkpoint.spec.pooling);
   }
   return checkpoint;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 
 #include "model/tensor.h"
@@ -13,6 +14,8 @@ namespace weft {
 // recomputation after preemption keeps it.
 enum class TokenPhase : uint8_t { kPrompt, kGenerated };
 
+inline constexpr int32_t kNoSecondText = std::numeric_limits<int32_t>::max();
+
 // In a block table: none.
 inline constexpr int32_t kNoBlock = -1;
 
@@ -21,6 +24,8 @@ struct SequenceSpan {
   int32_t first_row = 0;
   int32_t row_count = 0;
   int32_t first_position = 0;
+  // Where a second text begins, which an encoder may tell from the first.
+  int32_t second_text = kNoSecondText;
   // One a group of KvCache: the blocks of positions 0 .. first_position + row_count - 1, of which
   // those that no row sees are not read, and may be kNoBlock.
   std::span<const std::span<const int32_t>> block_tables;

@@ -211,7 +211,9 @@ void DescribeTensors(const Checkpoint& checkpoint, std::string& text) {
   }
   Line(text, "parameters", "{}{}; output head {}",
        FormatCount(dense.parameter_count + experts.parameter_count), active,
-       checkpoint.spec.has_tied_head() ? "tied to the token embedding" : "of its own");
+       !checkpoint.spec.generates()      ? "none"
+       : checkpoint.spec.has_tied_head() ? "tied to the token embedding"
+                                         : "of its own");
   for (size_t i = 0; i < types.size(); ++i) {
     if (types[i].tensor_count == 0) continue;
     Line(text, fmt::format("type {}", TraitsOf(static_cast<DataType>(i)).name),
@@ -236,6 +238,7 @@ std::string DescribeKv(const ModelSpec& spec, const KernelTable& kernels,
         fmt::format(", {} of them for the last {} tokens",
                     FormatSignedBytes(block_bytes / options.block_size), most * options.block_size);
   }
+  if (spec.is_encoder) return "none kept";
   const int64_t block_bytes = KvCache::BlockBytes(spec, kernels, options.block_size);
   return fmt::format("{} a token{} ({} a full context)",
                      FormatSignedBytes(block_bytes / options.block_size), forgotten,

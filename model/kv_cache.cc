@@ -1,5 +1,6 @@
 #include "model/kv_cache.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -41,9 +42,16 @@ KvCache::KvCache(const ModelSpec& spec, const KernelTable& kernels, std::vector<
       continue;
     }
     layers_[i].layout = LayoutOf(attention, kernels, block_size);
-    layers_[i].block_bytes = LayerBlockBytes(attention, kernels, block_size);
+    const StateGroup& group = groups_[layers_[i].group];
+    if (group.is_scratch) {
+      layers_[i].block_bytes = BlockBytes(spec, group, kernels, block_size);
+      layers_[i].owns_pages = i == 0;
+      if (i > 0) continue;
+    } else {
+      layers_[i].block_bytes = LayerBlockBytes(attention, kernels, block_size);
+    }
     layers_[i].offset = offset;
-    offset += groups_[layers_[i].group].block_count * layers_[i].block_bytes;
+    offset += group.block_count * layers_[i].block_bytes;
   }
   storage_ = AlignedBuffer(static_cast<size_t>(offset));
 }
@@ -70,8 +78,9 @@ int64_t KvCache::BlockBytes(const ModelSpec& spec, const StateGroup& group,
                             const KernelTable& kernels, int64_t block_size) {
   int64_t total = 0;
   for (const int32_t layer : group.layers) {
-    total +=
+    const int64_t bytes =
         LayerBlockBytes(spec.layers[static_cast<size_t>(layer)].attention, kernels, block_size);
+    total = group.is_scratch ? std::max(total, bytes) : total + bytes;
   }
   return total;
 }

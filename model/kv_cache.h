@@ -21,8 +21,8 @@ Result<void> CheckKvType(const ModelSpec& spec, const KernelTable& kernels,
 
 // Logical axes (layer, block, kv head, slot, element of the key or value); the order inside a page
 // is the kernel's. Blocks are their group's, which has a number of its own of them. Layers may
-// differ in heads, and one may read what an earlier one wrote. Written and read by the engine
-// thread and its compute workers only.
+// differ in heads, and one may read what an earlier one wrote; those of a scratch group lie in the
+// same place. Written and read by the engine thread and its compute workers only.
 class KvCache {
  public:
   // `groups` are the model's (StateGroupsOf), with the number of their blocks. Throws
@@ -56,7 +56,7 @@ class KvCache {
     size_t group = 0;         // of groups_
     int64_t block_bytes = 0;  // pages of all kv heads
     int64_t offset = 0;       // in storage_, of block 0
-    bool owns_pages = true;   // or they are an earlier layer's
+    bool owns_pages = true;   // or they are an earlier layer's, too
   };
   const Layer& of(int64_t layer) const { return layers_[static_cast<size_t>(layer)]; }
 

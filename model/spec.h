@@ -269,6 +269,9 @@ struct EmbeddingSpec {
   int64_t position_count = 0;  // 0: none
   int64_t position_offset = 0;
   TableId positions = TableId::kNone;
+  // Added: the row of (type_count, D) that a position's text has: 0, or 1 of a second text.
+  int64_t type_count = 0;  // 0: none
+  TableId types = TableId::kNone;
   NormSpec norm = {};
   PerLayerEmbeddingSpec per_layer = {};
 };
@@ -281,13 +284,17 @@ struct HeadSpec {
   float soft_cap = 0;          // of the logits, after that; 0: none
 };
 
-// What an embedding is made of: the hidden state of the last position, which has seen all the
-// others, or the mean of all positions'.
-enum class Pooling { kLast, kMean };
+// What an embedding is made of: the hidden state of one position, or of all of them the mean, in
+// each element the largest, or the mean weighted by their places, 1, 2, ... (SGPT,
+// https://arxiv.org/abs/2202.08904).
+enum class Pooling { kLast, kFirst, kMean, kMax, kWeightedMean };
 
 struct ModelSpec {
   std::string architecture;  // the family's name for people: "llama", "qwen3moe", ...
-  std::string name;          // the model's; from the file
+  // Positions see those behind them, too: a text is computed whole, nothing of it is kept, and
+  // there is no head.
+  bool is_encoder = false;
+  std::string name;  // the model's; from the file
   int64_t vocab_size = 0;
   int64_t context_length = 0;  // that the model was trained for
   int64_t hidden_size = 0;
@@ -299,6 +306,7 @@ struct ModelSpec {
 
   int64_t layer_count() const { return std::ssize(layers); }
   bool has_tied_head() const { return head.linear.weights == embedding.tokens; }
+  bool generates() const { return static_cast<bool>(head.linear); }
   // The most of any layer; 0: the model has no experts.
   int64_t expert_count() const {
     int64_t count = 0;

@@ -17,6 +17,11 @@ Reach ReachOf(const AttentionSpec& attention, int64_t context) {
 }  // namespace
 
 std::vector<StateGroup> StateGroupsOf(const ModelSpec& spec, int64_t context) {
+  if (spec.is_encoder) {
+    StateGroup all{.is_scratch = true};
+    for (int32_t i = 0; i < spec.layer_count(); ++i) all.layers.push_back(i);
+    return {all};
+  }
   std::vector<Reach> reaches;
   for (const LayerSpec& layer : spec.layers) {
     const AttentionSpec& attention = layer.attention;

@@ -18,7 +18,10 @@ struct StateGroup {
   int64_t window = 0;                // AttentionSpec::window, and
   int64_t chunk = 0;                 // AttentionSpec::chunk; without both the group keeps all
   std::vector<int32_t> layers = {};  // ascending
-  int64_t block_count = 0;           // KV blocks that there are; 0: not decided yet
+  // Of an encoder: the layers write over each other's keys and values, so that a block has room for
+  // those of one.
+  bool is_scratch = false;
+  int64_t block_count = 0;  // KV blocks that there are; 0: not decided yet
 
   // Whether positions are seen for a while only.
   bool forgets() const { return window > 0 || chunk > 0; }
@@ -40,7 +43,9 @@ struct StateGroup {
 
 // The groups of all layers of a model that serves sequences of at most `context` positions: a
 // window or chunk that is no shorter is none. The group that keeps all, if there is one, comes
-// first. A layer that reads an earlier one's keys and values is in that one's group.
+// first. A layer that reads an earlier one's keys and values is in that one's group. Of an encoder
+// there is one group, whatever its layers see: a text is there from its first to its last position
+// anyway.
 std::vector<StateGroup> StateGroupsOf(const ModelSpec& spec, int64_t context);
 
 }  // namespace weft

@@ -19,6 +19,7 @@ constexpr std::array<DataTypeTraits, kDataTypeCount> kTraits = {{
     {"Q6_K", 256, 210},
     {"MXFP4", 32, 17},
     {"U8", 1, 1},
+    {"I64", 1, 8},
 }};
 
 }  // namespace

@@ -28,8 +28,10 @@ enum class DataType : uint8_t {
   // Bytes. By themselves they are no weights, but safetensors keep MXFP4's codes and scales in a
   // tensor of bytes each.
   kU8,
+  // Indices that checkpoints keep beside their weights, such as BERT's position_ids.
+  kI64,
 };
-inline constexpr int kDataTypeCount = 13;
+inline constexpr int kDataTypeCount = 14;
 inline constexpr int kWeightTypeCount = 12;  // those before kU8, which Weft computes with
 
 struct DataTypeTraits {
@@ -38,6 +40,7 @@ struct DataTypeTraits {
   int64_t block_bytes;
 };
 const DataTypeTraits& TraitsOf(DataType type);
+inline bool IsWeight(DataType type) { return static_cast<int>(type) < kWeightTypeCount; }
 inline bool IsQuantized(DataType type) { return TraitsOf(type).block_elements > 1; }
 
 // Bytes of a row of `columns` elements; columns must be a multiple of the block (checked by the

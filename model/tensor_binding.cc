@@ -13,12 +13,12 @@ namespace weft {
 namespace {
 
 // Tensors that repeat what the hyperparameters say, or what is always so: the masks of causal
-// attention that GPT-2's generation kept as buffers, xIELU's constants.
+// attention that GPT-2's generation kept as buffers, xIELU's constants, the numbers of positions.
 constexpr std::string_view kRedundant[] = {
     "rope_freqs.weight",    "rope_factors_long.weight", "rope_factors_short.weight",
     ".rotary_emb.inv_freq", ".attn_rot_embd",           ".attn.bias",
     ".attn.masked_bias",    ".attention.masked_bias",   ".attention.bias",
-    ".mlp.act_fn.beta",     ".mlp.act_fn.eps"};
+    ".mlp.act_fn.beta",     ".mlp.act_fn.eps",          "embeddings.position_ids"};
 constexpr std::string_view kIndex = "{}";
 constexpr std::string_view kPlainTypes = "F32, F16 or BF16";
 
@@ -66,7 +66,7 @@ class Binder {
           source->tensor_columns > 0 ? source->tensor_columns : parameter.columns;
       WEFT_RETURN_IF_ERROR(CheckShape(source->name, view, {RowsOf(*source, parameter), columns}));
     }
-    if (view.type == DataType::kU8) return WrongType(source->name, view, kPlainTypes);
+    if (!IsWeight(view.type)) return WrongType(source->name, view, kPlainTypes);
     BoundTable table{.view = view,
                      .rows = source->rows,
                      .columns = source->columns,
@@ -86,7 +86,7 @@ class Binder {
       const TensorView* view = Find(name);
       if (view == nullptr) return Missing(name);
       WEFT_RETURN_IF_ERROR(CheckShape(name, *view, {parameter.columns}));
-      if (view->type == DataType::kU8) return WrongType(name, *view, kPlainTypes);
+      if (!IsWeight(view->type)) return WrongType(name, *view, kPlainTypes);
       table.entries.push_back(*view);
     }
     return table;
@@ -189,7 +189,7 @@ class Binder {
                   name, TraitsOf(view.type).name);
     }
     // Bytes are weights only where a source names their scales.
-    if (view.type == DataType::kU8) return WrongType(name, view, kPlainTypes);
+    if (!IsWeight(view.type)) return WrongType(name, view, kPlainTypes);
     if (matrix.is_as_stored()) {
       matrix.view.data += source.rows.first * view.strides_bytes[0];
       matrix.rows = {};

@@ -18,16 +18,18 @@
 namespace weft {
 namespace {
 
-void CheckBatch(const ForwardBatch& batch, const Workspace& workspace, const KvCache& cache,
-                const ThreadPool& threads) {
+void CheckBatch(const ModelSpec& spec, const ForwardBatch& batch, const Workspace& workspace,
+                const KvCache& cache, const ThreadPool& threads) {
   const WorkspaceOptions& options = workspace.options();
   WEFT_CHECK(batch.row_count() <= options.max_rows);
   WEFT_CHECK(std::ssize(batch.positions) == batch.row_count());
   WEFT_CHECK(std::ssize(batch.logit_rows) <= batch.row_count());
   WEFT_CHECK(batch.hidden_rows.empty() || batch.visit_hidden != nullptr);
+  WEFT_CHECK(batch.logit_rows.empty() || spec.generates());
   WEFT_CHECK(cache.block_size() == options.block_size);
   for (const SequenceSpan& sequence : batch.sequences) {
     WEFT_CHECK(sequence.block_tables.size() == cache.groups().size());
+    WEFT_CHECK(sequence.first_position == 0 || !spec.is_encoder);
   }
   WEFT_CHECK(threads.thread_count() <= options.thread_count);
 }
@@ -85,7 +87,7 @@ Transformer::~Transformer() = default;
 
 void Transformer::Forward(const ForwardBatch& batch, KvCache& cache, Workspace& workspace,
                           const LogitsVisitor& visit, StepProfile* profile) {
-  CheckBatch(batch, workspace, cache, threads_);
+  CheckBatch(spec_, batch, workspace, cache, threads_);
   const ScopedCpuBinding bound = threads_.BindCaller();
   const Step step{spec_, *weights_, kernels_, threads_, workspace, batch.row_count(), profile};
   PrepareAttention(step, batch, rope_frequencies_);

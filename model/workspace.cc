@@ -179,10 +179,10 @@ void Workspace::Lay(const ModelSpec& spec, const KernelTable& kernels, Arena& ar
     per_layer_inputs = arena.Floats(rows, spec.layer_count() * size);
     per_layer_row = arena.Floats(options_.thread_count, spec.layer_count() * size);
   }
-  logits = {
-      reinterpret_cast<float*>(arena.Take(std::min(rows, kLogitRowsPerPiece) * spec.vocab_size *
-                                          static_cast<int64_t>(sizeof(float)))),
-      spec.vocab_size};
+  const int64_t logit_rows = spec.generates() ? std::min(rows, kLogitRowsPerPiece) : 0;
+  logits = {reinterpret_cast<float*>(
+                arena.Take(logit_rows * spec.vocab_size * static_cast<int64_t>(sizeof(float)))),
+            spec.vocab_size};
   attention_scratch_bytes_ =
       RoundUp(widths.attention_scratch_bytes, static_cast<int64_t>(AlignedBuffer::kAlignment));
   attention_scratch_ = arena.Take(options_.thread_count * attention_scratch_bytes_);

@@ -27,6 +27,7 @@ void Embed(const Step& step, const ForwardBatch& batch) {
   const int64_t hidden = step.spec.hidden_size;
   const PackedMatrix& tokens = step.weights.matrix(embedding.tokens);
   const float* positions = step.weights.table(embedding.positions);
+  const float* types = step.weights.table(embedding.types);
   if (embedding.projection) EmbedProjected(step, batch);
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
     const auto i = static_cast<size_t>(row);
@@ -35,6 +36,12 @@ void Embed(const Step& step, const ForwardBatch& batch) {
     if (embedding.multiplier != 1) kernels.scale(x, embedding.multiplier, hidden);
     if (positions != nullptr) {
       kernels.add(x, positions + (batch.positions[i] + embedding.position_offset) * hidden, hidden);
+    }
+    if (types != nullptr) {
+      const auto of = static_cast<size_t>(step.buffers.row_sequence[i]);
+      const bool is_second =
+          embedding.type_count > 1 && batch.positions[i] >= batch.sequences[of].second_text;
+      kernels.add(x, types + (is_second ? hidden : 0), hidden);
     }
     if (embedding.norm) step.Norm(embedding.norm, x, hidden, x);
   });

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-// residual = norm(multiplier * token + position), for the step's rows.
+// residual = norm(multiplier * token + position + type), for the step's rows.
 void Embed(const Step& step, const ForwardBatch& batch);
 
 }  // namespace weft

@@ -43,6 +43,7 @@ struct DecoderTensors {
   TensorName embedding = {"token_embd", "model.embed_tokens"};
   TensorName embedding_projection = {};
   TensorName positions = {"position_embd", ""};
+  TensorName token_types = {"token_types", ""};
   TensorName embedding_norm = {"token_embd_norm", ""};
   TensorName attention_norm = {"attn_norm", "input_layernorm"};
   TensorName query = {"attn_q", "self_attn.q_proj"};
@@ -107,6 +108,13 @@ inline constexpr HfSizeKeys kGpt2SizeKeys = {.context_length = "n_positions",
 // for their MLPs, windows and parameters. The layers' rope is ModelSpec::ropes[0].
 ModelSpec ReadSizes(Hyperparameters& h, std::string_view architecture,
                     NormKind norm = NormKind::kRms, const HfSizeKeys& keys = {});
+
+// The same of an encoder, whose positions see all others, and whose hidden states are pooled.
+ModelSpec ReadEncoderSizes(Hyperparameters& h, std::string_view architecture,
+                           NormKind norm = NormKind::kLayer, const HfSizeKeys& keys = {});
+
+// Norms behind the sums in place of those before the halves, and none before the head.
+void SetSumNorms(ModelSpec& spec);
 
 // A norm of queries and keys, like those of the layers.
 void SetQkNorm(HeadNorm head_norm, ModelSpec& spec);

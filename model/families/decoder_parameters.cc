@@ -27,6 +27,9 @@ class ParameterLister {
               ? Values(names_.sinusoids, embedding.position_count * hidden_)
               : Table(Source(names_.positions, ".weight"), embedding.position_count, hidden_);
     }
+    if (embedding.type_count > 0) {
+      embedding.types = Table(Source(names_.token_types, ".weight"), embedding.type_count, hidden_);
+    }
     ListNorm(names_.embedding_norm, hidden_, embedding.norm);
     if (embedding.per_layer.size > 0) ListPerLayer(embedding.per_layer);
     if (!names_.alibi_slopes.empty()) {
@@ -44,6 +47,7 @@ class ParameterLister {
     if (embedding.size > 0) {
       spec_.head.projection = Linear(names_.head_projection, size, hidden_, false, {});
     }
+    if (spec_.is_encoder) return std::move(list_);
     LinearSpec& head = spec_.head.linear;
     head.weights =
         tied_head ? embedding.tokens : Matrix(Source(names_.head, ".weight"), vocabulary, size);

@@ -90,16 +90,15 @@ std::vector<bool> ReadSlidingLayers(Hyperparameters& h, const std::vector<bool>&
   return otherwise;
 }
 
-Pooling ReadGgufPooling(Hyperparameters& h) {
-  // As llama.cpp numbers them; kinds that Weft does not have count as none.
-  constexpr int64_t kMeanPooling = 1;
-  return h.Int({"pooling_type", ""}, {0, 16}, 0) == kMeanPooling ? Pooling::kMean : Pooling::kLast;
+// As llama.cpp numbers them; rankers (4) have other keys besides.
+Pooling ReadGgufPooling(Hyperparameters& h, Pooling otherwise) {
+  constexpr Pooling kKinds[] = {Pooling::kMean, Pooling::kFirst, Pooling::kLast};
+  const int64_t kind = h.Int({"pooling_type", ""}, {0, 4}, 0);
+  return kind >= 1 && kind <= 3 ? kKinds[kind - 1] : otherwise;
 }
 
-}  // namespace
-
-ModelSpec ReadSizes(Hyperparameters& h, std::string_view architecture, NormKind norm,
-                    const HfSizeKeys& keys) {
+ModelSpec ReadAnySizes(Hyperparameters& h, std::string_view architecture, NormKind norm,
+                       const HfSizeKeys& keys) {
   ModelSpec spec;
   spec.architecture = architecture;
   spec.vocab_size = ReadVocabularySize(h);
@@ -117,8 +116,28 @@ ModelSpec ReadSizes(Hyperparameters& h, std::string_view architecture, NormKind 
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     spec.layers[i].attention.kv_head_count = kv_head_counts[i];
   }
+  return spec;
+}
+
+}  // namespace
+
+ModelSpec ReadSizes(Hyperparameters& h, std::string_view architecture, NormKind norm,
+                    const HfSizeKeys& keys) {
+  ModelSpec spec = ReadAnySizes(h, architecture, norm, keys);
   h.RefuseUnless({"attention.causal", "is_causal"}, true);
-  if (h.is_gguf()) spec.pooling = ReadGgufPooling(h);
+  spec.pooling = ReadGgufPooling(h, Pooling::kLast);
+  return spec;
+}
+
+ModelSpec ReadEncoderSizes(Hyperparameters& h, std::string_view architecture, NormKind norm,
+                           const HfSizeKeys& keys) {
+  ModelSpec spec = ReadAnySizes(h, architecture, norm, keys);
+  h.RefuseUnless({"attention.causal", "is_causal"}, false);
+  h.RefuseUnless({"", "is_decoder"}, false);
+  h.RefuseUnless({"", "add_cross_attention"}, false);
+  spec.is_encoder = true;
+  for (LayerSpec& layer : spec.layers) layer.attention.lookahead = spec.context_length;
+  spec.pooling = ReadGgufPooling(h, Pooling::kMean);
   return spec;
 }
 
@@ -138,6 +157,14 @@ void SetQkNorm(HeadNorm head_norm, ModelSpec& spec) {
     layer.attention.head_norm = head_norm;
     layer.attention.query_norm = layer.attention.key_norm = layer.attention_norm;
   }
+}
+
+void SetSumNorms(ModelSpec& spec) {
+  for (LayerSpec& layer : spec.layers) {
+    layer.attention_sum_norm = std::exchange(layer.attention_norm, {});
+    layer.mlp_sum_norm = std::exchange(layer.mlp_norm, {});
+  }
+  spec.head.norm = {};
 }
 
 void SetOutputNorms(ModelSpec& spec) {

@@ -16,6 +16,7 @@ namespace weft {
 // Each in the file of its name.
 ModelDescription DescribeApertus(Hyperparameters& h);
 ModelDescription DescribeArcee(Hyperparameters& h);
+ModelDescription DescribeBert(Hyperparameters& h);
 ModelDescription DescribeBioGpt(Hyperparameters& h);
 ModelDescription DescribeBloom(Hyperparameters& h);
 ModelDescription DescribeCodeGen(Hyperparameters& h);
@@ -92,6 +93,7 @@ namespace {
 constexpr Family kFamilies[] = {
     {"apertus", "ApertusForCausalLM", "apertus", DescribeApertus},
     {"arcee", "ArceeForCausalLM", "arcee", DescribeArcee},
+    {"bert", "BertModel", "bert", DescribeBert},
     {"", "BioGptForCausalLM", "biogpt", DescribeBioGpt},
     {"bloom", "BloomForCausalLM", "bloom", DescribeBloom},
     {"", "CodeGenForCausalLM", "codegen", DescribeCodeGen},

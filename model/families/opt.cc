@@ -5,24 +5,12 @@
 #include "model/families/decoder.h"
 
 namespace weft {
-namespace {
-
-// Norms behind the sums, and none before the head.
-void MoveNorms(ModelSpec& spec) {
-  for (LayerSpec& layer : spec.layers) {
-    layer.attention_sum_norm = std::exchange(layer.attention_norm, {});
-    layer.mlp_sum_norm = std::exchange(layer.mlp_norm, {});
-  }
-  spec.head.norm = {};
-}
-
-}  // namespace
 
 ModelDescription DescribeOpt(Hyperparameters& h) {
   h.SetHfDefaults({{"tie_word_embeddings", true}});
   ModelSpec spec = ReadSizes(h, "opt", NormKind::kLayer, {.kv_head_count = ""});
   SetNoRope(spec);
-  if (!h.Bool({"", "do_layer_norm_before"}, true)) MoveNorms(spec);
+  if (!h.Bool({"", "do_layer_norm_before"}, true)) SetSumNorms(spec);
   if (h.Bool({"", "_remove_final_layer_norm"}, false)) spec.head.norm = {};
   const int64_t size =
       h.Int({"", "word_embed_proj_dim"}, {1, ConfigLimits::kWidth}, spec.hidden_size);

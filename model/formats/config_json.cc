@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_limits.h"
+#include "base/quoted.h"
 
 namespace weft {
 namespace {
@@ -69,15 +70,41 @@ Result<ConfigValues> ReadConfigJson(std::string_view json_text, const std::strin
   return values;
 }
 
-Result<Pooling> ReadHfPooling(std::string_view json_text, const std::string& path) {
+Result<std::optional<Pooling>> ReadHfPooling(std::string_view json_text, const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const Json json, ParseObject(json_text, path));
-  const auto mean = json.find("pooling_mode_mean_tokens");
-  if (mean == json.end()) return Pooling::kLast;
-  if (!mean->is_boolean()) {
-    return Fail(ErrorCode::kCorrupt, "{}: pooling_mode_mean_tokens is {}, expected true or false",
-                path, mean->type_name());
+  static constexpr std::pair<std::string_view, Pooling> kWords[] = {
+      {"cls", Pooling::kFirst},
+      {"cls_token", Pooling::kFirst},
+      {"lasttoken", Pooling::kLast},
+      {"max", Pooling::kMax},
+      {"max_tokens", Pooling::kMax},
+      {"mean", Pooling::kMean},
+      {"mean_tokens", Pooling::kMean},
+      {"weightedmean", Pooling::kWeightedMean},
+      {"weightedmean_tokens", Pooling::kWeightedMean},
+  };
+  constexpr std::string_view kFlag = "pooling_mode_";
+  // Since version 5 one word; before it a flag a mode.
+  std::vector<std::string> modes;
+  for (const auto& [key, value] : json.items()) {
+    if (key == "pooling_mode" && value.is_string()) modes.push_back(value.get<std::string>());
+    if (!key.starts_with(kFlag)) continue;
+    if (!value.is_boolean()) {
+      return Fail(ErrorCode::kCorrupt, "{}: {} is {}, expected true or false", path, key,
+                  value.type_name());
+    }
+    if (value.get<bool>()) modes.push_back(key.substr(kFlag.size()));
   }
-  return mean->get<bool>() ? Pooling::kMean : Pooling::kLast;
+  if (modes.empty()) return std::nullopt;
+  if (modes.size() > 1) {
+    return Fail(ErrorCode::kUnsupported, "{}: has {} modes of pooling, expected one", path,
+                modes.size());
+  }
+  for (const auto& [word, pooling] : kWords) {
+    if (modes.front() == word) return pooling;
+  }
+  return Fail(ErrorCode::kUnsupported, "{}: pooling_mode {} is not supported", path,
+              Quoted(modes.front()));
 }
 
 }  // namespace weft

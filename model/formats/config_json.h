@@ -14,8 +14,8 @@ namespace weft {
 // the key "rope_parameters.factor", and "rope_parameters" is OtherValue. `path` is for messages.
 Result<ConfigValues> ReadConfigJson(std::string_view json_text, const std::string& path);
 
-// The text of the 1_Pooling/config.json that sentence-transformers keeps beside config.json. A
-// pooling that Weft does not have counts as none. `path` is for messages.
-Result<Pooling> ReadHfPooling(std::string_view json_text, const std::string& path);
+// The text of the 1_Pooling/config.json that sentence-transformers keeps beside config.json.
+// nullopt: it names no mode. `path` is for messages.
+Result<std::optional<Pooling>> ReadHfPooling(std::string_view json_text, const std::string& path);
 
 }  // namespace weft

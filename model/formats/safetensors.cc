@@ -23,7 +23,8 @@ std::string_view AsText(std::span<const std::byte> bytes) {
 }
 
 std::optional<DataType> DataTypeOf(std::string_view dtype) {
-  for (const DataType type : {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kU8}) {
+  for (const DataType type :
+       {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kU8, DataType::kI64}) {
     if (TraitsOf(type).name == dtype) return type;
   }
   return std::nullopt;
@@ -34,8 +35,8 @@ Result<TensorView> PlaceTensor(const SafetensorsEntry& entry, std::span<const st
   const std::optional<DataType> type = DataTypeOf(entry.dtype);
   if (!type) {
     return Fail(ErrorCode::kUnsupported,
-                "{}: tensor {}: dtype {} is not supported, expected F32, F16, BF16 or U8", path,
-                Quoted(entry.name), Quoted(entry.dtype));
+                "{}: tensor {}: dtype {} is not supported, expected F32, F16, BF16, U8 or I64",
+                path, Quoted(entry.name), Quoted(entry.dtype));
   }
   std::vector<uint64_t> shape = entry.shape;
   if (shape.empty()) shape.push_back(1);  // a scalar

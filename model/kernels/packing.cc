@@ -37,6 +37,7 @@ const PanelLayout& LayoutOf(DataType layout) {
     case DataType::kF16:
     case DataType::kBF16:
     case DataType::kU8:
+    case DataType::kI64:
       break;
   }
   return kPanelBF16;

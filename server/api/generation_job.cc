@@ -75,6 +75,16 @@ ApiResult<const ServedModel*> FindModel(const std::optional<std::string>& id,
   return &*found;
 }
 
+ApiResult<const ServedModel*> FindGenerator(const std::optional<std::string>& id,
+                                            const std::vector<ServedModel>& models) {
+  ApiResult<const ServedModel*> model = FindModel(id, models);
+  if (!model || !(*model)->engine->options().is_encoder) return model;
+  return tl::unexpected(InvalidField(
+      "model", fmt::format("the model '{}' is an encoder, which generates no text: it serves "
+                           "/v1/embeddings",
+                           (*model)->id)));
+}
+
 ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& request) {
   const int64_t context = model.engine->options().max_context;
   const int64_t room = context - request.prompt_tokens;

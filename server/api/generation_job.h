@@ -93,6 +93,9 @@ using PrepareFunction = ApiResult<GenerationJob> (*)(std::string_view body,
 // The model that a request means: without an id, the first. Errors: 404 "model_not_found".
 ApiResult<const ServedModel*> FindModel(const std::optional<std::string>& id,
                                         const std::vector<ServedModel>& models);
+// The same for a request that generates text. Errors: besides, 400 of an encoder.
+ApiResult<const ServedModel*> FindGenerator(const std::optional<std::string>& id,
+                                            const std::vector<ServedModel>& models);
 ApiError ModelNotFound(std::string_view id, const std::vector<ServedModel>& models);
 
 // How many tokens may be generated after a prompt of this length; `default_tokens` without

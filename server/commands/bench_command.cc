@@ -147,6 +147,11 @@ Result<void> Bench(BenchOptions options) {
   const KernelTable& kernels =
       KernelsFor(options.arithmetic, isa, options.kv_type.value_or(KvType::kBF16));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(options.model_path));
+  if (checkpoint.spec.is_encoder) {
+    return Fail(ErrorCode::kUnsupported,
+                "{} is an encoder, which neither prefills nor decodes: there is no bench for it",
+                options.model_path);
+  }
   WEFT_RETURN_IF_ERROR(CheckKvType(checkpoint.spec, kernels, options.kv_type));
   ThreadPool threads(options.thread_count > 0 ? options.thread_count : AvailableCpuCount(),
                      NumaNodes());

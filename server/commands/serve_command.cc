@@ -77,24 +77,28 @@ void FitRequests(const MemoryPlan& memory, ServerOptions& options) {
 
 // People get it on stdout, machines as an event of the log.
 void PrintGreeting(const ServerOptions& options, LogFormat format, uint16_t port,
-                   const std::string& model) {
+                   const ServedModel& model) {
   ServerAddress address = LocalAddressOf(options);
   address.port = port;
   const std::string where = ToString(address);
   const std::string url = options.listens_on_tcp ? where : "http://localhost";
   if (format == LogFormat::kJson) {
-    const std::array fields = {LogField{"model", model}, LogField{"address", where}};
+    const std::array fields = {LogField{"model", model.id}, LogField{"address", where}};
     LogLine(LogLevel::kInfo, "serving", fields);
     return;
   }
   const std::string way =
       options.listens_on_tcp ? "" : fmt::format("--unix-socket {} ", options.unix_socket_path);
   FlushLog(std::chrono::seconds(1));  // before it on a terminal
-  fmt::print(
-      "weft serves {} on {} - try:\n"
-      "  curl {}{}/v1/completions -H 'Content-Type: application/json' \\\n"
-      "    -d '{{\"prompt\": \"Once upon a time\", \"max_tokens\": 64}}'\n",
-      model, where, way, url);
+  const std::string_view example =
+      model.engine->options().is_encoder
+          ? "embeddings -H 'Content-Type: application/json' \\\n    -d '{\"input\": \"Once upon a "
+            "time\"}'"
+          : "completions -H 'Content-Type: application/json' \\\n    -d '{\"prompt\": \"Once upon "
+            "a "
+            "time\", \"max_tokens\": 64}'";
+  fmt::print("weft serves {} on {} - try:\n  curl {}{}/v1/{}\n", model.id, where, way, url,
+             example);
   std::fflush(stdout);
 }
 
@@ -188,12 +192,15 @@ Result<void> Serve(ServeOptions options) {
   FitRequests(model->memory(), options.server);
   served.embedding_size = model->checkpoint().spec.hidden_size;
   served.pooling = options.pooling.value_or(model->checkpoint().spec.pooling);
-  WEFT_ASSIGN_OR_RETURN(served.chat, LoadChatFormat(options, named_template, model->checkpoint()));
+  if (model->checkpoint().spec.generates()) {
+    WEFT_ASSIGN_OR_RETURN(served.chat,
+                          LoadChatFormat(options, named_template, model->checkpoint()));
+  }
   options.server.max_connections = FitConnections(options.server.max_connections);
   DeferFirstShutdownSignal();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
                         Server::Start(options.server, {served}, metrics, access, tracer));
-  PrintGreeting(options.server, options.log_format, server->port(), served.id);
+  PrintGreeting(options.server, options.log_format, server->port(), served);
 
   WaitForShutdownSignal([&access] { access->Reload(); });
   const auto timeout_s = static_cast<double>(options.shutdown_timeout.count()) / 1000;

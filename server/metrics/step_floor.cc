@@ -89,7 +89,9 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
   ModelCost cost;
   const ProductCost embedding = CostOfMatrix(tensors.matrix(spec.embedding.tokens), kernels);
   cost.embedding_row_bytes = embedding.bytes / static_cast<double>(spec.vocab_size);
-  cost.head = CostOfMatrix(tensors.matrix(spec.head.linear.weights), kernels);
+  if (spec.generates()) {
+    cost.head = CostOfMatrix(tensors.matrix(spec.head.linear.weights), kernels);
+  }
   for (size_t i = 0; i < tensors.matrices.size(); ++i) {
     const auto id = static_cast<MatrixId>(i);
     if (id == spec.embedding.tokens || id == spec.head.linear.weights) continue;

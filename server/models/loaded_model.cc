@@ -48,13 +48,15 @@ void LogFacts(const Checkpoint& checkpoint, const KernelTable& kernels, const Me
   Log(LogLevel::kInfo, "{}", Describe(memory));
 }
 
-EngineOptions EngineOptionsFor(const ModelOptions& options, const MemoryPlan& memory,
+EngineOptions EngineOptionsFor(const ModelOptions& options, const ModelSpec& spec,
+                               const MemoryPlan& memory,
                                const std::shared_ptr<const Tokenizer>& tokenizer) {
   EngineOptions engine;
   engine.max_context = memory.context;
   engine.max_batch_tokens = options.max_batch_tokens;
   engine.max_sequences = options.max_sequences;
   engine.max_waiting = options.max_waiting;
+  engine.is_encoder = spec.is_encoder;
   engine.max_stall = options.max_stall;
   engine.prefix_cache = options.prefix_cache;
   engine.end_tokens = tokenizer->end_tokens();
@@ -115,7 +117,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& optio
   TransformerRunnerOptions runner;
   runner.block_size = kBlockSize;
   runner.groups = model->memory_.state_groups();
-  runner.max_batch_tokens = options.max_batch_tokens;
+  runner.max_batch_tokens = model->memory_.step_rows;
   runner.thread_count = thread_count;
   try {
     std::unique_ptr<ModelRunner> watched;
@@ -125,9 +127,10 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& optio
     } else {
       watched = std::move(plain);
     }
-    model->engine_ = std::make_unique<Engine>(
-        EngineOptionsFor(options, model->memory_, model->checkpoint_.tokenizer),
-        std::move(watched));
+    model->engine_ =
+        std::make_unique<Engine>(EngineOptionsFor(options, model->checkpoint_.spec, model->memory_,
+                                                  model->checkpoint_.tokenizer),
+                                 std::move(watched));
   } catch (const std::bad_alloc&) {
     return Fail(ErrorCode::kResourceExhausted,
                 "the operating system refused the memory for the KV cache ({}); lower --memory",

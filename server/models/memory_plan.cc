@@ -28,6 +28,11 @@ int64_t LargestThat(int64_t most, const Predicate& is_true) {
   return low;
 }
 
+// The rows of the largest step of an encoder that serves texts of so many positions.
+int64_t StepRows(const MemoryRequest& request, int64_t context) {
+  return std::max<int64_t>(request.max_batch_tokens, context);
+}
+
 // How many KV blocks each group gets where sequences have at most `context` positions.
 //
 // A sequence takes as many blocks of a group that forgets as of others while it is short, and far
@@ -42,8 +47,12 @@ class BlockShares {
       const uint64_t block_bytes =
           each.block_bytes + static_cast<uint64_t>(BlockPool::BytesPerBlock());
       const int64_t needed =
-          each.group.MostBlocks(context, request.max_batch_tokens, request.block_size);
-      groups_.push_back({.block_bytes = block_bytes, .needed = needed});
+          each.group.is_scratch
+              ? ScratchBlocks(request, context)
+              : each.group.MostBlocks(context, request.max_batch_tokens, request.block_size);
+      groups_.push_back({.block_bytes = block_bytes,
+                         .needed = needed,
+                         .most = each.group.is_scratch ? needed : needed * max_sequences_});
       row_bytes_ += block_bytes;
       context_bytes_ += block_bytes * static_cast<uint64_t>(needed);
       most_needed_ = std::max(most_needed_, needed);
@@ -68,7 +77,14 @@ class BlockShares {
   struct Group {
     uint64_t block_bytes = 0;  // with their accounting
     int64_t needed = 0;        // blocks of a context
+    int64_t most = 0;          // of all sequences that may run
   };
+
+  // Those of a step's texts, of which each may fill its last one in part, and the scheduler keeps
+  // another free.
+  static int64_t ScratchBlocks(const MemoryRequest& request, int64_t context) {
+    return CeilDivide(StepRows(request, context), request.block_size) + 2 * request.max_sequences;
+  }
 
   // The blocks that a group gets of two bytes, one shared out in each way.
   double BlocksOfTwoBytes(int64_t needed) const {
@@ -81,7 +97,7 @@ class BlockShares {
   int64_t CountOf(const Group& group, int64_t most) const {
     const double share = BlocksOfTwoBytes(group.needed) / BlocksOfTwoBytes(most_needed_);
     return std::clamp(static_cast<int64_t>(static_cast<double>(most) * share), group.needed,
-                      group.needed * max_sequences_);
+                      group.most);
   }
 
   uint64_t BytesFor(int64_t most) const {
@@ -119,7 +135,6 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
   }
   TransformerRunnerOptions runner;
   runner.block_size = request.block_size;
-  runner.max_batch_tokens = request.max_batch_tokens;
   runner.thread_count = request.thread_count;
   MemoryPlan plan;
   plan.limit_bytes = request.limit_bytes;
@@ -127,24 +142,34 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
   plan.request_bytes = std::min(kMaxRequestBytes, request.limit_bytes / 8);
   plan.reserve_bytes = kProgramBytes + plan.request_bytes + request.stored_bytes;
   plan.weight_bytes = static_cast<uint64_t>(Weights::PackedBytes(checkpoint.tensors, kernels));
-  plan.workspace_bytes =
-      static_cast<uint64_t>(TransformerRunner::WorkspaceBytes(spec, kernels, runner));
+  const auto set_context = [&](int64_t positions) {
+    plan.context = static_cast<int32_t>(positions);
+    plan.step_rows = spec.is_encoder ? static_cast<int32_t>(StepRows(request, positions))
+                                     : request.max_batch_tokens;
+    runner.max_batch_tokens = plan.step_rows;
+    plan.workspace_bytes =
+        static_cast<uint64_t>(TransformerRunner::WorkspaceBytes(spec, kernels, runner));
+  };
   const int64_t wanted_context = request.context > 0 ? request.context : spec.context_length;
   for (StateGroup& group : StateGroupsOf(spec, wanted_context)) {
     const int64_t block_bytes = KvCache::BlockBytes(spec, group, kernels, request.block_size);
     plan.groups.push_back({std::move(group), static_cast<uint64_t>(block_bytes)});
   }
 
-  const uint64_t fixed_bytes = plan.reserve_bytes + plan.weight_bytes + plan.workspace_bytes;
-  const uint64_t left_bytes = request.limit_bytes - std::min(request.limit_bytes, fixed_bytes);
+  const auto left_bytes = [&] {
+    const uint64_t fixed_bytes = plan.reserve_bytes + plan.weight_bytes + plan.workspace_bytes;
+    return request.limit_bytes - std::min(request.limit_bytes, fixed_bytes);
+  };
   const auto shares_for = [&](int64_t positions) {
     return BlockShares(request, plan.groups, positions);
   };
   const int64_t context =
       request.context > 0 ? wanted_context : LargestThat(wanted_context, [&](int64_t positions) {
-        return shares_for(positions).HoldContext(left_bytes);
+        set_context(positions);
+        return shares_for(positions).HoldContext(left_bytes());
       });
-  if (context == 0 || shares_for(context).context_bytes() > left_bytes) {
+  set_context(context > 0 ? context : wanted_context);
+  if (context == 0 || shares_for(context).context_bytes() > left_bytes()) {
     return Fail(ErrorCode::kResourceExhausted,
                 "{} of memory do not hold weights ({}), workspace ({}), {} in reserve and the KV "
                 "cache of one context of {} ({}); raise --memory or lower --context",
@@ -152,8 +177,7 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
                 FormatBytes(plan.workspace_bytes), FormatBytes(plan.reserve_bytes), wanted_context,
                 FormatBytes(shares_for(wanted_context).context_bytes()));
   }
-  plan.context = static_cast<int32_t>(context);
-  const std::vector<int64_t> counts = shares_for(context).Of(left_bytes);
+  const std::vector<int64_t> counts = shares_for(context).Of(left_bytes());
   for (size_t i = 0; i < counts.size(); ++i) plan.groups[i].group.block_count = counts[i];
   return plan;
 }

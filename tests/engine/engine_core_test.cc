@@ -414,6 +414,49 @@ TEST_F(EngineCoreTest, PoolsTheLastHiddenStateOrTheMeanOfAll) {
   }
 }
 
+TEST_F(EngineCoreTest, PoolsTheFirstHiddenStateTheLargestOrAWeightedMean) {
+  options_.max_batch_tokens = 3;  // the prompt takes two steps
+  runner_.fill_hidden = [](int32_t position, float* hidden) {
+    const float values[] = {8, -1, 2, 5};
+    std::fill_n(hidden, FakeModelRunner::kHiddenSize, values[position]);
+  };
+  Request request = MakeRequest({0, 1, 2, 3}, 0);
+  const std::pair<Pooling, float> cases[] = {
+      {Pooling::kFirst, 8}, {Pooling::kMax, 8}, {Pooling::kWeightedMean, 3.2F}};  // 32 / 10
+  for (const auto& [pooling, expected] : cases) {
+    request.id = next_id_++;
+    request.pooling = pooling;
+    const auto sink = Add(request);
+    Finish();
+    EXPECT_EQ(sink->embedding(), std::vector<float>(FakeModelRunner::kHiddenSize, expected));
+  }
+}
+
+// Not cut, though two of them are more than a step, and one alone is.
+TEST_F(EngineCoreTest, AnEncoderComputesItsTextsWhole) {
+  options_.max_batch_tokens = 8;
+  options_.is_encoder = true;
+  std::vector<std::shared_ptr<RecordingSink>> sinks;
+  for (const int32_t length : {5, 3, 1, 12, 6, 2}) {
+    Request request = MakeRequest(std::vector<TokenId>(static_cast<size_t>(length), 1), 0);
+    request.id = next_id_++;
+    request.pooling = Pooling::kMean;
+    sinks.push_back(Add(request));
+  }
+  std::vector<int32_t> steps;
+  while (core().has_work()) {
+    core().Step();
+    steps.push_back(core().TakeReport().prompt_tokens);
+  }
+  EXPECT_EQ(steps, (std::vector<int32_t>{8, 1, 12, 8}));
+  for (const auto& sink : sinks) EXPECT_FALSE(sink->embedding().empty());
+}
+
+TEST_F(EngineCoreTest, AnEncoderGeneratesNothing) {
+  options_.is_encoder = true;
+  EXPECT_THAT(Refusal(MakeRequest({0, 1}, 4)), HasSubstr("the model is an encoder"));
+}
+
 TEST_F(EngineCoreTest, AnEmbeddingThatIsNotFiniteFailsAlone) {
   runner_.fill_hidden = [](int32_t position, float* hidden) {
     if (position == 3) hidden[2] = std::numeric_limits<float>::infinity();

@@ -49,7 +49,7 @@ bool IsSmall(const weft::Checkpoint& checkpoint, const weft::KernelTable& kernel
          weft::KvCache::BlockBytes(spec, kernels, kBlockSize) <= kMaxBytes;
 }
 
-// Two steps: a short prompt, and one position after it.
+// Two steps: a short prompt, and one position after it; or, of an encoder, two texts.
 void Run(weft::Transformer& transformer, const weft::WorkspaceOptions& options) {
   const weft::ScopedFlushDenormals flush_denormals;
   std::vector<weft::StateGroup> groups =
@@ -69,11 +69,23 @@ void Run(weft::Transformer& transformer, const weft::WorkspaceOptions& options) 
       positions.push_back(first_position + i);
     }
     const std::vector<weft::TokenPhase> phases(tokens.size(), weft::TokenPhase::kPrompt);
-    const std::vector<weft::SequenceSpan> sequences = {{0, row_count, first_position, tables}};
-    const std::vector<int32_t> logit_rows = {row_count - 1};
-    transformer.Forward({tokens, positions, phases, sequences, logit_rows}, cache, workspace,
-                        [](int64_t, int, float*) {});
-    first_position += row_count;
+    const std::vector<weft::SequenceSpan> sequences = {{.first_row = 0,
+                                                        .row_count = row_count,
+                                                        .first_position = first_position,
+                                                        .second_text = 1,
+                                                        .block_tables = tables}};
+    const std::vector<int32_t> last_row = {row_count - 1};
+    const weft::HiddenVisitor visit_hidden = [](int64_t, std::span<const float>) {};
+    weft::ForwardBatch batch{.token_ids = tokens,
+                             .positions = positions,
+                             .phases = phases,
+                             .sequences = sequences,
+                             .logit_rows = {},
+                             .hidden_rows = last_row,
+                             .visit_hidden = &visit_hidden};
+    if (transformer.spec().generates()) batch.logit_rows = last_row;
+    transformer.Forward(batch, cache, workspace, [](int64_t, int, float*) {});
+    if (!transformer.spec().is_encoder) first_position += row_count;
   }
 }
 

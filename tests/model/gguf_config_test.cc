@@ -61,9 +61,11 @@ TEST(GgufConfigTest, AFactorWithoutATypeIsLinear) {
   EXPECT_EQ(example.Read().value().spec.ropes[0].scaling, RopeScalingKind::kNone);
 }
 
-TEST(GgufConfigTest, PoolingIsTheLastPositionOrTheMean) {
-  for (const auto& [kind, pooling] :
-       {std::pair{0, Pooling::kLast}, {1, Pooling::kMean}, {3, Pooling::kLast}}) {
+TEST(GgufConfigTest, PoolingIsAModeOrNone) {
+  for (const auto& [kind, pooling] : {std::pair{0, Pooling::kLast},
+                                      {1, Pooling::kMean},
+                                      {2, Pooling::kFirst},
+                                      {3, Pooling::kLast}}) {
     GgufExample example;
     example.values["llama.pooling_type"] = int64_t{kind};
     const auto read = example.Read();

@@ -314,22 +314,36 @@ TEST(HfConfigTest, RefusesWhatIsNoObject) {
   EXPECT_THAT(Describe("{}").error().message, HasSubstr("neither architectures nor model_type"));
 }
 
-TEST(HfConfigTest, PoolingIsTheLastPositionOrTheMean) {
-  EXPECT_EQ(ReadHfPooling(R"({"pooling_mode_mean_tokens": true})", "p"), Pooling::kMean);
-  for (const char* text :
-       {R"({"pooling_mode_mean_tokens": false})", R"({"pooling_mode_lasttoken": true})", "{}"}) {
-    EXPECT_EQ(ReadHfPooling(text, "p"), Pooling::kLast) << text;
+TEST(HfConfigTest, PoolingIsAModeOrNone) {
+  using Mode = std::optional<Pooling>;
+  const std::pair<std::string_view, Mode> cases[] = {
+      {R"({"pooling_mode_mean_tokens": true})", Pooling::kMean},
+      {R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false})", Pooling::kFirst},
+      {R"({"pooling_mode_max_tokens": true})", Pooling::kMax},
+      {R"({"pooling_mode_weightedmean_tokens": true})", Pooling::kWeightedMean},
+      {R"({"pooling_mode_lasttoken": true})", Pooling::kLast},
+      {R"({"pooling_mode": "cls", "include_prompt": true})", Pooling::kFirst},  // of version 5
+      {R"({"pooling_mode_mean_tokens": false})", std::nullopt},
+      {"{}", std::nullopt},
+  };
+  for (const auto& [text, mode] : cases) {
+    const Result<Mode> read = ReadHfPooling(text, "p");
+    ASSERT_TRUE(read) << text << ": " << read.error().message;
+    EXPECT_EQ(*read, mode) << text;
   }
 }
 
 TEST(HfConfigTest, PoolingThatCannotBeReadIsRefused) {
   const auto error_of = [](const std::string& text) {
-    const Result<Pooling> read = ReadHfPooling(text, "p");
+    const Result<std::optional<Pooling>> read = ReadHfPooling(text, "p");
     return read ? "read" : read.error().message;
   };
   for (const char* text : {"", "[]", "{"}) EXPECT_EQ(error_of(text), "p: not a JSON object");
   EXPECT_EQ(error_of(R"({"pooling_mode_mean_tokens": 1})"),
             "p: pooling_mode_mean_tokens is number, expected true or false");
+  EXPECT_EQ(error_of(R"({"pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": true})"),
+            "p: has 2 modes of pooling, expected one");
+  EXPECT_EQ(error_of(R"({"pooling_mode": "splade"})"), "p: pooling_mode 'splade' is not supported");
   std::string many = "[[]";
   for (int i = 0; i < 1'000'000; ++i) many += ",[]";
   EXPECT_THAT(error_of(many + "]"), HasSubstr("p: "));

@@ -47,6 +47,7 @@ struct Chunk {
   int32_t first_position = 0;
   std::vector<int32_t> block_table;                     // in all groups of layers
   std::vector<std::vector<int32_t>> other_tables = {};  // of groups behind the first
+  int32_t second_text = kNoSecondText;
 };
 
 // As many blocks for each of a model's groups of layers.
@@ -106,41 +107,16 @@ class RunnableModel {
 
   // One step; the logits of all its rows.
   std::vector<std::vector<float>> Run(std::span<const Chunk> chunks) {
-    std::vector<TokenId> tokens;
-    std::vector<int32_t> positions;
-    std::vector<TokenPhase> phases;
-    std::vector<SequenceSpan> sequences;
-    std::vector<int32_t> logit_rows;
-    const size_t group_count = cache_->groups().size();
-    std::vector<std::span<const int32_t>> tables;
-    tables.reserve(chunks.size() * group_count);
-    for (const Chunk& chunk : chunks) {
-      for (size_t group = 0; group < group_count; ++group) {
-        const bool has_other = group > 0 && group <= chunk.other_tables.size();
-        tables.emplace_back(has_other ? chunk.other_tables[group - 1] : chunk.block_table);
-      }
-      const auto first_row = static_cast<int32_t>(tokens.size());
-      const auto row_count = static_cast<int32_t>(chunk.tokens.size());
-      sequences.push_back(
-          {first_row, row_count, chunk.first_position, std::span(tables).last(group_count)});
-      for (int32_t i = 0; i < row_count; ++i) {
-        logit_rows.push_back(first_row + i);
-        positions.push_back(chunk.first_position + i);
-        phases.push_back(TokenPhase::kPrompt);
-      }
-      tokens.insert(tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
-    }
-    const auto vocab_size = static_cast<size_t>(spec().vocab_size);
-    std::vector<std::vector<float>> logits(tokens.size(), std::vector<float>(vocab_size));
-    const LogitsVisitor visit = [&](int64_t index, int, float* values) {
-      std::copy_n(values, vocab_size, logits[static_cast<size_t>(index)].begin());
-    };
-    const ScopedFlushDenormals flush_denormals;
-    if (before_step_) before_step_();
-    transformer_->Forward({tokens, positions, phases, sequences, logit_rows}, *cache_, *workspace_,
-                          visit);
-    if (after_step_) after_step_();
+    std::vector<std::vector<float>> logits;
+    RunStep(chunks, &logits, nullptr);
     return logits;
+  }
+
+  // One step; the hidden states of all its rows.
+  std::vector<std::vector<float>> HiddenStates(std::span<const Chunk> chunks) {
+    std::vector<std::vector<float>> hidden;
+    RunStep(chunks, nullptr, &hidden);
+    return hidden;
   }
 
   // One sequence alone, in chunks of at most `chunk_size` rows, in blocks from `first_block` on.
@@ -161,6 +137,62 @@ class RunnableModel {
   }
 
  private:
+  // One step; what is wanted of its rows.
+  void RunStep(std::span<const Chunk> chunks, std::vector<std::vector<float>>* logits,
+               std::vector<std::vector<float>>* hidden) {
+    std::vector<TokenId> tokens;
+    std::vector<int32_t> positions;
+    std::vector<TokenPhase> phases;
+    std::vector<SequenceSpan> sequences;
+    std::vector<int32_t> rows;
+    const size_t group_count = cache_->groups().size();
+    std::vector<std::span<const int32_t>> tables;
+    tables.reserve(chunks.size() * group_count);
+    for (const Chunk& chunk : chunks) {
+      for (size_t group = 0; group < group_count; ++group) {
+        const bool has_other = group > 0 && group <= chunk.other_tables.size();
+        tables.emplace_back(has_other ? chunk.other_tables[group - 1] : chunk.block_table);
+      }
+      const auto first_row = static_cast<int32_t>(tokens.size());
+      const auto row_count = static_cast<int32_t>(chunk.tokens.size());
+      sequences.push_back({.first_row = first_row,
+                           .row_count = row_count,
+                           .first_position = chunk.first_position,
+                           .second_text = chunk.second_text,
+                           .block_tables = std::span(tables).last(group_count)});
+      for (int32_t i = 0; i < row_count; ++i) {
+        rows.push_back(first_row + i);
+        positions.push_back(chunk.first_position + i);
+        phases.push_back(TokenPhase::kPrompt);
+      }
+      tokens.insert(tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
+    }
+    ForwardBatch batch{.token_ids = tokens,
+                       .positions = positions,
+                       .phases = phases,
+                       .sequences = sequences,
+                       .logit_rows = {}};
+    const auto vocab_size = static_cast<size_t>(spec().vocab_size);
+    if (logits != nullptr) {
+      logits->assign(tokens.size(), std::vector<float>(vocab_size));
+      batch.logit_rows = rows;
+    }
+    const LogitsVisitor visit = [&](int64_t index, int, float* values) {
+      std::copy_n(values, vocab_size, (*logits)[static_cast<size_t>(index)].begin());
+    };
+    const HiddenVisitor visit_hidden = [&](int64_t, std::span<const float> values) {
+      hidden->emplace_back(values.begin(), values.end());
+    };
+    if (hidden != nullptr) {
+      batch.hidden_rows = rows;
+      batch.visit_hidden = &visit_hidden;
+    }
+    const ScopedFlushDenormals flush_denormals;
+    if (before_step_) before_step_();
+    transformer_->Forward(batch, *cache_, *workspace_, visit);
+    if (after_step_) after_step_();
+  }
+
   ThreadPool threads_;
   const std::function<void()> before_step_;
   const std::function<void()> after_step_;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints docs/MODELS.md: every class of transformers' causal-LM table, served or not.
+"""Prints docs/MODELS.md: every class of transformers' causal-LM table, served or not, and the encoders that are served.
 
 What is served is read from model/families/families.cc and tests/model/parity_fixture.h; why the rest is not stands here.
 
@@ -77,8 +77,8 @@ def main():
     unknown = set(why) & (set(served) | set(TOWERS))
     if unknown:
         sys.exit(f"served, yet said to lack something: {', '.join(sorted(unknown))}")
-    rows, refused = [], []
-    for name in sorted(table | set(served) | set(TOWERS), key=str.lower):
+    rows, encoders, refused = [], [], []
+    for name in sorted(table | set(served) | set(TOWERS), key=lambda name: (name.lower(), name)):
         if name not in served and name not in TOWERS:
             refused.append((why.get(name, UNKNOWN), name))
             continue
@@ -86,12 +86,13 @@ def main():
         in_gguf = any((folder / "model.gguf").exists() for folder in folders)
         formats = "safetensors, GGUF" if in_gguf or served.get(name) else "safetensors"
         checked = ", ".join(folder.name for folder in folders) or "-"
-        rows.append(f"| `{name}`{' (its text)' if name in TOWERS else ''} | {formats} | {checked} |")
+        kind = rows if name in table | set(TOWERS) or not name.endswith("Model") else encoders
+        kind.append(f"| `{name}`{' (its text)' if name in TOWERS else ''} | {formats} | {checked} |")
     print(f"""# Models
 
-Every class of the causal language models that transformers {transformers.__version__} knows. A class that is served computes
-what transformers computes: the fixtures that are named are tiny random checkpoints of it, of which each row of logits is
-compared, in float32 and bf16, in each format that is named ([PARITY.md](PARITY.md)). GGUF means files of llama.cpp's converter. Another
+Every class of the causal language models that transformers {transformers.__version__} knows, and the encoders that are served. A class that is served computes
+what transformers computes: the fixtures that are named are tiny random checkpoints of it, of which each row of logits,
+or of hidden states, is compared, in float32 and bf16, in each format that is named ([PARITY.md](PARITY.md)). GGUF means files of llama.cpp's converter. Another
 class, or a checkpoint of a served one whose hyperparameters ask for something else, is refused by name.
 
 Refused in each of them: weights in FP8, GPTQ, AWQ or another format that `quantization_config` names (gpt-oss' MXFP4 is served), and
@@ -99,11 +100,17 @@ Refused in each of them: weights in FP8, GPTQ, AWQ or another format that `quant
 
 Made by `tests/tools/make_models_page.py`.
 
-## Served: {len(rows)}
+## Served, and generating: {len(rows)}
 
 | class | formats | checked by fixtures |
 |---|---|---|
 """ + "\n".join(rows) + f"""
+
+## Served, for embeddings: {len(encoders)}
+
+| class | formats | checked by fixtures |
+|---|---|---|
+""" + "\n".join(encoders) + f"""
 
 ## Refused: {len(refused)}
 

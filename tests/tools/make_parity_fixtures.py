@@ -6,7 +6,8 @@ A fixture is a folder in tests/model/fixtures/parity/ with
   model.gguf     the same weights as GGUF, by llama.cpp's converter (where it knows the family; the first ones by a writer here)
   expected.json  prompts, greedy continuations, margins; the shape of logits.f32
   logits.f32     float32, little endian: for each prompt its logits at every position (prefill), then the logits of
-                 every step of the continuation (one token a step, with transformers' cache)
+                 every step of the continuation (one token a step, with transformers' cache); of an encoder hidden.f32 instead:
+                 for each text the hidden state of every position, the second half of it being a second text where there are types
 
 parity_models.py has the families, parity_files.py writes the files, parity_converter.py runs llama.cpp's converter.
 Weights are drawn from numpy's PCG64, one stream a tensor. Prompts are searched token by token so that at every position
@@ -64,7 +65,7 @@ def standard_deviation(name, parameter, config, transposed):
     shape = parameter.shape
     if re.search(r"(embed_tokens|embed_in|wte|word_embeddings)\.weight$", name):
         return 0.6 if config.tie_word_embeddings else 1.0
-    if re.search(r"(embed_positions|wpe)\.weight$", name):
+    if re.search(r"(embed_positions|wpe|position_embeddings|token_type_embeddings)\.weight$", name):
         return 0.5
     if name.endswith("bias") or len(shape) < 2:
         return 0.5
@@ -75,7 +76,7 @@ def standard_deviation(name, parameter, config, transposed):
 
 
 def is_factor(name):
-    return re.search(r"norm|(^|\.)ln_|layer_scalar|router\.(scale|per_expert_scale)", name) is not None
+    return re.search(r"norm|LayerNorm|(^|\.)ln_|layer_scalar|router\.(scale|per_expert_scale)", name) is not None
 
 
 def fill(name, model):
@@ -301,6 +302,54 @@ def smallest_influence(name, model, prompt):
     return min(found)
 
 
+# --- encoders ---
+
+def hidden_states(model, tokens):
+    types = torch.zeros(1, len(tokens), dtype=torch.long)
+    types[0, len(tokens) // 2:] = 1
+    more = {"token_type_ids": types} if getattr(model.config, "type_vocab_size", 0) > 1 else {}
+    with torch.no_grad():
+        return model(torch.tensor([tokens]), **more).last_hidden_state[0]
+
+
+def smallest_hidden_influence(name, model, tokens):
+    hidden, found = hidden_states(model, tokens), []
+    for tensor_name, tensor in model.state_dict().items():
+        if not tensor.is_floating_point() or (FIXTURES[name].unseen and re.search(FIXTURES[name].unseen, tensor_name)):
+            continue
+        with torch.no_grad():
+            kept = tensor.clone()
+            tensor.copy_(kept.flip(tuple(range(kept.ndim))))
+            found.append((difference(hidden_states(model, tokens), hidden), tensor_name))
+            tensor.copy_(kept)
+    for change in FIXTURES[name].visible:
+        found.append((difference(hidden_states(make_model(name, **change), tokens), hidden), str(change)))
+    return min(found)
+
+
+def make_encoder(name, directory, converter):
+    fixture, model = FIXTURES[name], make_model(name)
+    write_hugging_face(directory / "hf", name, model)
+    if fixture.gguf == LLAMA_CPP:
+        converter.convert(directory / "hf", directory / "model.gguf", name)
+    random = np.random.default_rng([zlib.crc32(name.encode()), 1])
+    texts = [random.choice(BYTE_TOKENS, length).tolist() for length in fixture.prompt_lengths]
+    rows = torch.cat([hidden_states(model, tokens) for tokens in texts])
+    with rounded_operands(model):
+        error = difference(torch.cat([hidden_states(model, tokens) for tokens in texts]), rows)
+    influence, what = smallest_hidden_influence(name, model, texts[-1])
+    rows.numpy().astype("<f4").tofile(directory / "hidden.f32")
+    made_with = {"torch": torch.__version__.split("+")[0], "transformers": transformers.__version__}
+    if fixture.gguf == LLAMA_CPP:
+        made_with["llama.cpp"] = LLAMA_CPP_COMMIT
+    (directory / "expected.json").write_text(json.dumps({
+        "made_with": made_with, "bf16_error": round(error, 4), "smallest_influence": round(influence, 3),
+        "hidden_size": rows.shape[1], "texts": texts}) + "\n")
+    size = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+    print(f"{name}: bf16 error {error:.4f}, smallest influence {influence:.3f} ({what}), {size} bytes", flush=True)
+    assert influence > 20 * F32_TOLERANCE and error < 0.85 * BF16_TOLERANCE and size <= SIZE_LIMIT
+
+
 def make(name, directory, prompts, converter):
     fixture, searched = FIXTURES[name], prompts is None
     with reference(name):
@@ -346,9 +395,10 @@ def check(name, made):
         if not filecmp.cmp(made / path, committed / path, shallow=False):
             print(f"{name}: {path} differs")
             good = False
-    ours, theirs = (np.fromfile(d / "logits.f32", "<f4") for d in (made, committed))
+    numbers = "hidden.f32" if FIXTURES[name].is_encoder else "logits.f32"
+    ours, theirs = (np.fromfile(d / numbers, "<f4") for d in (made, committed))
     error = np.abs(ours - theirs).max() / np.abs(theirs).max() if ours.shape == theirs.shape else np.inf
-    print(f"{name}: {len(files)} weight files compared, largest difference of logits {error:.1e}")
+    print(f"{name}: {len(files)} weight files compared, largest difference of {numbers} {error:.1e}")
     return good and error <= 1e-6
 
 
@@ -365,11 +415,14 @@ def main():
     good, converter = True, Converter(arguments.llama_cpp)
     for name in arguments.names or FIXTURES:
         record = DIRECTORY / name / "expected.json"
-        keep = record.exists() and not arguments.search
+        keep = record.exists() and not arguments.search and not FIXTURES[name].is_encoder
         prompts = [case["prompt"] for case in json.loads(record.read_text())["cases"]] if keep else None
         with tempfile.TemporaryDirectory() as scratch:
             made = pathlib.Path(scratch) / name
-            make(name, made, prompts, converter)
+            if FIXTURES[name].is_encoder:
+                make_encoder(name, made, converter)
+            else:
+                make(name, made, prompts, converter)
             if arguments.check:
                 good = check(name, made) and good
             else:

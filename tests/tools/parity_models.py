@@ -18,6 +18,7 @@ class Fixture:
     gguf: str | None = LLAMA_CPP  # or an architecture that parity_files.py writes, or none
     prompt_lengths: tuple = (27,)
     continuation_length: int = 5
+    is_encoder: bool = False  # no logits: hidden states of texts of prompt_lengths
     plus_one: bool = False  # norms' weights are stored minus one
     gains: dict = dataclasses.field(default_factory=dict)  # pattern of names -> factor of the standard deviation
     unseen: str | None = None  # pattern of the tensors that cannot change the logits
@@ -388,4 +389,18 @@ FIXTURES |= {
         num_hidden_layers=2, intermediate_size=12, num_experts=5, num_experts_per_tok=2, rope_parameters=rope(theta=5e5)),
         gguf=None),
     "jais2": of("Jais2ForCausalLM", dict(layer_norm_eps=1e-4, rope_parameters=rope(theta=5e5)), without=("rms_norm_eps",)),
+}
+
+BERT = dict(num_hidden_layers=3, hidden_size=24, num_attention_heads=4, intermediate_size=40, vocab_size=264, max_position_embeddings=64,
+            layer_norm_eps=1e-6, type_vocab_size=2, pad_token_id=0)
+
+
+def encoder(model, config, **more):
+    """Three texts: one of a single token, one shorter than a block of the cache, one longer."""
+    return Fixture(model, config, is_encoder=True, prompt_lengths=(1, 13, 41), **more)
+
+
+FIXTURES |= {
+    # The pooler is no part of hidden states; keys with a bias give the same. The second type's embedding is a second text's.
+    "bert": encoder("BertModel", BERT, unseen=r"^pooler\.|key\.bias$"),
 }

@@ -98,7 +98,7 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
   ApiResult<CompletionRequest> parsed = ParseCompletionRequest(body);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
   CompletionRequest& request = *parsed;
-  const ApiResult<const ServedModel*> model = FindModel(request.model, context.models);
+  const ApiResult<const ServedModel*> model = FindGenerator(request.model, context.models);
   if (!model) return tl::unexpected(model.error());
   const Tokenizer& tokenizer = *(*model)->tokenizer;
   WEFT_RETURN_IF_ERROR(

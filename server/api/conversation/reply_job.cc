@@ -129,7 +129,7 @@ ApiResult<std::string> RenderReplyPrompt(const ChatRequest& request, const Serve
 
 ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareContext& context,
                                       ReplySetup& setup) {
-  const ApiResult<const ServedModel*> model = FindModel(request.model, context.models);
+  const ApiResult<const ServedModel*> model = FindGenerator(request.model, context.models);
   if (!model) return tl::unexpected(model.error());
   WEFT_RETURN_IF_ERROR(CheckChoiceCount(**model, request.n));
   const ApiResult<std::string> prompt = RenderReplyPrompt(request, **model, setup);

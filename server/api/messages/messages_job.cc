@@ -29,7 +29,7 @@ ApiResult<GenerationJob> PrepareMessages(std::string_view body, const PrepareCon
 ApiResult<PostAnswer> AnswerCountTokens(std::string_view body, const PrepareContext& context) {
   const ApiResult<MessagesRequest> request = ParseCountTokensRequest(body);
   if (!request) return tl::unexpected(request.error());
-  const ApiResult<const ServedModel*> model = FindModel(request->chat.model, context.models);
+  const ApiResult<const ServedModel*> model = FindGenerator(request->chat.model, context.models);
   if (!model) return tl::unexpected(model.error());
   ReplySetup setup;
   const ApiResult<std::string> prompt = RenderReplyPrompt(request->chat, **model, setup);

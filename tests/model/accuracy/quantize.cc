@@ -211,6 +211,7 @@ void QuantizeBlock(DataType type, std::span<const float> x, ByteWriter& out) {
     case DataType::kMXFP4:
       return QuantizeMXFP4(x, out);
     case DataType::kU8:
+    case DataType::kI64:
       break;
   }
 }
