@@ -1,60 +1,112 @@
-// BERT (https://arxiv.org/abs/1810.04805), and the many sentence encoders that are made of it
-// (https://arxiv.org/abs/1908.10084).
+// BERT (https://arxiv.org/abs/1810.04805), the many sentence encoders that are made of it
+// (https://arxiv.org/abs/1908.10084), and those that differ from it in names: RoBERTa
+// (https://arxiv.org/abs/1907.11692), XLM-R (https://arxiv.org/abs/1911.02116), DistilBERT
+// (https://arxiv.org/abs/1910.01108).
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "model/families/decoder.h"
 
 namespace weft {
 namespace {
 
-// In GGUF the table of types says how many there are.
-int64_t ReadTypeCount(Hyperparameters& h) {
-  constexpr int64_t kMostTypes = 1024;
-  if (!h.is_gguf()) return h.Int({"", "type_vocab_size"}, {1, kMostTypes});
-  const auto types = h.tensors().find("token_types.weight");
-  if (types == h.tensors().end()) return 0;
-  if (types->second.rank == 2) return types->second.dims[0];
-  h.RejectTensor("token_types.weight", "is not a matrix");
-  return 0;
+constexpr double kEpsilon = 1e-12;
+
+// With positions from a table, and norms behind the sums.
+ModelSpec ReadBert(Hyperparameters& h, std::string_view architecture, const HfSizeKeys& keys) {
+  h.SetHfDefaults({{"layer_norm_eps", kEpsilon}});
+  ModelSpec spec = ReadEncoderSizes(h, architecture, NormKind::kLayer, keys);
+  SetNoRope(spec);
+  spec.embedding.norm = spec.head.norm;
+  spec.embedding.position_count = spec.context_length;
+  SetSumNorms(spec);
+  return spec;
+}
+
+// Of transformers' names those that begin with `base`, which checkpoints without a head have not.
+DecoderTensors BertTensors(std::string_view base, std::string_view layers) {
+  return {.hf_base = base,
+          .hf_layers = layers,
+          .attention_norm = {"attn_output_norm", "attention.output.LayerNorm"},
+          .query = {"attn_q", "attention.self.query"},
+          .key = {"attn_k", "attention.self.key"},
+          .value = {"attn_v", "attention.self.value"},
+          .attention_output = {"attn_output", "attention.output.dense"},
+          .mlp_norm = {"layer_output_norm", "output.LayerNorm"},
+          .up = {"ffn_up", "intermediate.dense"},
+          .down = {"ffn_down", "output.dense"},
+          .norm_bias = true,
+          .qkv_bias = true,
+          .attention_output_bias = true,
+          .mlp_bias = true};
+}
+
+// Without what it was trained with, which is no part of embeddings.
+ModelDescription WithoutHeads(ModelDescription description,
+                              std::vector<std::string> unused_prefixes) {
+  description.parameters.unused_prefixes = std::move(unused_prefixes);
+  return description;
 }
 
 }  // namespace
 
 ModelDescription DescribeBert(Hyperparameters& h) {
-  h.SetHfDefaults({{"layer_norm_eps", 1e-12}, {"type_vocab_size", int64_t{2}}});
-  ModelSpec spec = ReadEncoderSizes(h, "bert", NormKind::kLayer, {.kv_head_count = ""});
+  ModelSpec spec = ReadBert(h, "bert", {.kv_head_count = ""});
   h.RefuseUnless({"", "position_embedding_type"}, std::string("absolute"));
-  SetNoRope(spec);
-  spec.embedding.norm = spec.head.norm;
-  spec.embedding.position_count = spec.context_length;
-  spec.embedding.type_count = ReadTypeCount(h);
-  SetSumNorms(spec);
+  spec.embedding.type_count = ReadTypeCount(h, 2);
   ReadDenseMlp(h, ReadActivation(h, "hidden_act", ActivationKind::kGeluExact), spec,
                /*is_gated=*/false);
-  ModelDescription description =
-      WithParameters(h,
-                     {.hf_base = "bert.",
-                      .hf_layers = "bert.encoder.layer",
-                      .embedding = {"token_embd", "bert.embeddings.word_embeddings"},
-                      .positions = {"position_embd", "bert.embeddings.position_embeddings"},
-                      .token_types = {"token_types", "bert.embeddings.token_type_embeddings"},
-                      .embedding_norm = {"token_embd_norm", "bert.embeddings.LayerNorm"},
-                      .attention_norm = {"attn_output_norm", "attention.output.LayerNorm"},
-                      .query = {"attn_q", "attention.self.query"},
-                      .key = {"attn_k", "attention.self.key"},
-                      .value = {"attn_v", "attention.self.value"},
-                      .attention_output = {"attn_output", "attention.output.dense"},
-                      .mlp_norm = {"layer_output_norm", "output.LayerNorm"},
-                      .up = {"ffn_up", "intermediate.dense"},
-                      .down = {"ffn_down", "output.dense"},
-                      .norm_bias = true,
-                      .qkv_bias = true,
-                      .attention_output_bias = true,
-                      .mlp_bias = true},
-                     std::move(spec));
-  // Of what it was trained with: no part of embeddings.
-  description.parameters.unused_prefixes = {"bert.pooler.", "pooler.", "cls."};
-  return description;
+  DecoderTensors tensors = BertTensors("bert.", "bert.encoder.layer");
+  tensors.embedding = {"token_embd", "bert.embeddings.word_embeddings"};
+  tensors.positions = {"position_embd", "bert.embeddings.position_embeddings"};
+  tensors.token_types = {"token_types", "bert.embeddings.token_type_embeddings"};
+  tensors.embedding_norm = {"token_embd_norm", "bert.embeddings.LayerNorm"};
+  return WithoutHeads(WithParameters(h, tensors, std::move(spec)),
+                      {"bert.pooler.", "pooler.", "cls."});
+}
+
+ModelDescription DescribeRoberta(Hyperparameters& h) {
+  ModelSpec spec = ReadBert(h, "roberta", {.kv_head_count = ""});
+  h.RefuseUnless({"", "position_embedding_type"}, std::string("absolute"));
+  // The table's first rows are padding's and those of the tokens before it.
+  const int64_t padding = h.Int({"", "pad_token_id"}, {0, spec.context_length - 2}, 1);
+  spec.embedding.position_offset = padding + 1;
+  spec.context_length -= spec.embedding.position_offset;
+  spec.embedding.type_count = ReadTypeCount(h, 2);
+  ReadDenseMlp(h, ReadActivation(h, "hidden_act", ActivationKind::kGeluExact), spec,
+               /*is_gated=*/false);
+  DecoderTensors tensors = BertTensors("roberta.", "roberta.encoder.layer");
+  tensors.embedding = {"", "roberta.embeddings.word_embeddings"};
+  tensors.positions = {"", "roberta.embeddings.position_embeddings"};
+  tensors.token_types = {"", "roberta.embeddings.token_type_embeddings"};
+  tensors.embedding_norm = {"", "roberta.embeddings.LayerNorm"};
+  return WithoutHeads(WithParameters(h, tensors, std::move(spec)),
+                      {"roberta.pooler.", "pooler.", "lm_head."});
+}
+
+ModelDescription DescribeDistilBert(Hyperparameters& h) {
+  ModelSpec spec = ReadBert(h, "distilbert",
+                            {.layer_count = "n_layers",
+                             .hidden_size = "dim",
+                             .head_count = "n_heads",
+                             .kv_head_count = ""});
+  ReadDenseMlp(h, ReadActivation(h, "activation", ActivationKind::kGeluExact), spec,
+               /*is_gated=*/false, "hidden_dim");
+  DecoderTensors tensors = BertTensors("distilbert.", "distilbert.transformer.layer");
+  tensors.embedding = {"", "distilbert.embeddings.word_embeddings"};
+  tensors.positions = {"", "distilbert.embeddings.position_embeddings"};
+  tensors.embedding_norm = {"", "distilbert.embeddings.LayerNorm"};
+  tensors.attention_norm = {"", "sa_layer_norm"};
+  tensors.query = {"", "attention.q_lin"};
+  tensors.key = {"", "attention.k_lin"};
+  tensors.value = {"", "attention.v_lin"};
+  tensors.attention_output = {"", "attention.out_lin"};
+  tensors.mlp_norm = {"", "output_layer_norm"};
+  tensors.up = {"", "ffn.lin1"};
+  tensors.down = {"", "ffn.lin2"};
+  return WithoutHeads(WithParameters(h, tensors, std::move(spec)), {"vocab_"});
 }
 
 }  // namespace weft

@@ -113,6 +113,10 @@ ModelSpec ReadSizes(Hyperparameters& h, std::string_view architecture,
 ModelSpec ReadEncoderSizes(Hyperparameters& h, std::string_view architecture,
                            NormKind norm = NormKind::kLayer, const HfSizeKeys& keys = {});
 
+// How many kinds of texts an encoder tells apart: rows of GGUF's table token_types, or
+// config.json's type_vocab_size.
+int64_t ReadTypeCount(Hyperparameters& h, int64_t hf_default);
+
 // Norms behind the sums in place of those before the halves, and none before the head.
 void SetSumNorms(ModelSpec& spec);
 
@@ -158,6 +162,9 @@ RopeSpec ReadLocalRope(Hyperparameters& h, const RopeSpec& global, const ModelSp
 
 // Layers with a window rotate by `local`, the rest by `global`. After ReadWindows.
 void SetRopesByWindow(const RopeSpec& global, const RopeSpec& local, ModelSpec& spec);
+
+// The layers with a window, where the file lists them; otherwise these.
+std::vector<bool> ReadSlidingLayers(Hyperparameters& h, const std::vector<bool>& otherwise);
 
 // The window, in those layers that the file lists; where it lists none, in those that are true
 // here.

@@ -382,11 +382,19 @@ class ParameterLister {
   }
   void ListNorm(TensorName name, int64_t size, NormSpec& norm) {
     if (!norm || NameIn(name).empty()) return;
-    norm.weight = Table(Source(name, ".weight"), size);
+    norm.weight = Table(NormSource(name, ".weight", ".gamma"), size);
     list_.tables.back().plus = NormPlus();
     if (norm.kind == NormKind::kLayer && names_.norm_bias) {
-      norm.bias = Table(Source(name, ".bias"), size);
+      norm.bias = Table(NormSource(name, ".bias", ".beta"), size);
     }
+  }
+  // The first encoders were published in TensorFlow's words.
+  std::vector<TensorSource> NormSource(TensorName name, std::string_view what,
+                                       std::string_view old_word) {
+    std::vector<TensorSource> sources = Source(name, what);
+    if (gguf_ || !spec_.is_encoder) return sources;
+    for (TensorSource& source : Source(name, old_word)) sources.push_back(std::move(source));
+    return sources;
   }
   float NormPlus() const { return !gguf_ && names_.hf_norms_less_one ? 1.0F : 0.0F; }
   MatrixId Matrix(std::vector<TensorSource> sources, int64_t rows, int64_t columns,

@@ -54,40 +54,17 @@ AttentionSpec ReadHeads(Hyperparameters& h, int64_t hidden_size, const HfSizeKey
 float ReadEpsilon(Hyperparameters& h, NormKind norm, std::optional<std::string_view> hf_key) {
   const bool is_rms = norm == NormKind::kRms;
   if (h.is_gguf()) {
-    // Where config.json has both, so has the file.
-    h.Ignore({is_rms ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", ""});
-    return static_cast<float>(h.Positive(
-        {is_rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", ""}));
+    Field own = {"attention.layer_norm_rms_epsilon", ""};
+    Field other = {"attention.layer_norm_epsilon", ""};
+    if (!is_rms) std::swap(own, other);
+    // Where config.json has both, so has the file. And llama.cpp's converter takes any norm_eps
+    // for that of RMS norms.
+    if (!is_rms && !h.Has(own) && h.Has(other)) return static_cast<float>(h.Positive(other));
+    h.Ignore(other);
+    return static_cast<float>(h.Positive(own));
   }
   const std::string_view key = hf_key.value_or(is_rms ? "rms_norm_eps" : "layer_norm_eps");
   return static_cast<float>(h.Positive({"", key}, is_rms ? 1e-6 : 1e-5));
-}
-
-// GGUF has a bool a layer, or the period after which a layer has no window; config.json a word a
-// layer.
-std::vector<bool> ReadSlidingLayers(Hyperparameters& h, const std::vector<bool>& otherwise) {
-  const auto layer_count = static_cast<int64_t>(otherwise.size());
-  constexpr Field kPattern = {"attention.sliding_window_pattern", "layer_types"};
-  if (!h.Has(kPattern)) return otherwise;
-  if (h.is_gguf()) {
-    if (!h.IsList(kPattern)) return AllButEvery(h.Int(kPattern, {1, Limits::kLayers}), layer_count);
-    std::vector<bool> listed = h.Bools(kPattern);
-    if (listed.size() == otherwise.size()) return listed;
-  } else {
-    const std::vector<std::string> words = h.Strings(kPattern);
-    std::vector<bool> listed;
-    for (const std::string& word : words) {
-      if (word != "sliding_attention" && word != "full_attention") {
-        h.Reject(ErrorCode::kUnsupported, kPattern,
-                 fmt::format("has {}, expected sliding_attention or full_attention", Quoted(word)));
-      }
-      listed.push_back(word == "sliding_attention");
-    }
-    if (listed.size() == otherwise.size()) return listed;
-  }
-  h.Reject(ErrorCode::kInvalidArgument, kPattern,
-           fmt::format("is no list of {}, one a layer", layer_count));
-  return otherwise;
 }
 
 // As llama.cpp numbers them; rankers (4) have other keys besides.
@@ -157,6 +134,16 @@ void SetQkNorm(HeadNorm head_norm, ModelSpec& spec) {
     layer.attention.head_norm = head_norm;
     layer.attention.query_norm = layer.attention.key_norm = layer.attention_norm;
   }
+}
+
+int64_t ReadTypeCount(Hyperparameters& h, int64_t hf_default) {
+  constexpr int64_t kMostTypes = 1024;
+  if (!h.is_gguf()) return h.Int({"", "type_vocab_size"}, {0, kMostTypes}, hf_default);
+  const auto types = h.tensors().find("token_types.weight");
+  if (types == h.tensors().end()) return 0;
+  if (types->second.rank == 2) return types->second.dims[0];
+  h.RejectTensor("token_types.weight", "is not a matrix");
+  return 0;
 }
 
 void SetSumNorms(ModelSpec& spec) {
@@ -237,6 +224,33 @@ std::vector<bool> AllButEvery(int64_t period, int64_t layer_count) {
   std::vector<bool> layers;
   for (int64_t layer = 0; layer < layer_count; ++layer) layers.push_back((layer + 1) % period != 0);
   return layers;
+}
+
+// GGUF has a bool a layer, or the period after which a layer has no window; config.json a word a
+// layer.
+std::vector<bool> ReadSlidingLayers(Hyperparameters& h, const std::vector<bool>& otherwise) {
+  const auto layer_count = static_cast<int64_t>(otherwise.size());
+  constexpr Field kPattern = {"attention.sliding_window_pattern", "layer_types"};
+  if (!h.Has(kPattern)) return otherwise;
+  if (h.is_gguf()) {
+    if (!h.IsList(kPattern)) return AllButEvery(h.Int(kPattern, {1, Limits::kLayers}), layer_count);
+    std::vector<bool> listed = h.Bools(kPattern);
+    if (listed.size() == otherwise.size()) return listed;
+  } else {
+    const std::vector<std::string> words = h.Strings(kPattern);
+    std::vector<bool> listed;
+    for (const std::string& word : words) {
+      if (word != "sliding_attention" && word != "full_attention") {
+        h.Reject(ErrorCode::kUnsupported, kPattern,
+                 fmt::format("has {}, expected sliding_attention or full_attention", Quoted(word)));
+      }
+      listed.push_back(word == "sliding_attention");
+    }
+    if (listed.size() == otherwise.size()) return listed;
+  }
+  h.Reject(ErrorCode::kInvalidArgument, kPattern,
+           fmt::format("is no list of {}, one a layer", layer_count));
+  return otherwise;
 }
 
 void ReadWindows(Hyperparameters& h, const std::vector<bool>& sliding_layers, ModelSpec& spec) {

@@ -27,6 +27,7 @@ ModelDescription DescribeCwm(Hyperparameters& h);
 ModelDescription DescribeDbrx(Hyperparameters& h);
 ModelDescription DescribeDeepseekV2(Hyperparameters& h);
 ModelDescription DescribeDeepseekV3(Hyperparameters& h);
+ModelDescription DescribeDistilBert(Hyperparameters& h);
 ModelDescription DescribeDots1(Hyperparameters& h);
 ModelDescription DescribeErnie45Moe(Hyperparameters& h);
 ModelDescription DescribeErnie4_5(Hyperparameters& h);
@@ -63,9 +64,11 @@ ModelDescription DescribeMinimaxM2(Hyperparameters& h);
 ModelDescription DescribeMistral(Hyperparameters& h);
 ModelDescription DescribeMistral3(Hyperparameters& h);
 ModelDescription DescribeMixtral(Hyperparameters& h);
+ModelDescription DescribeModernBert(Hyperparameters& h);
 ModelDescription DescribeMpt(Hyperparameters& h);
 ModelDescription DescribeNanoChat(Hyperparameters& h);
 ModelDescription DescribeNemotron(Hyperparameters& h);
+ModelDescription DescribeNomicBert(Hyperparameters& h);
 ModelDescription DescribeOlmo(Hyperparameters& h);
 ModelDescription DescribeOlmo2(Hyperparameters& h);
 ModelDescription DescribeOlmo3(Hyperparameters& h);
@@ -79,6 +82,7 @@ ModelDescription DescribeQwen2(Hyperparameters& h);
 ModelDescription DescribeQwen2Moe(Hyperparameters& h);
 ModelDescription DescribeQwen3(Hyperparameters& h);
 ModelDescription DescribeQwen3Moe(Hyperparameters& h);
+ModelDescription DescribeRoberta(Hyperparameters& h);
 ModelDescription DescribeSeedOss(Hyperparameters& h);
 ModelDescription DescribeSmolLm3(Hyperparameters& h);
 ModelDescription DescribeSolarOpen(Hyperparameters& h);
@@ -96,6 +100,7 @@ constexpr Family kFamilies[] = {
     {"bert", "BertModel", "bert", DescribeBert},
     {"", "BioGptForCausalLM", "biogpt", DescribeBioGpt},
     {"bloom", "BloomForCausalLM", "bloom", DescribeBloom},
+    {"", "CamembertModel", "camembert", DescribeRoberta},
     {"", "CodeGenForCausalLM", "codegen", DescribeCodeGen},
     {"cohere2", "Cohere2ForCausalLM", "cohere2", DescribeCohere2},
     {"cohere2moe", "Cohere2MoeForCausalLM", "cohere2moe", DescribeCohere2Moe},
@@ -104,6 +109,7 @@ constexpr Family kFamilies[] = {
     {"dbrx", "DbrxForCausalLM", "dbrx", DescribeDbrx},
     {"deepseek2", "DeepseekV2ForCausalLM", "deepseek_v2", DescribeDeepseekV2},
     {"", "DeepseekV3ForCausalLM", "deepseek_v3", DescribeDeepseekV3},
+    {"", "DistilBertModel", "distilbert", DescribeDistilBert},
     {"dots1", "Dots1ForCausalLM", "dots1", DescribeDots1},
     {"ernie4_5-moe", "Ernie4_5_MoeForCausalLM", "ernie4_5_moe", DescribeErnie45Moe},
     {"ernie4_5", "Ernie4_5ForCausalLM", "ernie4_5", DescribeErnie4_5},
@@ -142,10 +148,12 @@ constexpr Family kFamilies[] = {
     {"", "MinistralForCausalLM", "ministral", DescribeMistral},
     {"", "MistralForCausalLM", "mistral", DescribeMistral},
     {"", "MixtralForCausalLM", "mixtral", DescribeMixtral},
+    {"modern-bert", "ModernBertModel", "modernbert", DescribeModernBert},
     {"", "MptForCausalLM", "", DescribeMpt},
     {"mpt", "MPTForCausalLM", "mpt", DescribeMpt},
     {"", "NanoChatForCausalLM", "nanochat", DescribeNanoChat},
     {"nemotron", "NemotronForCausalLM", "nemotron", DescribeNemotron},
+    {"nomic-bert", "NomicBertModel", "nomic_bert", DescribeNomicBert},
     {"olmo2", "Olmo2ForCausalLM", "olmo2", DescribeOlmo2},
     {"", "Olmo3ForCausalLM", "olmo3", DescribeOlmo3},
     {"olmoe", "OlmoeForCausalLM", "olmoe", DescribeOlmoe},
@@ -160,6 +168,7 @@ constexpr Family kFamilies[] = {
     {"qwen2moe", "Qwen2MoeForCausalLM", "qwen2_moe", DescribeQwen2Moe},
     {"qwen3", "Qwen3ForCausalLM", "qwen3", DescribeQwen3},
     {"qwen3moe", "Qwen3MoeForCausalLM", "qwen3_moe", DescribeQwen3Moe},
+    {"", "RobertaModel", "roberta", DescribeRoberta},
     {"seed_oss", "SeedOssForCausalLM", "seed_oss", DescribeSeedOss},
     {"smollm3", "SmolLM3ForCausalLM", "smollm3", DescribeSmolLm3},
     {"", "SolarOpenForCausalLM", "solar_open", DescribeSolarOpen},
@@ -167,6 +176,7 @@ constexpr Family kFamilies[] = {
     {"starcoder2", "Starcoder2ForCausalLM", "starcoder2", DescribeStarcoder2},
     {"", "VaultGemmaForCausalLM", "vaultgemma", DescribeVaultGemma},
     {"", "XGLMForCausalLM", "xglm", DescribeXglm},
+    {"", "XLMRobertaModel", "xlm-roberta", DescribeRoberta},
 };
 
 // Models for images and text, of which the text is served. Others may treat it differently where

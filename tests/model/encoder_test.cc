@@ -17,7 +17,11 @@ namespace {
 
 // Of tests/tools/make_parity_fixtures.py.
 constexpr std::array kEncoderFixtures = {
-    "bert",  // token types, norms of sums
+    "bert",        // token types, norms of sums
+    "distilbert",  // no token types
+    "modernbert",  // windows to both sides, two rotations, no norm before the first layer
+    "nomic_bert",  // one rotation, one matrix of query, key and value
+    "roberta",     // positions behind the padding's
 };
 
 using Rows = std::vector<std::vector<float>>;

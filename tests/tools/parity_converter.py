@@ -30,6 +30,7 @@ def patch(model):
 
     for subclass in subclasses(model):
         subclass.get_vocab_base_pre, subclass.set_vocab = pre_tokenizer, model._set_vocab_gpt2
+        subclass._is_tokenizer_xlmroberta = lambda self: False  # asked by nomic-bert alone
 
 
 class NoConfig:

@@ -15,7 +15,7 @@ import tokenizers
 import torch
 import transformers
 
-from parity_models import FIXTURES, FUSED_EXPERTS, LLAMA_CPP, SHARDED
+from parity_models import FIXTURES, FUSED_EXPERTS, LLAMA_CPP, NULL, SHARDED
 
 LLAMA_CPP_COMMIT = "0c1e57098bba43ac29e6e3b677cdceebdd22334f"
 BYTE_TOKENS = 256
@@ -76,7 +76,8 @@ def changed(config, changes):
     """With the changes' values, and without their keys that have none."""
     nested = {key: changed(config[key], value) if isinstance(config.get(key), dict) and isinstance(value, dict) else value
               for key, value in changes.items()}
-    return {key: value for key, value in {**config, **nested}.items() if value is not None or key not in changes}
+    return {key: None if value is NULL else value
+            for key, value in {**config, **nested}.items() if value is not None or key not in changes}
 
 
 def write_hugging_face(directory, name, model):

@@ -10,6 +10,9 @@ SLIDING, FULL = "sliding_attention", "full_attention"  # types of layers
 LLAMA_CPP = "llama.cpp"  # a GGUF written by llama.cpp's converter
 
 
+NULL = object()  # null, where None takes a key away
+
+
 @dataclasses.dataclass(frozen=True)
 class Fixture:
     model: str  # class in transformers
@@ -402,5 +405,22 @@ def encoder(model, config, **more):
 
 FIXTURES |= {
     # The pooler is no part of hidden states; keys with a bias give the same. The second type's embedding is a second text's.
+    "distilbert": encoder("DistilBertModel", dict(n_layers=2, dim=24, n_heads=4, hidden_dim=40, vocab_size=264, max_position_embeddings=64),
+                          unseen=r"k_lin\.bias$"),
+    # The first layer has no norm before it; windows reach 10 positions to either side.
+    "modernbert": encoder("ModernBertModel", dict(
+        num_hidden_layers=4, hidden_size=24, num_attention_heads=2, intermediate_size=32, vocab_size=264, max_position_embeddings=64,
+        local_attention=20, pad_token_id=0, bos_token_id=256, eos_token_id=257, cls_token_id=256, sep_token_id=257), visible=(
+            dict(local_attention=22), dict(local_attention=18))),
+    # As published, with GPT-2's keys; those trained for 2,048 positions say 8,192.
+    "nomic_bert": encoder("NomicBertModel", dict(BERT, max_position_embeddings=8192, rope_parameters=rope(theta=1000.0)), plain_config=True,
+                          unseen=r"^pooler\.", visible=(dict(rope_parameters=rope(theta=2000.0)),), published_config=dict(
+        n_embd=BERT["hidden_size"], n_head=BERT["num_attention_heads"], n_layer=BERT["num_hidden_layers"], n_inner=BERT["intermediate_size"],
+        n_positions=8192, layer_norm_epsilon=1e-6, activation_function="swiglu", causal=False, prenorm=False, rotary_emb_base=1000,
+        rotary_emb_fraction=1.0, rotary_emb_interleaved=False, rotary_emb_scale_base=NULL, qkv_proj_bias=False, mlp_fc1_bias=False,
+        mlp_fc2_bias=False, hidden_size=None, num_attention_heads=None, num_hidden_layers=None, intermediate_size=None, head_dim=None,
+        max_position_embeddings=None, layer_norm_eps=None, hidden_act=None, rope_parameters=None)),
+    "roberta": encoder("XLMRobertaModel", dict(BERT, type_vocab_size=1, pad_token_id=1, max_position_embeddings=66),
+                       unseen=r"^pooler\.|key\.bias$"),
     "bert": encoder("BertModel", BERT, unseen=r"^pooler\.|key\.bias$"),
 }
