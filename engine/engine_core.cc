@@ -354,7 +354,7 @@ void EngineCore::CommitPrompt(Sequence& sequence) {
 }
 
 void EngineCore::FinishEmbedding(LiveRequest& request) {
-  const Result<void> emitted = request.EmitEmbedding();
+  const Result<void> emitted = request.EmitEmbedding(runner_);
   FinishAllChoices(request, emitted ? Ending() : Failed(emitted.error()));
 }
 

@@ -1,6 +1,7 @@
 #include "engine/live_request.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -100,9 +101,15 @@ void LiveRequest::EmitPromptLogprobs() {
   request_.sink->OnPromptLogprobs(std::exchange(prompt_logprobs_, {}));
 }
 
-Result<void> LiveRequest::EmitEmbedding() {
+Result<void> LiveRequest::EmitEmbedding(ModelRunner& runner) {
   WEFT_ASSIGN_OR_RETURN(std::vector<float> pooled, pooler_->Take());
-  request_.sink->OnEmbedding(std::move(pooled));
+  std::vector<float> embedding = runner.FromPooled(request_.pooled_output, std::move(pooled));
+  for (const float number : embedding) {
+    if (!std::isfinite(number)) {
+      return Fail(ErrorCode::kInternal, "what the model makes of its hidden states is not finite");
+    }
+  }
+  request_.sink->OnEmbedding(std::move(embedding));
   return {};
 }
 

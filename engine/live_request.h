@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/beam_search.h"
+#include "engine/model_runner.h"
 #include "engine/request.h"
 #include "engine/sampler.h"
 #include "engine/sequence.h"
@@ -60,8 +61,9 @@ class LiveRequest {
 
   // nullptr: nothing is pooled.
   Pooler* pooler() { return pooler_ ? &*pooler_ : nullptr; }
-  // Hands the pooled vector over; the prompt is computed. An error fails the request.
-  Result<void> EmitEmbedding();
+  // Hands over what `runner` makes of the pooled vector; the prompt is computed. An
+  // error fails the request.
+  Result<void> EmitEmbedding(ModelRunner& runner);
 
   // What a token adds to this request's text. `token_bytes`: what it adds to everybody's; may be
   // empty.

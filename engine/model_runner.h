@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "model/forward_batch.h"
+#include "model/spec.h"
 #include "model/state.h"
 
 namespace weft {
@@ -25,6 +27,8 @@ class ModelRunner {
   // One step; logits are handed to `visit` before it returns. An error fails the sequences of this
   // batch, not the engine.
   virtual Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) = 0;
+  // What `output` says of a vector that was pooled of hidden states. kLabels: the model classifies.
+  virtual std::vector<float> FromPooled(PooledOutput output, std::vector<float> pooled) = 0;
   // Copies the bytes of one of a group's KV blocks over another (copy on write).
   virtual void CopyBlock(size_t group, int32_t from, int32_t to) = 0;
 };

@@ -81,7 +81,8 @@ class TokenSink {
       std::vector<TokenLogprob> logprobs) = 0;  // at most once, before any token; first entry: the
                                                 // first prompt token, logprob 0, no top
   // Once, before the terminal event of a request with `pooling` that does not fail; others never
-  // get one. As many numbers as the model's hidden state has.
+  // get one. What Request::pooled_output says: a vector as long as the model's embeddings, or a
+  // logit a label.
   virtual void OnEmbedding(std::vector<float> embedding) = 0;
   virtual void OnTokens(TokensEvent event) = 0;
   virtual void OnFinish(FinishEvent event) = 0;
@@ -104,6 +105,7 @@ struct Request {
   // Generates nothing, but makes one vector of the prompt's hidden states, as they are after the
   // final norm. One choice, max_tokens 0, nothing of the sampling parameters is looked at.
   std::optional<Pooling> pooling;
+  PooledOutput pooled_output = PooledOutput::kEmbedding;  // kLabels: of a model that classifies
   std::string tenant;
   // Whether blocks that other requests have computed may be used. Its own are kept in any case, and
   // its choices share them.

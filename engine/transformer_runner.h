@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/model_runner.h"
@@ -36,6 +37,9 @@ class TransformerRunner : public ModelRunner {
   int64_t expert_count() const { return transformer_.spec().expert_count(); }
   int thread_count() const override { return workspace_.options().thread_count; }
   Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) override;
+  std::vector<float> FromPooled(PooledOutput output, std::vector<float> pooled) override {
+    return transformer_.FromPooled(output, std::move(pooled));
+  }
   // Steps add to `profile` where their time went, until nullptr is set. Between steps.
   void set_profile(StepProfile* profile) { profile_ = profile; }
   void CopyBlock(size_t group, int32_t from, int32_t to) override {

@@ -13,6 +13,7 @@
 #include "model/formats/config_json.h"
 #include "model/formats/gguf.h"
 #include "model/formats/safetensors.h"
+#include "model/sentence_modules.h"
 #include "model/tensor_binding.h"
 #include "model/tokenizer/chat_template.h"
 
@@ -60,19 +61,13 @@ Result<Checkpoint> LoadDirectory(const std::string& path) {
   if (description.is_text_tower) {
     WEFT_ASSIGN_OR_RETURN(files.tensors, TextTowerOf(files.tensors, path));
   }
+  WEFT_RETURN_IF_ERROR(AddSentenceModules(path, description, files));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint,
                         Bind(path, std::move(description), files.tensors, std::move(files.files)));
   checkpoint.format = "safetensors";
   WEFT_ASSIGN_OR_RETURN(checkpoint.tokenizer,
                         Tokenizer::FromDirectory(path, checkpoint.spec.vocab_size));
   WEFT_ASSIGN_OR_RETURN(checkpoint.chat_template, ReadHfChatTemplate(path));
-  const std::string pooling_path = path + "/1_Pooling/config.json";
-  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> pooling,
-                        ReadFileIfPresent(pooling_path, kConfigJson.max_bytes));
-  if (pooling) {
-    WEFT_ASSIGN_OR_RETURN(const std::optional<Pooling> mode, ReadHfPooling(*pooling, pooling_path));
-    checkpoint.spec.pooling = mode.value_or(checkpoint.spec.pooling);
-  }
   return checkpoint;
 }
 

@@ -73,6 +73,10 @@ class Hyperparameters {
   // What a config.json means that does not have these keys: the defaults of transformers' class.
   void SetHfDefaults(std::initializer_list<std::pair<std::string_view, ConfigValue>> defaults);
 
+  // The checkpoint has a head for sequence classification, of which the family is to tell.
+  void set_has_classifier() { has_classifier_ = true; }
+  bool has_classifier() const { return has_classifier_; }
+
   // Whether there is a value, null not being one. Does not count as reading it.
   bool Has(Field field) const;
   bool IsList(Field field) const;
@@ -125,6 +129,7 @@ class Hyperparameters {
   ConfigValues values_;
   std::set<std::string, std::less<>> read_;
   std::optional<Error> error_;
+  bool has_classifier_ = false;
   const TensorMap& tensors_;
 };
 

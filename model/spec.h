@@ -289,6 +289,28 @@ struct HeadSpec {
 // https://arxiv.org/abs/2202.08904).
 enum class Pooling { kLast, kFirst, kMean, kMax, kWeightedMean };
 
+enum class PooledActivation { kNone, kTanh, kRelu, kGelu };
+
+// What is made of a vector that was pooled.
+enum class PooledOutput { kEmbedding, kLabels };
+
+// A layer behind the pooling, in float32: norm(activation(weight * x + bias)).
+struct PooledLayerSpec {
+  int64_t input_size = 0;
+  int64_t output_size = 0;
+  TableId weight = TableId::kNone;  // (output_size, input_size)
+  TableId bias = TableId::kNone;    // (output_size)
+  PooledActivation activation = PooledActivation::kNone;
+  NormSpec norm = {};  // none, or a layer norm
+};
+
+// Sequence classification: a logit for each label.
+struct ClassifierSpec {
+  Pooling pooling = Pooling::kFirst;
+  std::vector<PooledLayerSpec> layers = {};  // the last one gives the logits
+  std::vector<std::string> labels = {};
+};
+
 struct ModelSpec {
   std::string architecture;  // the family's name for people: "llama", "qwen3moe", ...
   // Positions see those behind them, too: a text is computed whole, nothing of it is kept, and
@@ -303,9 +325,14 @@ struct ModelSpec {
   std::vector<LayerSpec> layers = {};
   HeadSpec head = {};
   Pooling pooling = Pooling::kLast;
+  std::vector<PooledLayerSpec> embedding_layers = {};  // from what is pooled to an embedding
+  std::optional<ClassifierSpec> classifier = {};
 
   int64_t layer_count() const { return std::ssize(layers); }
   bool has_tied_head() const { return head.linear.weights == embedding.tokens; }
+  int64_t embedding_size() const {
+    return embedding_layers.empty() ? hidden_size : embedding_layers.back().output_size;
+  }
   bool generates() const { return static_cast<bool>(head.linear); }
   // The most of any layer; 0: the model has no experts.
   int64_t expert_count() const {

@@ -10,6 +10,7 @@
 #include "model/blocks/mixture.h"
 #include "model/blocks/mlp.h"
 #include "model/blocks/per_layer_input.h"
+#include "model/blocks/pooled_layers.h"
 #include "model/rope.h"
 #include "model/step.h"
 #include "model/weights.h"
@@ -98,6 +99,14 @@ void Transformer::Forward(const ForwardBatch& batch, KvCache& cache, Workspace& 
   }
   Logits(step, batch.logit_rows, visit);
   HiddenStates(step, batch);
+}
+
+std::vector<float> Transformer::FromPooled(PooledOutput output, std::vector<float> pooled) const {
+  const bool labels = output == PooledOutput::kLabels;
+  WEFT_CHECK(!labels || spec_.classifier);
+  return PooledLayers(kernels_, *weights_,
+                      labels ? spec_.classifier->layers : spec_.embedding_layers,
+                      std::move(pooled));
 }
 
 }  // namespace weft

@@ -63,8 +63,13 @@ ModelDescription DescribeBert(Hyperparameters& h) {
   tensors.positions = {"position_embd", "bert.embeddings.position_embeddings"};
   tensors.token_types = {"token_types", "bert.embeddings.token_type_embeddings"};
   tensors.embedding_norm = {"token_embd_norm", "bert.embeddings.LayerNorm"};
-  return WithoutHeads(WithParameters(h, tensors, std::move(spec)),
-                      {"bert.pooler.", "pooler.", "cls."});
+  ModelDescription description = WithoutHeads(WithParameters(h, tensors, std::move(spec)),
+                                              {"bert.pooler.", "pooler.", "cls."});
+  AddClassifier(h, Pooling::kFirst,
+                {{.name = "bert.pooler.dense", .activation = PooledActivation::kTanh},
+                 {.name = "classifier"}},
+                description);
+  return description;
 }
 
 ModelDescription DescribeRoberta(Hyperparameters& h) {
@@ -82,8 +87,13 @@ ModelDescription DescribeRoberta(Hyperparameters& h) {
   tensors.positions = {"", "roberta.embeddings.position_embeddings"};
   tensors.token_types = {"", "roberta.embeddings.token_type_embeddings"};
   tensors.embedding_norm = {"", "roberta.embeddings.LayerNorm"};
-  return WithoutHeads(WithParameters(h, tensors, std::move(spec)),
-                      {"roberta.pooler.", "pooler.", "lm_head."});
+  ModelDescription description = WithoutHeads(WithParameters(h, tensors, std::move(spec)),
+                                              {"roberta.pooler.", "pooler.", "lm_head."});
+  AddClassifier(h, Pooling::kFirst,
+                {{.name = "classifier.dense", .activation = PooledActivation::kTanh},
+                 {.name = "classifier.out_proj"}},
+                description);
+  return description;
 }
 
 ModelDescription DescribeDistilBert(Hyperparameters& h) {
@@ -106,7 +116,13 @@ ModelDescription DescribeDistilBert(Hyperparameters& h) {
   tensors.mlp_norm = {"", "output_layer_norm"};
   tensors.up = {"", "ffn.lin1"};
   tensors.down = {"", "ffn.lin2"};
-  return WithoutHeads(WithParameters(h, tensors, std::move(spec)), {"vocab_"});
+  ModelDescription description =
+      WithoutHeads(WithParameters(h, tensors, std::move(spec)), {"vocab_"});
+  AddClassifier(
+      h, Pooling::kFirst,
+      {{.name = "pre_classifier", .activation = PooledActivation::kRelu}, {.name = "classifier"}},
+      description);
+  return description;
 }
 
 }  // namespace weft

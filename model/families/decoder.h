@@ -117,6 +117,19 @@ ModelSpec ReadEncoderSizes(Hyperparameters& h, std::string_view architecture,
 // config.json's type_vocab_size.
 int64_t ReadTypeCount(Hyperparameters& h, int64_t hf_default);
 
+// A layer of a classifier's head, by its name in transformers.
+struct ClassifierLayer {
+  std::string_view name;
+  PooledActivation activation = PooledActivation::kNone;
+  bool has_bias = true;
+  std::string_view norm = {};  // a layer norm's name, without a bias; empty: none
+};
+
+// Of a checkpoint that has a classifier: these layers over what is pooled so, each as wide as the
+// model but the last, which has a row a label of config.json. Of others nothing.
+void AddClassifier(Hyperparameters& h, Pooling pooling,
+                   std::initializer_list<ClassifierLayer> layers, ModelDescription& description);
+
 // Norms behind the sums in place of those before the halves, and none before the head.
 void SetSumNorms(ModelSpec& spec);
 

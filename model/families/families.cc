@@ -187,6 +187,20 @@ constexpr std::array<std::string_view, 5> kClassesWithTowers = {
     "Mistral3ForConditionalGeneration"};
 constexpr std::string_view kTextConfig = "text_config.";
 
+// Encoders with a head that embeddings do not need.
+constexpr std::array<std::string_view, 2> kHeads = {"ForMaskedLM", "ForPreTraining"};
+constexpr std::string_view kClassifier = "ForSequenceClassification";
+
+const Family* FindHfClass(std::string_view name) {
+  const Family* family = std::ranges::find(kFamilies, name, &Family::hf_class);
+  for (const std::string_view head : {kHeads[0], kHeads[1], kClassifier}) {
+    if (family != std::end(kFamilies) || !name.ends_with(head)) continue;
+    const std::string base = std::string(name.substr(0, name.size() - head.size())) + "Model";
+    family = std::ranges::find(kFamilies, base, &Family::hf_class);
+  }
+  return family;
+}
+
 // A string, or the first of several; empty: neither is there.
 std::string StringIn(const ConfigValues& values, std::string_view key) {
   const auto found = values.find(key);
@@ -389,7 +403,7 @@ Result<ModelDescription> DescribeHf(ConfigValues values, const std::string& path
                 path);
   }
   const auto* family = hf_class.empty() ? std::ranges::find(kFamilies, hf_type, &Family::hf_type)
-                                        : std::ranges::find(kFamilies, hf_class, &Family::hf_class);
+                                        : FindHfClass(hf_class);
   if (family == std::end(kFamilies)) {
     return Fail(
         ErrorCode::kUnsupported, "{}: {} is not supported; known are {}", path,
@@ -399,7 +413,12 @@ Result<ModelDescription> DescribeHf(ConfigValues values, const std::string& path
   Hyperparameters hyperparameters(FileFormat::kSafetensors, path,
                                   is_text_tower ? std::string(kTextConfig) : "", std::move(values),
                                   kUnread);
+  if (hf_class.ends_with(kClassifier)) hyperparameters.set_has_classifier();
   WEFT_ASSIGN_OR_RETURN(ModelDescription description, Checked(hyperparameters, family->describe));
+  if (hyperparameters.has_classifier() && !description.spec.classifier) {
+    return Fail(ErrorCode::kUnsupported, "{}: architecture {}: its classifier is not supported",
+                path, Quoted(hf_class));
+  }
   description.spec.name = name;
   description.is_text_tower = is_text_tower;
   return description;

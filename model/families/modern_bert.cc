@@ -62,6 +62,16 @@ ModelDescription DescribeModernBert(Hyperparameters& h) {
                      std::move(spec));
   // Of what it was trained with: no part of embeddings.
   description.parameters.unused_prefixes = {"head.", "decoder."};
+  if (!h.has_classifier()) return description;
+  h.RefuseUnless({"", "classifier_activation"}, std::string("gelu"));
+  const bool of_first = h.String({"", "classifier_pooling"}, "cls") == "cls";
+  AddClassifier(h, of_first ? Pooling::kFirst : Pooling::kMean,
+                {{.name = "head.dense",
+                  .activation = PooledActivation::kGelu,
+                  .has_bias = h.Bool({"", "classifier_bias"}, false),
+                  .norm = "head.norm"},
+                 {.name = "classifier"}},
+                description);
   return description;
 }
 

@@ -107,4 +107,32 @@ Result<std::optional<Pooling>> ReadHfPooling(std::string_view json_text, const s
               Quoted(modes.front()));
 }
 
+Result<std::vector<HfModule>> ReadHfModules(std::string_view json_text, const std::string& path) {
+  constexpr size_t kMostModules = 64;
+  WEFT_RETURN_IF_ERROR(CheckJsonLimits(json_text, kConfigJson, path));
+  const Json json = Json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_array() || json.size() > kMostModules) {
+    return Fail(ErrorCode::kCorrupt, "{}: not a JSON array of at most {} modules", path,
+                kMostModules);
+  }
+  std::vector<HfModule> modules;
+  for (const Json& entry : json) {
+    HfModule module;
+    for (const auto& [key, text] : {std::pair{"path", &module.path}, {"type", &module.type}}) {
+      if (!entry.is_object() || !entry.contains(key) || !entry[key].is_string()) {
+        return Fail(ErrorCode::kCorrupt, "{}: module {} has no string {}", path, modules.size(),
+                    key);
+      }
+      *text = entry[key].get<std::string>();
+    }
+    if (module.path.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos ||
+        module.path.starts_with(".")) {
+      return Fail(ErrorCode::kCorrupt, "{}: module {} has the path {}, expected a folder beside it",
+                  path, modules.size(), Quoted(module.path));
+    }
+    modules.push_back(std::move(module));
+  }
+  return modules;
+}
+
 }  // namespace weft

@@ -190,7 +190,7 @@ Result<void> Serve(ServeOptions options) {
   facts.model = served.id;
   metrics->AddEngine(std::move(facts), options.model.meter, model->engine());
   FitRequests(model->memory(), options.server);
-  served.embedding_size = model->checkpoint().spec.hidden_size;
+  served.embedding_size = model->checkpoint().spec.embedding_size();
   served.pooling = options.pooling.value_or(model->checkpoint().spec.pooling);
   if (model->checkpoint().spec.generates()) {
     WEFT_ASSIGN_OR_RETURN(served.chat,

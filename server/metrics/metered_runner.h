@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/transformer_runner.h"
@@ -23,6 +24,9 @@ class MeteredRunner : public ModelRunner {
   std::span<const StateGroup> groups() const override { return runner_->groups(); }
   int thread_count() const override { return runner_->thread_count(); }
   Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) override;
+  std::vector<float> FromPooled(PooledOutput output, std::vector<float> pooled) override {
+    return runner_->FromPooled(output, std::move(pooled));
+  }
   void CopyBlock(size_t group, int32_t from, int32_t to) override {
     runner_->CopyBlock(group, from, to);
   }

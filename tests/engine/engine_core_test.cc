@@ -414,6 +414,35 @@ TEST_F(EngineCoreTest, PoolsTheLastHiddenStateOrTheMeanOfAll) {
   }
 }
 
+TEST_F(EngineCoreTest, TheModelMakesEmbeddingsOrLabelsOfWhatWasPooled) {
+  runner_.from_pooled = [](PooledOutput output, const std::vector<float>& pooled) {
+    return std::vector<float>{pooled[0], output == PooledOutput::kLabels ? 1.0F : 0.0F};
+  };
+  runner_.fill_hidden = [](int32_t position, float* hidden) {
+    std::fill_n(hidden, FakeModelRunner::kHiddenSize, static_cast<float>(position));
+  };
+  Request request = MakeRequest({0, 1, 2}, 0);
+  request.pooling = Pooling::kMax;
+  const auto sink = Add(request);
+  Finish();
+  EXPECT_EQ(sink->embedding(), (std::vector<float>{2, 0}));
+  request.id = next_id_++;
+  request.pooled_output = PooledOutput::kLabels;
+  const auto labels = Add(request);
+  Finish();
+  EXPECT_EQ(labels->embedding(), (std::vector<float>{2, 1}));
+
+  runner_.from_pooled = [](PooledOutput, const std::vector<float>&) {
+    return std::vector<float>{std::numeric_limits<float>::infinity()};
+  };
+  request.id = next_id_++;
+  const auto failed = Add(request);
+  Finish();
+  EXPECT_TRUE(failed->embedding().empty());
+  EXPECT_EQ(failed->choice().finishes.at(0).error.message,
+            "what the model makes of its hidden states is not finite");
+}
+
 TEST_F(EngineCoreTest, PoolsTheFirstHiddenStateTheLargestOrAWeightedMean) {
   options_.max_batch_tokens = 3;  // the prompt takes two steps
   runner_.fill_hidden = [](int32_t position, float* hidden) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/model_runner.h"
@@ -33,6 +34,9 @@ class FakeModelRunner : public ModelRunner {
   std::span<const StateGroup> groups() const override { return options_.groups; }
   int thread_count() const override { return 1; }
   Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) override;
+  std::vector<float> FromPooled(PooledOutput output, std::vector<float> pooled) override {
+    return from_pooled ? from_pooled(output, std::move(pooled)) : pooled;
+  }
   void CopyBlock(size_t group, int32_t from, int32_t to) override;
 
   // Fills `logits` for a row that sees `history_hash`; replaced by tests that want certain tokens.
@@ -40,6 +44,8 @@ class FakeModelRunner : public ModelRunner {
       fill_logits;
   // Overwrites hidden states, kHiddenSize numbers, which are hashes of what the row sees; optional.
   std::function<void(int32_t position, float* hidden)> fill_hidden;
+  // Of what was pooled; unset: the same.
+  std::function<std::vector<float>(PooledOutput, std::vector<float>)> from_pooled;
   // Called at the start of every Run; may fail or throw.
   std::function<Result<void>(const ForwardBatch&)> before_run;
   // How long a Run takes on the runner's own clock; unset: no time at all.

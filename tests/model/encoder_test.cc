@@ -120,6 +120,41 @@ TEST_P(EncoderTest, EveryPositionSeesEveryOther) {
   }
 }
 
+// Of the same script: a classifier of each family.
+constexpr std::array kClassifierFixtures = {
+    "bert_classifier",        // a dense layer with tanh
+    "distilbert_classifier",  // with ReLU
+    "modernbert_classifier",  // with GELU and a norm, over the mean
+    "roberta_classifier",     // five labels
+};
+
+class ClassifierTest : public EncoderTest {};
+
+TEST_P(ClassifierTest, LogitsOfLabels) {
+  std::ifstream file(ParityPath(GetParam(), "expected.json"));
+  const auto expected =
+      nlohmann::json::parse(file).at("logits").get<std::vector<std::vector<float>>>();
+  RunnableModel model(ParityPath(GetParam(), "hf"), {.arithmetic = Arithmetic::kF32});
+  const auto& classifier = model.spec().classifier;
+  ASSERT_TRUE(classifier);
+  const std::vector<Text> texts = ReadTexts(GetParam());
+  ASSERT_EQ(texts.size(), expected.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_EQ(classifier->labels.size(), expected[i].size());
+    const Rows hidden = Encode(model, {texts[i]}).front();
+    std::vector<float> pooled = hidden.front();
+    for (size_t d = 0; classifier->pooling == Pooling::kMean && d < pooled.size(); ++d) {
+      double sum = 0;
+      for (const std::vector<float>& row : hidden) sum += double{row[d]};
+      pooled[d] = static_cast<float>(sum / static_cast<double>(hidden.size()));
+    }
+    const Rows logits = {model.FromPooled(PooledOutput::kLabels, std::move(pooled))};
+    EXPECT_LT(RelativeError(logits, {expected[i]}), 1e-4) << GetParam() << " " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, ClassifierTest, testing::ValuesIn(kClassifierFixtures),
+                         [](const auto& parameter) { return std::string(parameter.param); });
 INSTANTIATE_TEST_SUITE_P(Architectures, EncoderTest, testing::ValuesIn(kEncoderFixtures),
                          [](const auto& parameter) { return std::string(parameter.param); });
 

@@ -105,6 +105,11 @@ class RunnableModel {
     return table;
   }
 
+  std::vector<float> FromPooled(PooledOutput output, std::vector<float> pooled) const {
+    const ScopedFlushDenormals flush_denormals;
+    return transformer_->FromPooled(output, std::move(pooled));
+  }
+
   // One step; the logits of all its rows.
   std::vector<std::vector<float>> Run(std::span<const Chunk> chunks) {
     std::vector<std::vector<float>> logits;

@@ -112,6 +112,8 @@ Made by `tests/tools/make_models_page.py`.
 |---|---|---|
 """ + "\n".join(encoders) + f"""
 
+Of an encoder's other classes `...ForMaskedLM` and `...ForPreTraining` serve without the head that is no part of embeddings.
+
 ## Refused: {len(refused)}
 
 | what is missing | classes |

@@ -7,7 +7,8 @@ A fixture is a folder in tests/model/fixtures/parity/ with
   expected.json  prompts, greedy continuations, margins; the shape of logits.f32
   logits.f32     float32, little endian: for each prompt its logits at every position (prefill), then the logits of
                  every step of the continuation (one token a step, with transformers' cache); of an encoder hidden.f32 instead:
-                 for each text the hidden state of every position, the second half of it being a second text where there are types
+                 for each text the hidden state of every position, the second half of it being a second text where there are types;
+                 a classifier's logits are in expected.json
 
 parity_models.py has the families, parity_files.py writes the files, parity_converter.py runs llama.cpp's converter.
 Weights are drawn from numpy's PCG64, one stream a tensor. Prompts are searched token by token so that at every position
@@ -304,26 +305,38 @@ def smallest_influence(name, model, prompt):
 
 # --- encoders ---
 
-def hidden_states(model, tokens):
+def inputs(model, tokens):
     types = torch.zeros(1, len(tokens), dtype=torch.long)
     types[0, len(tokens) // 2:] = 1
     more = {"token_type_ids": types} if getattr(model.config, "type_vocab_size", 0) > 1 else {}
+    return {"input_ids": torch.tensor([tokens]), **more}
+
+
+def hidden_states(model, tokens):
     with torch.no_grad():
-        return model(torch.tensor([tokens]), **more).last_hidden_state[0]
+        return model.base_model(**inputs(model, tokens)).last_hidden_state[0]
+
+
+def outcome(model, tokens):
+    """What counts: a classifier's logits, otherwise hidden states."""
+    if model.base_model is model:
+        return hidden_states(model, tokens)
+    with torch.no_grad():
+        return model(**inputs(model, tokens)).logits[0]
 
 
 def smallest_hidden_influence(name, model, tokens):
-    hidden, found = hidden_states(model, tokens), []
+    expected, found = outcome(model, tokens), []
     for tensor_name, tensor in model.state_dict().items():
         if not tensor.is_floating_point() or (FIXTURES[name].unseen and re.search(FIXTURES[name].unseen, tensor_name)):
             continue
         with torch.no_grad():
             kept = tensor.clone()
             tensor.copy_(kept.flip(tuple(range(kept.ndim))))
-            found.append((difference(hidden_states(model, tokens), hidden), tensor_name))
+            found.append((difference(outcome(model, tokens), expected), tensor_name))
             tensor.copy_(kept)
     for change in FIXTURES[name].visible:
-        found.append((difference(hidden_states(make_model(name, **change), tokens), hidden), str(change)))
+        found.append((difference(outcome(make_model(name, **change), tokens), expected), str(change)))
     return min(found)
 
 
@@ -344,9 +357,11 @@ def make_encoder(name, directory, converter):
     made_with = {"torch": torch.__version__.split("+")[0], "transformers": transformers.__version__}
     if fixture.gguf == LLAMA_CPP:
         made_with["llama.cpp"] = LLAMA_CPP_COMMIT
-    (directory / "expected.json").write_text(json.dumps({
-        "made_with": made_with, "bf16_error": round(error, 4), "smallest_influence": round(influence, 3),
-        "hidden_size": rows.shape[1], "texts": texts}) + "\n")
+    record = {"made_with": made_with, "bf16_error": round(error, 4), "smallest_influence": round(influence, 3),
+              "hidden_size": rows.shape[1], "texts": texts}
+    if model.base_model is not model:
+        record["logits"] = [outcome(model, tokens).tolist() for tokens in texts]
+    (directory / "expected.json").write_text(json.dumps(record) + "\n")
     size = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
     print(f"{name}: bf16 error {error:.4f}, smallest influence {influence:.3f} ({what}), {size} bytes", flush=True)
     assert influence > 20 * F32_TOLERANCE and error < 0.85 * BF16_TOLERANCE and size <= SIZE_LIMIT

@@ -422,5 +422,15 @@ FIXTURES |= {
         max_position_embeddings=None, layer_norm_eps=None, hidden_act=None, rope_parameters=None)),
     "roberta": encoder("XLMRobertaModel", dict(BERT, type_vocab_size=1, pad_token_id=1, max_position_embeddings=66),
                        unseen=r"^pooler\.|key\.bias$"),
+    "bert_classifier": encoder("BertForSequenceClassification", dict(BERT, num_labels=3), gguf=None, unseen=r"key\.bias$"),
+    "distilbert_classifier": encoder("DistilBertForSequenceClassification", dict(
+        n_layers=2, dim=24, n_heads=4, hidden_dim=40, vocab_size=264, max_position_embeddings=64, num_labels=2), gguf=None,
+        unseen=r"k_lin\.bias$"),
+    "modernbert_classifier": encoder("ModernBertForSequenceClassification", dict(
+        num_hidden_layers=4, hidden_size=24, num_attention_heads=2, intermediate_size=32, vocab_size=264, max_position_embeddings=64,
+        local_attention=20, pad_token_id=0, bos_token_id=256, eos_token_id=257, cls_token_id=256, sep_token_id=257, num_labels=3,
+        classifier_pooling="mean"), gguf=None, visible=(dict(classifier_pooling="cls"),)),
+    "roberta_classifier": encoder("XLMRobertaForSequenceClassification", dict(
+        BERT, type_vocab_size=1, pad_token_id=1, max_position_embeddings=66, num_labels=5), gguf=None, unseen=r"(key|query)\.bias$"),
     "bert": encoder("BertModel", BERT, unseen=r"^pooler\.|key\.bias$"),
 }
