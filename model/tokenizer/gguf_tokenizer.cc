@@ -48,6 +48,8 @@ class GgufTokenizerLoader {
   Result<void> LoadWordPiece(std::vector<Token> tokens);
   // What adds BOS and EOS, unless the file says otherwise.
   Result<void> SetSpecialTokens(bool adds_bos, bool adds_eos = false);
+  // What stands around two texts, once it is known what stands around one.
+  Result<void> SetPair();
   // Whether the white space behind this control token goes.
   bool StripsRight(std::string_view text) const;
 
@@ -81,6 +83,7 @@ Result<std::shared_ptr<const Tokenizer>> GgufTokenizerLoader::Load() {
   WEFT_ASSIGN_OR_RETURN(std::vector<Token> tokens, ReadTokens());
   WEFT_RETURN_IF_ERROR(ReadKinds(&tokens));
   WEFT_RETURN_IF_ERROR((this->*load)(std::move(tokens)));
+  if (*model != "bert") WEFT_RETURN_IF_ERROR(SetPair());
   return MakeTokenizer(std::move(parts_));
 }
 
@@ -341,6 +344,10 @@ Result<void> GgufTokenizerLoader::LoadWordPiece(std::vector<Token> tokens) {
   parts_.suffix.clear();
   if (parts_.bos) parts_.prefix = {*parts_.bos};
   if (sep) parts_.suffix = {*sep};
+  parts_.pair = PairLayout{.before = parts_.prefix,
+                           .between = parts_.suffix,
+                           .after = parts_.suffix,
+                           .second_type = parts_.suffix.size()};
   return {};
 }
 
@@ -383,6 +390,25 @@ Result<void> GgufTokenizerLoader::SetSpecialTokens(bool adds_bos, bool adds_eos)
   };
   WEFT_RETURN_IF_ERROR(add("tokenizer.ggml.add_bos_token", adds_bos, parts_.bos, &parts_.prefix));
   return add("tokenizer.ggml.add_eos_token", adds_eos, parts_.eos, &parts_.suffix);
+}
+
+// As llama.cpp's server puts a query and a document together: BOS, the one, EOS, the separator, the
+// other, EOS. Two exceptions keep to what the model was trained with: files of XLM-RoBERTa from
+// before add_sep_token, which have both BOS and EOS, part their texts by two tokens all the same;
+// those of ModernBERT say add_sep_token, but their [SEP] is EOS already, and stands there once.
+Result<void> GgufTokenizerLoader::SetPair() {
+  WEFT_ASSIGN_OR_RETURN(std::optional<TokenId> sep, ReadId("tokenizer.ggml.seperator_token_id"));
+  if (!sep) sep = parts_.eos;
+  const bool is_unigram = metadata_.GetString("tokenizer.ggml.model").value() == "t5";
+  const bool has_both = !parts_.prefix.empty() && !parts_.suffix.empty();
+  WEFT_ASSIGN_OR_RETURN(const bool adds_sep,
+                        ReadFlag("tokenizer.ggml.add_sep_token", is_unigram && has_both));
+  PairLayout pair = {.before = parts_.prefix, .between = parts_.suffix, .after = parts_.suffix};
+  const bool ends_in_sep = parts_.suffix.size() == 1 && sep == parts_.suffix.front();
+  const bool is_bert = ends_in_sep && parts_.vocabulary->Text(*sep) == "[SEP]";
+  if (adds_sep && sep && !is_bert) pair.between.push_back(*sep);
+  parts_.pair = std::move(pair);
+  return {};
 }
 
 // GGUF has no key for it. Phi-3's tokenizer.json says so of its tokens, and its template puts line

@@ -34,6 +34,7 @@ Result<SentencePieceClass> FindSentencePieceClass(const SpecialTokenHints& hints
   known.is_plain = false;
   if (name == "T5Tokenizer" || name == "MT5Tokenizer") {
     known.after = hints.eos_text.value_or("</s>");
+    known.between = {known.after};
     if (hints.extra_ids < 0 || hints.extra_ids > kMaxExtraIds) {
       return Fail(ErrorCode::kCorrupt, "{}: extra_ids is {}, 0 to {} expected", path,
                   hints.extra_ids, kMaxExtraIds);
@@ -50,16 +51,20 @@ Result<SentencePieceClass> FindSentencePieceClass(const SpecialTokenHints& hints
     known.has_fairseq_ids = true;
     known.before = "<s>";
     known.after = "</s>";
+    known.between = {"</s>", "</s>"};
     known.appended = {"<mask>"};
   } else if (name == "XGLMTokenizer") {
     known.has_fairseq_ids = true;
     known.before = "</s>";
+    known.between = {"</s>", "</s>"};
     for (int i = 0; i < kXglmMadeUpWords; ++i) {
       known.appended.push_back(fmt::format("<madeupword{}>", i));
     }
   } else if (IsAlbert(hints)) {
     known.before = hints.cls_text.value_or("[CLS]");
     known.after = hints.sep_text.value_or("[SEP]");
+    known.between = {known.after};
+    known.has_types = true;
   } else {
     return Fail(ErrorCode::kUnsupported,
                 "{}: a Unigram model of the class {}, which is not supported; expected "

@@ -20,6 +20,8 @@ struct SentencePieceClass {
   // What stands around a text; empty: nothing, unless add_bos_token or add_eos_token say so.
   std::string before;
   std::string after;
+  std::vector<std::string> between;  // two texts
+  bool has_types = false;            // whether the tokens of a second text have a type of their own
   // Whether the class is SentencePiece itself (LlamaTokenizer, or none is named), which adds BOS.
   bool is_plain = true;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "base/utf8.h"
@@ -45,6 +46,10 @@ constexpr auto kEndOfTurnTexts = std::to_array<std::string_view>({
 // bytes of one, for spaces and for decomposed Hangul), and of a short one whatever it likes.
 size_t MaxNormalizedBytes(size_t text_bytes) { return 4 * text_bytes + (size_t{1} << 20); }
 
+void Append(const std::vector<TokenId>& tail, std::vector<TokenId>* ids) {
+  ids->insert(ids->end(), tail.begin(), tail.end());
+}
+
 class TextTokenizer final : public Tokenizer {
  public:
   explicit TextTokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
@@ -53,6 +58,11 @@ class TextTokenizer final : public Tokenizer {
 
   Result<std::vector<TokenId>> Encode(std::string_view text,
                                       const EncodeOptions& options) const override;
+  Result<EncodedText> EncodeTruncated(std::string_view text, const EncodeOptions& options,
+                                      const Truncation& truncation) const override;
+  Result<EncodedText> EncodePair(std::string_view first, std::string_view second,
+                                 const EncodeOptions& options,
+                                 const Truncation& truncation) const override;
   std::string Decode(const std::vector<TokenId>& ids, bool keep_special_tokens) const override;
 
   std::string_view TokenBytes(TokenId id) const override { return parts_.vocabulary->Bytes(id); }
@@ -86,6 +96,9 @@ class TextTokenizer final : public Tokenizer {
     size_t normalized_bytes_left = 0;  // that the normalizer may still make of this text
   };
 
+  // Appends the tokens of `text` alone to `ids`.
+  Result<void> AppendText(std::string_view text, bool parse_special_tokens,
+                          std::vector<TokenId>* ids) const;
   // A segment without raw special tokens; any bytes. False where normalising makes too much of it.
   bool EncodeSegment(std::string_view segment, Scratch* scratch, std::vector<TokenId>* ids) const;
   // A part of it that is valid UTF-8.
@@ -100,26 +113,82 @@ Result<std::vector<TokenId>> TextTokenizer::Encode(std::string_view text,
                                                    const EncodeOptions& options) const {
   std::vector<TokenId> ids;
   ids.reserve(text.size() / 3 + 8);
+  if (options.add_special_tokens) ids = parts_.prefix;
+  WEFT_RETURN_IF_ERROR(AppendText(text, options.parse_special_tokens, &ids));
+  if (options.add_special_tokens) Append(parts_.suffix, &ids);
+  return ids;
+}
+
+Result<EncodedText> TextTokenizer::EncodeTruncated(std::string_view text,
+                                                   const EncodeOptions& options,
+                                                   const Truncation& truncation) const {
+  std::vector<TokenId> prefix;
+  std::vector<TokenId> suffix;
+  if (options.add_special_tokens) {
+    prefix = parts_.prefix;
+    suffix = parts_.suffix;
+  }
+  std::vector<TokenId> text_ids;
+  WEFT_RETURN_IF_ERROR(AppendText(text, options.parse_special_tokens, &text_ids));
+  EncodedText encoded;
+  WEFT_ASSIGN_OR_RETURN(
+      encoded.dropped_count,
+      Truncate(truncation, std::ssize(prefix) + std::ssize(suffix), &text_ids, nullptr));
+  encoded.ids = std::move(prefix);
+  Append(text_ids, &encoded.ids);
+  Append(suffix, &encoded.ids);
+  return encoded;
+}
+
+Result<EncodedText> TextTokenizer::EncodePair(std::string_view first, std::string_view second,
+                                              const EncodeOptions& options,
+                                              const Truncation& truncation) const {
+  if (!parts_.pair) return tl::unexpected(parts_.pair.error());
+  PairLayout layout = *parts_.pair;
+  if (!options.add_special_tokens) {
+    layout.before.clear();
+    layout.between.clear();
+    layout.after.clear();
+    if (layout.second_type) layout.second_type = 0;
+  }
+  std::vector<TokenId> first_ids;
+  std::vector<TokenId> second_ids;
+  WEFT_RETURN_IF_ERROR(AppendText(first, options.parse_special_tokens, &first_ids));
+  WEFT_RETURN_IF_ERROR(AppendText(second, options.parse_special_tokens, &second_ids));
+  const int64_t special_count =
+      std::ssize(layout.before) + std::ssize(layout.between) + std::ssize(layout.after);
+  EncodedText encoded;
+  WEFT_ASSIGN_OR_RETURN(encoded.dropped_count,
+                        Truncate(truncation, special_count, &first_ids, &second_ids));
+  encoded.ids = std::move(layout.before);
+  Append(first_ids, &encoded.ids);
+  if (layout.second_type) {
+    encoded.second_text = static_cast<int32_t>(encoded.ids.size() + *layout.second_type);
+  }
+  Append(layout.between, &encoded.ids);
+  Append(second_ids, &encoded.ids);
+  Append(layout.after, &encoded.ids);
+  return encoded;
+}
+
+Result<void> TextTokenizer::AppendText(std::string_view text, bool parse_special_tokens,
+                                       std::vector<TokenId>* ids) const {
   Scratch scratch;
   scratch.piece.cache.Reset(text.size());
-  scratch.match_control = options.parse_special_tokens;
+  scratch.match_control = parse_special_tokens;
   const size_t max_normalized_bytes = MaxNormalizedBytes(text.size());
   scratch.normalized_bytes_left = max_normalized_bytes;
-  if (options.add_special_tokens) ids = parts_.prefix;
   for (const auto& [segment, token] : parts_.raw_specials.Split(text, scratch.match_control)) {
-    if (!EncodeSegment(segment, &scratch, &ids)) {
+    if (!EncodeSegment(segment, &scratch, ids)) {
       return Fail(ErrorCode::kResourceExhausted,
                   "the model's normalizer makes more than {} bytes of the {} bytes of this text",
                   max_normalized_bytes, text.size());
     }
     if (token == nullptr) continue;
-    ids.push_back(token->id);
+    ids->push_back(token->id);
     scratch.at_text_start = false;
   }
-  if (options.add_special_tokens) {
-    ids.insert(ids.end(), parts_.suffix.begin(), parts_.suffix.end());
-  }
-  return ids;
+  return {};
 }
 
 bool TextTokenizer::EncodeSegment(std::string_view segment, Scratch* scratch,
@@ -184,6 +253,15 @@ std::string TextTokenizer::Decode(const std::vector<TokenId>& ids, bool keep_spe
 
 std::shared_ptr<const Tokenizer> MakeTokenizer(TokenizerParts parts) {
   return std::make_shared<TextTokenizer>(std::move(parts));
+}
+
+PairLayout PairOfSingles(const TokenizerParts& parts) {
+  PairLayout pair = {.before = parts.prefix,
+                     .between = parts.suffix,
+                     .after = parts.suffix,
+                     .second_type = parts.suffix.size()};
+  Append(parts.prefix, &pair.between);
+  return pair;
 }
 
 EndOfTurnTexts::EndOfTurnTexts(const std::vector<Token>& tokens) {

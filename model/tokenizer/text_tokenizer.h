@@ -15,6 +15,16 @@
 
 namespace weft {
 
+// What add_special_tokens puts around two texts.
+struct PairLayout {
+  std::vector<TokenId> before;
+  std::vector<TokenId> between;
+  std::vector<TokenId> after;
+  // From which of `between` on, or, if that is its size, from the second text on, token types are
+  // the second text's; nothing: all are the first one's.
+  std::optional<size_t> second_type = std::nullopt;
+};
+
 // text -> cut at raw_specials -> normalizer -> cut at normalized_specials -> pre_tokenizer ->
 // model.
 struct TokenizerParts {
@@ -26,6 +36,8 @@ struct TokenizerParts {
   PreTokenizer pre_tokenizer;
   std::vector<TokenId> prefix;  // what add_special_tokens puts around a text
   std::vector<TokenId> suffix;
+  // An error if the file asks for a layout that PairLayout cannot have.
+  Result<PairLayout> pair;
   std::optional<TokenId> bos;
   std::optional<TokenId> eos;
   std::vector<TokenId> end_tokens;
@@ -36,6 +48,9 @@ struct TokenizerParts {
 };
 
 std::shared_ptr<const Tokenizer> MakeTokenizer(TokenizerParts parts);
+
+// Each of two texts with what stands around one, the second of a type of its own.
+PairLayout PairOfSingles(const TokenizerParts& parts);
 
 // Which texts end a turn or a text, as well-known models spell it. The list is conservative: texts
 // that mean nothing else in any model known to us, but for those that other tokens of a vocabulary

@@ -10,7 +10,9 @@
 
 #include "base/result.h"
 #include "model/formats/gguf.h"
+#include "model/forward_batch.h"
 #include "model/tensor.h"
+#include "model/tokenizer/truncation.h"
 
 namespace weft {
 
@@ -18,6 +20,13 @@ struct EncodeOptions {
   bool add_special_tokens = true;  // BOS (and EOS) as the model's rules say
   bool parse_special_tokens =
       true;  // whether the text of a control token becomes that token; false for untrusted text
+};
+
+// One or two texts, as a model that reads them whole gets them.
+struct EncodedText {
+  std::vector<TokenId> ids;
+  int32_t second_text = kNoSecondText;  // where the second text's token type begins, if it has one
+  int64_t dropped_count = 0;            // tokens of the texts for which there was no room
 };
 
 // Immutable after construction; every method may be called from any thread.
@@ -29,6 +38,16 @@ class Tokenizer {
   // token. The one error, kResourceExhausted: the model's normalizer makes too much of the text.
   virtual Result<std::vector<TokenId>> Encode(std::string_view text,
                                               const EncodeOptions& options) const = 0;
+  // The same of what `truncation` leaves of the text; the special tokens stay. Errors: those of
+  // Encode and of Truncate.
+  virtual Result<EncodedText> EncodeTruncated(std::string_view text, const EncodeOptions& options,
+                                              const Truncation& truncation) const = 0;
+  // Two texts, a query and a document for instance, with the special tokens that the model's files
+  // ask for around two; without these one stands behind the other. Errors: as above, and
+  // kUnsupported if the files ask for what `second_text` cannot say.
+  virtual Result<EncodedText> EncodePair(std::string_view first, std::string_view second,
+                                         const EncodeOptions& options,
+                                         const Truncation& truncation) const = 0;
 
   // The exact bytes that a token adds to the output in the middle of a text; empty for control
   // tokens and for ids without text.

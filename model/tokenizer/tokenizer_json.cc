@@ -131,6 +131,9 @@ Result<void> TokenizerJsonLoader::SetSpecialTokens() {
   if (parts_.prefix.empty() && parts_.suffix.empty()) {
     if (hints_.adds_bos.value_or(false) && parts_.bos) parts_.prefix = {*parts_.bos};
     if (hints_.adds_eos.value_or(false) && parts_.eos) parts_.suffix = {*parts_.eos};
+    if (!has_template_ || !parts_.prefix.empty() || !parts_.suffix.empty()) {
+      parts_.pair = PairOfSingles(parts_);
+    }
   }
   return {};
 }

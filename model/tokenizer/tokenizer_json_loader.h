@@ -46,7 +46,9 @@ class TokenizerJsonLoader {
   Result<void> MakeWordPiece();
 
   Result<void> ReadPostProcessor(const JsonView& section, int nesting);
+  Result<void> ReadClsAndSep(const JsonView& section, bool is_bert);
   Result<void> ReadTemplate(const JsonView& section);
+  Result<PairLayout> ReadPairTemplate(const JsonView& section) const;
   Result<TokenId> ReadTemplateToken(const JsonView& section, std::string_view name) const;
   Result<void> ReadDecoder(const JsonView& section, int nesting);
   Result<void> ReadDecoderReplace(const JsonView& section);
@@ -69,7 +71,8 @@ class TokenizerJsonLoader {
   size_t special_bytes_left_ = kMaxSpecialBytes;
   bool byte_fallback_ = false;
   bool is_byte_level_ = false;
-  bool cleans_up_ = false;  // WordPiece: see Spelling::kWordPieceClean
+  bool has_template_ = false;  // the post_processor adds tokens
+  bool cleans_up_ = false;     // WordPiece: see Spelling::kWordPieceClean
   TokenizerParts parts_;
 };
 

@@ -397,10 +397,20 @@ Result<void> TokenizerModelLoader::SetSpecialIds() {
     WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> id, Resolve(text, -1, "special token"));
     around->push_back(*id);
   }
-  if (!class_.is_plain) return {};
-  // Hugging Face's tokenizers of this format add BOS and no EOS unless told otherwise.
-  if (hints_.adds_bos.value_or(true) && parts_.bos) parts_.prefix = {*parts_.bos};
-  if (hints_.adds_eos.value_or(false) && parts_.eos) parts_.suffix = {*parts_.eos};
+  if (class_.is_plain) {
+    // Hugging Face's tokenizers of this format add BOS and no EOS unless told otherwise.
+    if (hints_.adds_bos.value_or(true) && parts_.bos) parts_.prefix = {*parts_.bos};
+    if (hints_.adds_eos.value_or(false) && parts_.eos) parts_.suffix = {*parts_.eos};
+    parts_.pair = PairOfSingles(parts_);
+    return {};
+  }
+  PairLayout pair = {.before = parts_.prefix, .between = {}, .after = parts_.suffix};
+  for (const std::string& text : class_.between) {
+    WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> id, Resolve(text, -1, "special token"));
+    pair.between.push_back(*id);
+  }
+  if (class_.has_types) pair.second_type = pair.between.size();
+  parts_.pair = std::move(pair);
   return {};
 }
 

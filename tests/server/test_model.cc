@@ -1,6 +1,7 @@
 #include "tests/server/test_model.h"
 
 #include <algorithm>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -21,6 +22,35 @@ Result<std::vector<TokenId>> ByteTokenizer::Encode(std::string_view text,
   if (options.add_special_tokens) ids.push_back(kBos);
   for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
   return ids;
+}
+
+Result<EncodedText> ByteTokenizer::EncodeTruncated(std::string_view text,
+                                                   const EncodeOptions& options,
+                                                   const Truncation& truncation) const {
+  EncodedText encoded;
+  if (options.add_special_tokens) encoded.ids.push_back(kBos);
+  WEFT_ASSIGN_OR_RETURN(std::vector<TokenId> ids, Encode(text, {.add_special_tokens = false}));
+  WEFT_ASSIGN_OR_RETURN(encoded.dropped_count,
+                        Truncate(truncation, std::ssize(encoded.ids), &ids, nullptr));
+  encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
+  return encoded;
+}
+
+Result<EncodedText> ByteTokenizer::EncodePair(std::string_view first, std::string_view second,
+                                              const EncodeOptions& options,
+                                              const Truncation& truncation) const {
+  const bool adds = options.add_special_tokens;
+  WEFT_ASSIGN_OR_RETURN(std::vector<TokenId> ids, Encode(first, {.add_special_tokens = false}));
+  WEFT_ASSIGN_OR_RETURN(std::vector<TokenId> others, Encode(second, {.add_special_tokens = false}));
+  EncodedText encoded;
+  WEFT_ASSIGN_OR_RETURN(encoded.dropped_count, Truncate(truncation, adds ? 3 : 0, &ids, &others));
+  if (adds) encoded.ids.push_back(kBos);
+  encoded.ids.insert(encoded.ids.end(), ids.begin(), ids.end());
+  if (adds) encoded.ids.push_back(kEos);
+  encoded.second_text = static_cast<int32_t>(encoded.ids.size());
+  encoded.ids.insert(encoded.ids.end(), others.begin(), others.end());
+  if (adds) encoded.ids.push_back(kEos);
+  return encoded;
 }
 
 std::string_view ByteTokenizer::TokenBytes(TokenId id) const {

@@ -28,6 +28,12 @@ class ByteTokenizer : public Tokenizer {
   ByteTokenizer();
   Result<std::vector<TokenId>> Encode(std::string_view text,
                                       const EncodeOptions& options) const override;
+  Result<EncodedText> EncodeTruncated(std::string_view text, const EncodeOptions& options,
+                                      const Truncation& truncation) const override;
+  // <s> A </s> B </s>, of which the second begins behind the first </s>.
+  Result<EncodedText> EncodePair(std::string_view first, std::string_view second,
+                                 const EncodeOptions& options,
+                                 const Truncation& truncation) const override;
   std::string_view TokenBytes(TokenId id) const override;
   std::string Decode(const std::vector<TokenId>& ids, bool keep_special_tokens) const override;
   int64_t vocab_size() const override { return kVocabSize; }

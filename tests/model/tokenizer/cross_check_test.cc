@@ -20,14 +20,6 @@ namespace {
 
 constexpr uint64_t kStringCount = 10000;
 
-std::string IdBytes(const std::vector<TokenId>& ids) {
-  std::string bytes;
-  for (const TokenId id : ids) {
-    for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<char>(id >> shift));
-  }
-  return bytes;
-}
-
 class CrossCheckTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
+#include "model/tensor.h"
 #include "tests/data_paths.h"
 
 namespace weft {
@@ -84,6 +85,15 @@ class RandomText {
   std::vector<std::string> fragments_;
   uint64_t total_ = 0;
 };
+
+// Four bytes each, the lowest first.
+inline std::string IdBytes(const std::vector<TokenId>& ids) {
+  std::string bytes;
+  for (const TokenId id : ids) {
+    for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<char>(id >> shift));
+  }
+  return bytes;
+}
 
 class Fnv1a {
  public:
