@@ -146,6 +146,28 @@ void LineOfLayers(const ModelSpec& spec, std::string_view name, const Describe& 
   }
 }
 
+std::string DescribeEmbedding(const ModelSpec& spec) {
+  constexpr std::string_view kOf[] = {"the last position", "the first position", "all positions",
+                                      "all positions", "all positions"};
+  constexpr std::string_view kHow[] = {"", "", ", their mean", ", the largest of each element",
+                                       ", their weighted mean"};
+  const auto pooling = static_cast<size_t>(spec.pooling);
+  const size_t layer_count = spec.embedding_layers.size();
+  return fmt::format("{} numbers, of {}{}{}", spec.embedding_size(), kOf[pooling], kHow[pooling],
+                     layer_count == 0 ? std::string()
+                                      : fmt::format(", behind {} dense layer{}", layer_count,
+                                                    layer_count == 1 ? "" : "s"));
+}
+
+std::string DescribeLabels(const ClassifierSpec& classifier) {
+  constexpr size_t kMostNamed = 8;
+  std::string text = fmt::format("{}: ", classifier.labels.size());
+  for (size_t i = 0; i < std::min(classifier.labels.size(), kMostNamed); ++i) {
+    text += (i == 0 ? "" : ", ") + Quoted(classifier.labels[i]);
+  }
+  return classifier.labels.size() > kMostNamed ? text + ", ..." : text;
+}
+
 void DescribeArchitecture(const ModelSpec& spec, std::string& text) {
   Line(text, "architecture", "{}{}{}", spec.architecture, spec.name.empty() ? "" : ", named ",
        spec.name.empty() ? std::string() : Quoted(spec.name));
@@ -168,6 +190,8 @@ void DescribeArchitecture(const ModelSpec& spec, std::string& text) {
   };
   LineOfLayers(spec, "RoPE", rope, text);
   Line(text, "context", "{} positions", spec.context_length);
+  if (spec.is_encoder) Line(text, "embedding", "{}", DescribeEmbedding(spec));
+  if (spec.classifier) Line(text, "labels", "{}", DescribeLabels(*spec.classifier));
 }
 
 // Of the parameters of experts, those that a token passes.

@@ -112,6 +112,7 @@ ModelSpec ReadEncoderSizes(Hyperparameters& h, std::string_view architecture, No
   h.RefuseUnless({"attention.causal", "is_causal"}, false);
   h.RefuseUnless({"", "is_decoder"}, false);
   h.RefuseUnless({"", "add_cross_attention"}, false);
+  h.Ignore({"classifier.pooling_type", ""});  // whose layers GGUF does not have
   spec.is_encoder = true;
   for (LayerSpec& layer : spec.layers) layer.attention.lookahead = spec.context_length;
   spec.pooling = ReadGgufPooling(h, Pooling::kMean);

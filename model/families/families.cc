@@ -31,6 +31,7 @@ ModelDescription DescribeDistilBert(Hyperparameters& h);
 ModelDescription DescribeDots1(Hyperparameters& h);
 ModelDescription DescribeErnie45Moe(Hyperparameters& h);
 ModelDescription DescribeErnie4_5(Hyperparameters& h);
+ModelDescription DescribeEuroBert(Hyperparameters& h);
 ModelDescription DescribeExaone4(Hyperparameters& h);
 ModelDescription DescribeExaoneMoe(Hyperparameters& h);
 ModelDescription DescribeFalcon(Hyperparameters& h);
@@ -39,6 +40,7 @@ ModelDescription DescribeGemma(Hyperparameters& h);
 ModelDescription DescribeGemma2(Hyperparameters& h);
 ModelDescription DescribeGemma3(Hyperparameters& h);
 ModelDescription DescribeGemma4(Hyperparameters& h);
+ModelDescription DescribeGemmaEmbedding(Hyperparameters& h);
 ModelDescription DescribeGlm(Hyperparameters& h);
 ModelDescription DescribeGlm4(Hyperparameters& h);
 ModelDescription DescribeGlm4Moe(Hyperparameters& h);
@@ -113,12 +115,14 @@ constexpr Family kFamilies[] = {
     {"dots1", "Dots1ForCausalLM", "dots1", DescribeDots1},
     {"ernie4_5-moe", "Ernie4_5_MoeForCausalLM", "ernie4_5_moe", DescribeErnie45Moe},
     {"ernie4_5", "Ernie4_5ForCausalLM", "ernie4_5", DescribeErnie4_5},
+    {"eurobert", "EuroBertModel", "eurobert", DescribeEuroBert},
     {"exaone4", "Exaone4ForCausalLM", "exaone4", DescribeExaone4},
     {"exaone-moe", "ExaoneMoeForCausalLM", "exaone_moe", DescribeExaoneMoe},
     {"falcon", "FalconForCausalLM", "falcon", DescribeFalcon},
     {"", "FlexOlmoForCausalLM", "flex_olmo", DescribeFlexOlmo},
     {"gemma2", "Gemma2ForCausalLM", "gemma2", DescribeGemma2},
     {"gemma3", "Gemma3ForCausalLM", "gemma3_text", DescribeGemma3},
+    {"gemma-embedding", "Gemma3TextModel", "", DescribeGemmaEmbedding},
     {"gemma4", "Gemma4ForCausalLM", "gemma4_text", DescribeGemma4},
     {"gemma", "GemmaForCausalLM", "gemma", DescribeGemma},
     {"glm4", "Glm4ForCausalLM", "glm4", DescribeGlm4},

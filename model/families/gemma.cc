@@ -1,6 +1,6 @@
 // Gemma (https://arxiv.org/abs/2403.08295), 2 (https://arxiv.org/abs/2408.00118) and 3
-// (https://arxiv.org/abs/2503.19786), their text, and VaultGemma
-// (https://arxiv.org/abs/2510.15001).
+// (https://arxiv.org/abs/2503.19786), their text, VaultGemma (https://arxiv.org/abs/2510.15001) and
+// EmbeddingGemma (https://arxiv.org/abs/2509.20354), which is the third as an encoder.
 #include <cmath>
 
 #include "model/families/decoder.h"
@@ -14,7 +14,8 @@ DecoderTensors Tensors() {
 
 // What both have. Files of llama.cpp do not have the scale of scores: it is that of 27B, or follows
 // from the head.
-ModelSpec ReadGemma(Hyperparameters& h, std::string_view name, int64_t layers_of_27b) {
+ModelSpec ReadGemma(Hyperparameters& h, std::string_view name, int64_t layers_of_27b,
+                    bool is_encoder = false) {
   h.SetHfDefaults({{"hidden_activation", std::string("gelu_pytorch_tanh")},
                    {"query_pre_attn_scalar", 256.0},
                    {"sliding_window", int64_t{4096}},
@@ -22,7 +23,7 @@ ModelSpec ReadGemma(Hyperparameters& h, std::string_view name, int64_t layers_of
                    {"head_dim", int64_t{256}},
                    {"num_attention_heads", int64_t{8}},
                    {"num_key_value_heads", int64_t{4}}});
-  ModelSpec spec = ReadSizes(h, name);
+  ModelSpec spec = is_encoder ? ReadEncoderSizes(h, name, NormKind::kRms) : ReadSizes(h, name);
   SetOutputNorms(spec);
   spec.embedding.multiplier = std::sqrt(static_cast<float>(spec.hidden_size));
   ReadDenseMlp(h, ActivationKind::kGeluTanh, spec);
@@ -40,6 +41,20 @@ ModelSpec ReadGemma(Hyperparameters& h, std::string_view name, int64_t layers_of
     layer.attention.score.soft_cap = score_cap;
   }
   return spec;
+}
+
+void SetGemma3Defaults(Hyperparameters& h) {
+  h.SetHfDefaults({{"max_position_embeddings", int64_t{131072}},
+                   {"rope_theta", 1e6},
+                   {"vocab_size", int64_t{262208}}});
+}
+
+void ReadGemma3Attention(Hyperparameters& h, ModelSpec& spec) {
+  SetQkNorm(HeadNorm::kEachHead, spec);
+  const int64_t period = h.Int({"", "sliding_window_pattern"}, {1, ConfigLimits::kLayers}, 6);
+  ReadWindows(h, AllButEvery(period, spec.layer_count()), spec);
+  const RopeSpec global = ReadRope(h, spec, RopePairing::kHalves);
+  SetRopesByWindow(global, ReadLocalRope(h, global, spec, 10000.0), spec);
 }
 
 }  // namespace
@@ -77,15 +92,27 @@ ModelDescription DescribeVaultGemma(Hyperparameters& h) {
 }
 
 ModelDescription DescribeGemma3(Hyperparameters& h) {
-  h.SetHfDefaults({{"max_position_embeddings", int64_t{131072}},
-                   {"rope_theta", 1e6},
-                   {"vocab_size", int64_t{262208}}});
+  SetGemma3Defaults(h);
   ModelSpec spec = ReadGemma(h, "gemma3", /*layers_of_27b=*/62);
-  SetQkNorm(HeadNorm::kEachHead, spec);
-  const int64_t period = h.Int({"", "sliding_window_pattern"}, {1, ConfigLimits::kLayers}, 6);
-  ReadWindows(h, AllButEvery(period, spec.layer_count()), spec);
-  const RopeSpec global = ReadRope(h, spec, RopePairing::kHalves);
-  SetRopesByWindow(global, ReadLocalRope(h, global, spec, 10000.0), spec);
+  ReadGemma3Attention(h, spec);
+  return WithParameters(h, Tensors(), std::move(spec));
+}
+
+ModelDescription DescribeGemmaEmbedding(Hyperparameters& h) {
+  SetGemma3Defaults(h);
+  ModelSpec spec = ReadGemma(h, "gemma-embedding", /*layers_of_27b=*/0, /*is_encoder=*/true);
+  ReadGemma3Attention(h, spec);
+  // The window is that of both sides together.
+  for (LayerSpec& layer : spec.layers) {
+    AttentionSpec& attention = layer.attention;
+    if (attention.window == 0) continue;
+    attention.lookahead = attention.window / 2;
+    attention.window = attention.lookahead + 1;
+  }
+  constexpr Field kBothWays = {"", "use_bidirectional_attention"};
+  if (!h.is_gguf() && !h.Bool(kBothWays, false)) {
+    h.Reject(ErrorCode::kUnsupported, kBothWays, "is not true: a decoder without its head");
+  }
   return WithParameters(h, Tensors(), std::move(spec));
 }
 

@@ -42,7 +42,6 @@ ModelDescription DescribeModernBert(Hyperparameters& h) {
   ReadDenseMlp(h, ReadActivation(h, "hidden_activation", ActivationKind::kGeluExact), spec);
   h.RefuseUnless({"hidden_activation", ""}, std::string("gelu"));
   h.RefuseUnless({"", "norm_bias"}, false);
-  h.Ignore({"classifier.pooling_type", ""});
   const bool bias = h.Bool({"", "attention_bias"}, false);
   spec.layers.front().attention_norm = {};
   ModelDescription description =

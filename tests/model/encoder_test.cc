@@ -17,11 +17,13 @@ namespace {
 
 // Of tests/tools/make_parity_fixtures.py.
 constexpr std::array kEncoderFixtures = {
-    "bert",        // token types, norms of sums
-    "distilbert",  // no token types
-    "modernbert",  // windows to both sides, two rotations, no norm before the first layer
-    "nomic_bert",  // one rotation, one matrix of query, key and value
-    "roberta",     // positions behind the padding's
+    "bert",             // token types, norms of sums
+    "distilbert",       // no token types
+    "eurobert",         // RMS norms
+    "gemma_embedding",  // windows to both sides, norms of what attention and MLP give
+    "modernbert",       // windows to both sides, two rotations, no norm before the first layer
+    "nomic_bert",       // one rotation, one matrix of query, key and value
+    "roberta",          // positions behind the padding's
 };
 
 using Rows = std::vector<std::vector<float>>;

@@ -30,6 +30,15 @@ std::string LineOf(const std::string& text, const std::string& name) {
   return text.substr(fact, text.find('\n', fact) - fact);
 }
 
+TEST(Inspect, TellsWhatAnEncoderIsFor) {
+  const std::string text = DescribeCheckpoint(Load(ParityPath("bert_classifier", "hf")), {});
+  EXPECT_EQ(LineOf(text, "embedding"), "24 numbers, of all positions, their mean");
+  EXPECT_EQ(LineOf(text, "labels"), "3: 'LABEL_0', 'LABEL_1', 'LABEL_2'");
+  const std::string decoder = DescribeCheckpoint(Load(ParityPath("llama2", "hf")), {});
+  EXPECT_EQ(LineOf(decoder, "embedding"), "absent");
+  EXPECT_EQ(LineOf(decoder, "labels"), "absent");
+}
+
 TEST(Inspect, TellsWhatAMixtureOfExpertsHolds) {
   const std::string path = ParityPath("mixtral", "model.gguf");
   const Checkpoint checkpoint = Load(path);

@@ -407,6 +407,14 @@ FIXTURES |= {
     # The pooler is no part of hidden states; keys with a bias give the same. The second type's embedding is a second text's.
     "distilbert": encoder("DistilBertModel", dict(n_layers=2, dim=24, n_heads=4, hidden_dim=40, vocab_size=264, max_position_embeddings=64),
                           unseen=r"k_lin\.bias$"),
+    "eurobert": encoder("EuroBertModel", dict(
+        num_hidden_layers=2, hidden_size=24, num_attention_heads=4, num_key_value_heads=2, intermediate_size=32, vocab_size=264,
+        max_position_embeddings=64, pad_token_id=0, bos_token_id=256, eos_token_id=257, rms_norm_eps=1e-4, classifier_pooling="mean",
+        rope_parameters=rope(theta=1000.0)),
+        visible=(dict(rope_parameters=rope(theta=2000.0)),)),
+    # Windows reach 10 positions to either side, in every layer but the sixth.
+    "gemma_embedding": encoder("Gemma3TextModel", {**SMALL, **GEMMA3, "sliding_window": 20, "use_bidirectional_attention": True}, plus_one=True,
+                               visible=(dict(sliding_window=22), dict(sliding_window=18))),
     # The first layer has no norm before it; windows reach 10 positions to either side.
     "modernbert": encoder("ModernBertModel", dict(
         num_hidden_layers=4, hidden_size=24, num_attention_heads=2, intermediate_size=32, vocab_size=264, max_position_embeddings=64,
