@@ -129,7 +129,10 @@ class SentenceModules {
   Result<void> AddTensors(const std::string& folder) {
     WEFT_ASSIGN_OR_RETURN(SafetensorsFiles dense,
                           SafetensorsFiles::OpenDirectory(directory_ + "/" + folder));
-    for (const auto& [name, view] : dense.tensors) files_.tensors[folder + "/" + name] = view;
+    const std::string prefix = folder + "/";
+    for (const auto& [name, view] : dense.tensors) {
+      files_.tensors[std::string(prefix).append(name)] = view;
+    }
     files_.files.insert(files_.files.end(), std::make_move_iterator(dense.files.begin()),
                         std::make_move_iterator(dense.files.end()));
     return {};
