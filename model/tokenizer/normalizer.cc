@@ -48,10 +48,12 @@ class ReplaceRegexStep final : public NormalizerStep {
       : pattern_(std::move(pattern)), replacement_(std::move(replacement)) {}
   std::optional<std::string> Apply(std::string text, bool, size_t max_bytes) const override {
     RegexScratch scratch;
+    std::string storage;
+    const std::string_view subject = WithStandIns(text, &storage);
     std::string replaced;
     size_t copied = 0;
     for (size_t offset = 0; offset <= text.size();) {
-      const std::optional<ByteRange> match = pattern_.Find(text, offset, &scratch);
+      const std::optional<ByteRange> match = pattern_.Find(subject, offset, &scratch);
       if (!match) break;
       replaced.append(text, copied, match->begin - copied).append(replacement_);
       if (replaced.size() > max_bytes) return std::nullopt;

@@ -59,8 +59,9 @@ class SplitStage : public PreTokenizerStage {
     spans.clear();
     size_t covered = 0;
     size_t offset = 0;
+    const std::string_view subject = Subject(piece, scratch);
     while (offset <= piece.size()) {
-      const std::optional<ByteRange> match = FindNext(piece, offset, scratch);
+      const std::optional<ByteRange> match = FindNext(subject, offset, scratch);
       if (!match) break;
       if (match->begin > covered) spans.push_back({covered, match->begin, invert_});
       if (match->end > match->begin) spans.push_back({match->begin, match->end, !invert_});
@@ -76,6 +77,10 @@ class SplitStage : public PreTokenizerStage {
   }
 
  protected:
+  // What is searched instead of the piece, of as many bytes a character.
+  virtual std::string_view Subject(std::string_view piece, PreTokenizeScratch*) const {
+    return piece;
+  }
   virtual std::optional<ByteRange> FindNext(std::string_view text, size_t offset,
                                             PreTokenizeScratch* scratch) const = 0;
 
@@ -90,6 +95,9 @@ class RegexStage final : public SplitStage {
       : SplitStage(behavior, invert), regex_(std::move(regex)) {}
 
  private:
+  std::string_view Subject(std::string_view piece, PreTokenizeScratch* scratch) const override {
+    return WithStandIns(piece, &scratch->subject);
+  }
   std::optional<ByteRange> FindNext(std::string_view text, size_t offset,
                                     PreTokenizeScratch* scratch) const override {
     return regex_.Find(text, offset, &scratch->regex);

@@ -32,6 +32,7 @@ struct PreTokenizeScratch {
     bool is_match;
   };
   RegexScratch regex;
+  std::string subject;  // of a regular expression, where it is not the piece itself
   std::vector<Span> spans;
   std::vector<std::string_view> pieces;
   std::deque<std::string> storage;  // of pieces that are not parts of the input

@@ -32,7 +32,8 @@ class RegexScratch {
   pcre2_real_match_data_8* match_data_;
 };
 
-// A compiled pattern; any number of threads may search with it.
+// A compiled pattern, for texts that went through WithStandIns (unicode.h); any number of threads
+// may search with it.
 class Regex {
  public:
   // \s, \d, \w and \p{...} are Unicode's, ^ and $ match at line ends. What the two engines read

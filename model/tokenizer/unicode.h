@@ -1,4 +1,6 @@
-// The character classes that pre-tokenizers ask for, from utf8proc's tables.
+// The character classes that pre-tokenizers ask for, from utf8proc's tables. Where Hugging Face's
+// tokenizers (0.23.3) are of another Unicode version, which differs from class to class, the class
+// is theirs (unicode_tables.inc).
 #pragma once
 
 #include <cstddef>
@@ -14,9 +16,14 @@ bool IsNumeric(char32_t character);        // Nd, Nl, No
 bool IsPunctuation(char32_t character);    // P* and the other printable ASCII marks
 bool IsWordCharacter(char32_t character);  // \w of UTS #18: Alphabetic, M*, Nd, Pc, joiners
 
-bool IsMark(char32_t character);             // Mn, Mc, Me
-bool IsNonSpacingMark(char32_t character);   // Mn
-bool IsControlOrFormat(char32_t character);  // Cc, Cf, Co
+bool IsMark(char32_t character);             // Mn, Mc, Me, of StripAccents
+bool IsNonSpacingMark(char32_t character);   // Mn, of BERT
+bool IsControlOrFormat(char32_t character);  // Cc, Cf, Co, of BERT
+
+// `text`, valid UTF-8, for a regular expression of PCRE2: characters of which its Unicode version
+// does not say what Oniguruma's does give way to others of as many bytes. Views `text`, or *storage
+// if there are such.
+std::string_view WithStandIns(std::string_view text, std::string* storage);
 
 enum class NormalizationForm { kNfc, kNfd, kNfkc, kNfkd };
 

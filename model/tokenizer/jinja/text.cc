@@ -129,7 +129,10 @@ bool IsDecimal(char32_t c) { return CategoryOf(c) == UTF8PROC_CATEGORY_ND; }
 bool IsDigit(char32_t c) {
   return IsDecimal(c) || IsIn(c, std::begin(kOtherDigits), std::end(kOtherDigits));
 }
-bool IsNumericCharacter(char32_t c) { return IsNumeric(c); }
+bool IsNumericCharacter(char32_t c) {
+  const utf8proc_category_t category = CategoryOf(c);
+  return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO;
+}
 
 bool IsAlphabetic(char32_t c) {
   switch (CategoryOf(c)) {
