@@ -74,15 +74,19 @@ struct EngineOptions {
   // The model is an encoder: requests pool, their prompts are computed in one step, however many
   // rows they have, and blocks hold nothing that could be used again.
   bool is_encoder = false;
+  // The model is an encoder-decoder: requests have sources, of at most max_context positions, each
+  // computed in one step.
+  bool reads_sources = false;
   std::vector<TokenId> end_tokens;                       // the model's own
+  std::vector<TokenId> banned_tokens = {};               // that it never generates
   std::function<std::string_view(TokenId)> token_bytes;  // for stop strings and text; thread-safe
   // Called on the engine thread after every step, and after requests ended between steps; optional;
   // must not block or throw.
   std::function<void(const StepReport&)> on_step;
 
-  // The most rows that a step may have.
+  // The most rows that a step may have, and besides them rows of sources.
   int32_t rows_of_a_step() const {
-    return is_encoder ? std::max(max_batch_tokens, max_context) : max_batch_tokens;
+    return is_encoder || reads_sources ? std::max(max_batch_tokens, max_context) : max_batch_tokens;
   }
 };
 

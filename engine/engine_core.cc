@@ -59,7 +59,7 @@ EngineCore::EngineCore(const EngineOptions& options, ModelRunner& runner, Clock 
                   .whole_prompts = options.is_encoder,
                   .max_stall = options.max_stall},
                  pools_),
-      batch_builder_(options.rows_of_a_step(), pools_.size()),
+      batch_builder_(options.rows_of_a_step(), pools_),
       samplers_(static_cast<size_t>(runner.thread_count()),
                 Sampler(runner.vocab_size(), options.token_bytes)) {
   WEFT_CHECK(options.max_context > 0 && options.max_waiting > 0);
@@ -218,10 +218,10 @@ Result<void> EngineCore::SampleToken(Sequence& choice, const Sequence& computed,
                       .choice = static_cast<uint32_t>(choice.choice()),
                       .position = static_cast<uint32_t>(output_position)};
   SampledToken sampled{.sequence = &choice, .sampled = {}, .logprob = {}};
-  WEFT_ASSIGN_OR_RETURN(sampled.sampled,
-                        sampler.Sample(logits, params, history, key,
-                                       request.BannedTokens(output_position, options_.end_tokens),
-                                       request.RuleFor(choice, options_)));
+  WEFT_ASSIGN_OR_RETURN(
+      sampled.sampled,
+      sampler.Sample(logits, params, history, key, request.BannedTokens(output_position, options_),
+                     request.RuleFor(choice, options_)));
   if (params.logprobs >= 0) {
     WEFT_ASSIGN_OR_RETURN(sampled.logprob,
                           sampler.Logprob(logits, sampled.sampled.token, params.logprobs));
@@ -334,9 +334,9 @@ void EngineCore::CommitPrompt(Sequence& sequence) {
       sequence.output_count() > 0)
     return;
   request.times().first_token = computed_at_;
-  report_.computed_prompt_tokens += sequence.prompt_count;
+  report_.computed_prompt_tokens += sequence.input_count();
   if (options_.prefix_cache && sequence.cache_limit > 0) {
-    report_.cache_queries += sequence.prompt_count;
+    report_.cache_queries += sequence.input_count();
     report_.cache_hits += sequence.cached_count;
   }
   request.EmitPromptLogprobs();
@@ -419,6 +419,7 @@ void EngineCore::CountPlan(const StepPlan& plan, RequestTimes::Time started) {
     report_.prompt_tokens += prompt_rows;
     report_.generated_tokens += planned.row_count - prompt_rows;
   }
+  report_.prompt_tokens += plan.source_row_count;
   report_.sequences += static_cast<int32_t>(plan.sequences.size());
   report_.preemptions += plan.preemptions;
 }

@@ -35,6 +35,14 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
   const bool pools_more = request_.pooling && request_.pooling != Pooling::kLast;
   const bool computes_prompt =
       !request_.reads_prefix_cache || sampling.prompt_logprobs || pools_more;
+  // What is a source's is found by its salt alone: one of the request's own, where others' blocks
+  // are not to be used.
+  CacheSalt salt = request_.cache_salt;
+  if (!request_.reads_prefix_cache && !request_.source.empty()) {
+    for (size_t i = 0; i < sizeof(RequestId); ++i) {
+      salt[i] ^= static_cast<uint8_t>(request_.id >> (8 * i));
+    }
+  }
   for (int32_t choice = 0; choice < sequence_count; ++choice) {
     choices_.push_back(std::make_unique<Sequence>(
         *this, SequenceAge{.priority = request_.priority, .arrival = arrival, .choice = choice},
@@ -45,7 +53,8 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
     if (!request_.reads_prefix_cache) {
       choices_.back()->cache_limit = static_cast<int32_t>(request_.prompt.size());
     }
-    choices_.back()->cache_salt = request_.cache_salt;
+    choices_.back()->cache_salt = salt;
+    choices_.back()->source = request_.source;
     if (request_.constraint) choices_.back()->token_matcher = request_.constraint->NewMatcher();
   }
   if (sampling.beam_width > 0) {
@@ -77,11 +86,14 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
 }
 
 std::vector<TokenId> LiveRequest::BannedTokens(int32_t output_position,
-                                               const std::vector<TokenId>& end_tokens) const {
-  if (output_position >= request_.sampling.min_tokens) return {};
-  std::vector<TokenId> banned = request_.sampling.stop_token_ids;
-  if (!request_.sampling.ignore_eos)
-    banned.insert(banned.end(), end_tokens.begin(), end_tokens.end());
+                                               const EngineOptions& options) const {
+  std::vector<TokenId> banned = options.banned_tokens;
+  if (output_position >= request_.sampling.min_tokens) return banned;
+  const auto ban = [&](const std::vector<TokenId>& tokens) {
+    banned.insert(banned.end(), tokens.begin(), tokens.end());
+  };
+  ban(request_.sampling.stop_token_ids);
+  if (!request_.sampling.ignore_eos) ban(options.end_tokens);
   return banned;
 }
 
@@ -160,7 +172,7 @@ void LiveRequest::EmitFinish(FinishEvent event, RequestTimes::Time now,
                              std::vector<FinishedChoice>& report) {
   const auto choice = static_cast<size_t>(event.choice);
   WEFT_CHECK(!ended_[choice]);
-  event.prompt_tokens = static_cast<int32_t>(request_.prompt.size());
+  event.prompt_tokens = first_choice().input_count();
   event.cached_tokens = first_choice().cached_count;
   event.times = times_;
   event.times.finished = now;

@@ -47,10 +47,9 @@ class LiveRequest {
   bool finished() const { return unfinished_count_ == 0; }
   RequestTimes& times() { return times_; }
 
-  // Tokens that may not be sampled as output token `output_position` (min_tokens); `end_tokens` are
-  // the model's.
-  std::vector<TokenId> BannedTokens(int32_t output_position,
-                                    const std::vector<TokenId>& end_tokens) const;
+  // Tokens that may not be sampled as output token `output_position`: what the model never
+  // generates, and before min_tokens what would end the choice.
+  std::vector<TokenId> BannedTokens(int32_t output_position, const EngineOptions& options) const;
   // Whether a sampled token ends a choice.
   bool IsEnd(TokenId token, const std::vector<TokenId>& end_tokens) const;
 

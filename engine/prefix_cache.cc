@@ -1,10 +1,12 @@
 #include "engine/prefix_cache.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
 
 #include "base/check.h"
+#include "base/checked_math.h"
 
 namespace weft {
 
@@ -19,6 +21,71 @@ const BlockDigest& PrefixCache::DigestOf(Sequence& sequence, int32_t index) {
                        std::span(sequence.tokens).subspan(i * block_size, block_size)));
   }
   return digests[static_cast<size_t>(index)];
+}
+
+void PrefixCache::NameSource(Sequence& sequence) {
+  if (sequence.source.empty() || !pools_.keeps_contents() || !sequence.source_digests.empty()) {
+    return;
+  }
+  // No indices of blocks of a sequence's own.
+  constexpr uint32_t kWhole = std::numeric_limits<uint32_t>::max();
+  constexpr uint32_t kFirstOfSource = uint32_t{1} << 31;
+  sequence.cache_salt = hasher_.Digest(kWhole, sequence.cache_salt, sequence.source);
+  const auto block_size = static_cast<size_t>(pools_.block_size());
+  const BlockDigest* before = &sequence.cache_salt;
+  sequence.source_digests.reserve(CeilDivide(sequence.source.size(), block_size));
+  for (size_t first = 0; first < sequence.source.size(); first += block_size) {
+    const size_t count = std::min(block_size, sequence.source.size() - first);
+    before = &sequence.source_digests.emplace_back(
+        hasher_.Digest(kFirstOfSource + static_cast<uint32_t>(first / block_size), *before,
+                       sequence.source.subspan(first, count)));
+  }
+}
+
+bool PrefixCache::HasSource(const Sequence& sequence) const {
+  const std::vector<BlockDigest>& digests = sequence.source_digests;
+  return !digests.empty() && std::ranges::all_of(digests, [&](const BlockDigest& digest) {
+    return pools_[pools_.source_group()].Find(digest).has_value();
+  });
+}
+
+bool PrefixCache::AdoptSource(Sequence& sequence) {
+  if (!sequence.needs_source() || !HasSource(sequence)) return false;
+  const size_t group = pools_.source_group();
+  int32_t index = 0;
+  for (const BlockDigest& digest : sequence.source_digests) {
+    sequence.blocks.of(group).Adopt(index++, pools_[group].Find(digest).value());
+  }
+  sequence.source_computed = true;
+  if (sequence.reached_count == 0) sequence.cached_count = sequence.source_count();
+  return true;
+}
+
+int32_t PrefixCache::CountSharedSource(const Sequence& sequence) const {
+  if (!HasSource(sequence)) return 0;
+  const BlockPool& pool = pools_[pools_.source_group()];
+  return static_cast<int32_t>(
+      std::ranges::count_if(sequence.source_digests, [&](const BlockDigest& digest) {
+        return pool.reference_count(pool.Find(digest).value()) > 0;
+      }));
+}
+
+void PrefixCache::KeepSource(Sequence& sequence) {
+  BlockPool& pool = pools_[pools_.source_group()];
+  int32_t index = 0;
+  for (const BlockDigest& digest : sequence.source_digests) {
+    KeepBlock(digest, pool, index++, sequence.blocks.of(pools_.source_group()));
+  }
+}
+
+void PrefixCache::KeepBlock(const BlockDigest& digest, BlockPool& pool, int32_t index,
+                            BlockTable& table) {
+  const std::optional<int32_t> known = pool.Find(digest);
+  if (known) {
+    table.Adopt(index, *known);
+  } else {
+    pool.SetContent(table.blocks()[static_cast<size_t>(index)], digest);
+  }
 }
 
 int32_t PrefixCache::MostBlocks(const Sequence& sequence) const {
@@ -42,7 +109,7 @@ int32_t PrefixCache::Match(Sequence& sequence) {
   bool is_settled = false;
   while (!is_settled) {
     is_settled = true;
-    for (size_t group = 0; group < pools_.size(); ++group) {
+    for (size_t group = 0; group < pools_.own_count(); ++group) {
       if (!pools_.group(group).forgets()) continue;
       const int32_t found = EndWithin(sequence, end, group, there_[group]);
       is_settled = is_settled && found == end;
@@ -55,7 +122,7 @@ int32_t PrefixCache::Match(Sequence& sequence) {
 int32_t PrefixCache::EndOfChain(Sequence& sequence, int32_t end) {
   int32_t index = sequence.computed_count / pools_.block_size();
   const auto is_there = [&] {
-    for (size_t group = 0; group < pools_.size(); ++group) {
+    for (size_t group = 0; group < pools_.own_count(); ++group) {
       if (!pools_.group(group).forgets() && !IsThere(sequence, index, group)) return false;
     }
     return true;
@@ -86,7 +153,7 @@ void PrefixCache::Adopt(Sequence& sequence, int32_t end) {
   const int32_t first = sequence.computed_count;
   if (end == first) return;
   const int32_t block_size = pools_.block_size();
-  for (size_t group = 0; group < pools_.size(); ++group) {
+  for (size_t group = 0; group < pools_.own_count(); ++group) {
     BlockTable& table = sequence.blocks.of(group);
     int32_t index = FirstNeeded(sequence, end / block_size, group);
     // What it sees of its own blocks is at the end of them.
@@ -97,6 +164,7 @@ void PrefixCache::Adopt(Sequence& sequence, int32_t end) {
     }
   }
   sequence.computed_count = end;
+  if (!sequence.source.empty()) return;  // a client's text is that
   const int32_t found_from = std::max(first, sequence.reached_count);
   const int32_t found_to = std::min(sequence.computed_count, sequence.prompt_count);
   sequence.cached_count += std::max(found_to - found_from, 0);
@@ -129,14 +197,8 @@ void PrefixCache::Keep(Sequence& sequence, int32_t first_position) {
   int32_t index = first_position / block_size;
   for (; (index + 1) * block_size <= sequence.computed_count; ++index) {
     const BlockDigest& digest = DigestOf(sequence, index);
-    for (size_t group = 0; group < pools_.size(); ++group) {
-      BlockTable& table = sequence.blocks.of(group);
-      const std::optional<int32_t> known = pools_[group].Find(digest);
-      if (known) {
-        table.Adopt(index, *known);
-      } else {
-        pools_[group].SetContent(table.blocks()[static_cast<size_t>(index)], digest);
-      }
+    for (size_t group = 0; group < pools_.own_count(); ++group) {
+      KeepBlock(digest, pools_[group], index, sequence.blocks.of(group));
     }
   }
 }

@@ -1,7 +1,8 @@
 // How sequences use what KV blocks already hold. A sequence goes on behind cached blocks instead of
 // computing their positions, and what it computes is kept for others, generated tokens included.
 // Since a position's K and V depend on the tokens up to it alone (law 2), nobody can tell the
-// difference but by the clock. Whole blocks only. Used by the engine thread alone.
+// difference but by the clock. Whole blocks only; of a source, on all of which they depend, all
+// blocks or none. Used by the engine thread alone.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,18 @@ class PrefixCache {
   // `pools` outlive it; where they keep no contents, nothing is found.
   explicit PrefixCache(BlockPools& pools);
 
+  // Once, before all else: the names of what its source and positions will hold, which depend on
+  // the whole source.
+  void NameSource(Sequence& sequence);
+  // Whether there is the whole source already.
+  bool HasSource(const Sequence& sequence) const;
+  // Where there is, and the sequence needs it: it is computed. False: nothing has changed.
+  bool AdoptSource(Sequence& sequence);
+  // Of the source's blocks, how many it would share with others that run.
+  int32_t CountSharedSource(const Sequence& sequence) const;
+  // The source has been computed: it is kept for others.
+  void KeepSource(Sequence& sequence);
+
   // How many positions the sequence need not compute: computed_count, or the end of the longest
   // prefix of which there is in every group what the positions behind it see. At least one position
   // before chunk_end() is left to compute.
@@ -34,6 +47,9 @@ class PrefixCache {
   void Keep(Sequence& sequence, int32_t first_position);
 
  private:
+  // A block that has been computed to its end, in place `index` of the table.
+  static void KeepBlock(const BlockDigest& digest, BlockPool& pool, int32_t index,
+                        BlockTable& table);
   // Blocks [0, so many) may be found; only those that somebody else has computed matter.
   int32_t MostBlocks(const Sequence& sequence) const;
   // Of what block `index` of the sequence holds when it is full; its tokens are there.

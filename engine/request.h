@@ -63,7 +63,7 @@ struct FinishEvent {
   std::string stop_string;            // the one that matched, if one did
   std::optional<TokenId> stop_token;  // the end or stop token, if one ended it
   Error error;  // kFailed: what went wrong; kInvalidArgument: by what the request asks for
-  int32_t prompt_tokens = 0;
+  int32_t prompt_tokens = 0;      // or the source's
   int32_t completion_tokens = 0;  // of this choice, the end token included
   int32_t cached_tokens = 0;  // of the prompt, found in the prefix cache instead of being computed
   double logprob_sum = 0;     // of the completion's tokens, where logprobs were asked for
@@ -97,6 +97,8 @@ struct Request {
   // Of the first request of those that a client asked for in one; they share slots as one, see
   // Scheduler. 0: its own id.
   RequestId job_id = 0;
+  // What an encoder-decoder reads; empty with other models. The prompt is then how its text begins.
+  std::vector<TokenId> source;
   std::vector<TokenId> prompt;          // not empty
   int32_t second_text = kNoSecondText;  // where one begins in the prompt; see SequenceSpan
   SamplingParams sampling;

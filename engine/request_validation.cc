@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <string_view>
+#include <vector>
 
 #include "base/check.h"
 #include "base/checked_math.h"
@@ -20,6 +22,41 @@ Result<void> ValidatePooling(const Request& request) {
               "with pooling there is one choice, max_tokens is 0, and no beams or prompt_logprobs");
 }
 
+Result<void> ValidateTokens(std::string_view what, const std::vector<TokenId>& tokens,
+                            int64_t vocab_size) {
+  for (const TokenId token : tokens) {
+    if (token < 0 || token >= vocab_size)
+      return Fail(ErrorCode::kInvalidArgument,
+                  "the {} has the token id {}, but the vocabulary ends at {}", what, token,
+                  vocab_size - 1);
+  }
+  return {};
+}
+
+Result<void> ValidateSource(const Request& request, const EngineOptions& options,
+                            const ModelRunner& runner) {
+  if (options.reads_sources && request.source.empty())
+    return Fail(ErrorCode::kInvalidArgument,
+                "the model is an encoder-decoder, but there is no source");
+  if (!options.reads_sources && !request.source.empty())
+    return Fail(ErrorCode::kInvalidArgument,
+                "there is a source, but the model has no encoder for it");
+  if (request.source.empty()) return {};
+  if (request.pooling || request.sampling.prompt_logprobs)
+    return Fail(ErrorCode::kInvalidArgument,
+                "the model is an encoder-decoder: it makes no embeddings, and has no logprobs of a "
+                "prompt");
+  WEFT_RETURN_IF_ERROR(ValidateTokens("source", request.source, runner.vocab_size()));
+  const auto count = static_cast<int64_t>(request.source.size());
+  const int64_t room = runner.groups().back().block_count * runner.block_size();
+  if (count > std::min<int64_t>(options.max_context, room))
+    return Fail(ErrorCode::kInvalidArgument,
+                "the source has {} tokens, but the context has {} positions, and the cache of "
+                "sources room for {}",
+                count, options.max_context, room);
+  return {};
+}
+
 Result<void> ValidateBeams(const Request& request, int64_t total_count,
                            const EngineOptions& options, const ModelRunner& runner) {
   const SamplingParams& params = request.sampling;
@@ -31,6 +68,7 @@ Result<void> ValidateBeams(const Request& request, int64_t total_count,
                 width, request.choice_count, most);
   // After preemption beams share nothing any more.
   for (const StateGroup& group : runner.groups()) {
+    if (group.is_source) continue;  // which they share
     const int64_t block_count =
         width * group.MostBlocks(total_count, options.max_batch_tokens, runner.block_size());
     if (block_count > group.block_count)
@@ -66,12 +104,8 @@ Result<void> ValidateRequest(const Request& request, const EngineOptions& option
                 options.max_sequences);
   if (request.prompt.empty())
     return Fail(ErrorCode::kInvalidArgument, "the prompt is empty, but must have a token");
-  for (const TokenId token : request.prompt) {
-    if (token < 0 || token >= vocab_size)
-      return Fail(ErrorCode::kInvalidArgument,
-                  "the prompt has the token id {}, but the vocabulary ends at {}", token,
-                  vocab_size - 1);
-  }
+  WEFT_RETURN_IF_ERROR(ValidateTokens("prompt", request.prompt, vocab_size));
+  WEFT_RETURN_IF_ERROR(ValidateSource(request, options, runner));
   const auto prompt_count = static_cast<int64_t>(request.prompt.size());
   const int64_t total_count = prompt_count + request.sampling.max_tokens;
   if (total_count > options.max_context)
@@ -80,6 +114,7 @@ Result<void> ValidateRequest(const Request& request, const EngineOptions& option
         "the prompt's {} tokens and max_tokens {} make {}, but the context has {} positions",
         prompt_count, request.sampling.max_tokens, total_count, options.max_context);
   for (const StateGroup& group : runner.groups()) {
+    if (group.is_source) continue;
     const int64_t block_count =
         group.MostBlocks(total_count, options.max_batch_tokens, runner.block_size());
     if (block_count > group.block_count)

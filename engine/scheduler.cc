@@ -1,6 +1,7 @@
 #include "engine/scheduler.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/check.h"
 #include "base/checked_math.h"
@@ -18,7 +19,9 @@ int32_t LeastChunk(int32_t row_count) {
   return RoundUp(row_count + kMinChunkRows, kTileRows) - row_count;
 }
 
-bool IsPrompt(const Sequence* sequence) { return sequence->pending_count() > 1; }
+bool IsPrompt(const Sequence* sequence) {
+  return sequence->pending_count() > 1 || sequence->needs_source();
+}
 
 }  // namespace
 
@@ -36,6 +39,7 @@ void Scheduler::Add(Sequence& sequence) {
   WEFT_CHECK(sequence.pending_count() > 0 && sequence.computed_count == 0);
   WEFT_CHECK(sequence.least_slots() <= options_.max_sequences);
   newest_arrival_ = std::max(newest_arrival_, sequence.age.arrival);
+  cache_.NameSource(sequence);
   sequence.state = SequenceState::kWaiting;
   line_.Insert(sequence);
 }
@@ -140,6 +144,7 @@ void Scheduler::PrepareChunks(StepPlan& plan) {
   for (auto it = running_.begin(); it != running_.end(); ++it) {
     Sequence& sequence = **it;
     if (!IsPrompt(&sequence)) continue;
+    cache_.AdoptSource(sequence);
     cache_.Adopt(sequence, cache_.Match(sequence));
     if (!CoverChunk(sequence, plan)) break;
   }
@@ -243,9 +248,33 @@ void Scheduler::PlanPrompts(bool may_admit, StepPlan& plan, const Budget& limit)
 
 bool Scheduler::PlanPrompt(Sequence& sequence, StepPlan& plan, const Budget& limit) {
   if (IsComputedFor(sequence, plan)) return true;
+  if (!HasTimeForSource(sequence, plan, limit)) return false;
   const int32_t row_count = RowsInTurn(sequence.computed_count, sequence.chunk_end(), plan, limit);
-  if (row_count > 0) TakeChunk(sequence, row_count, plan);
-  return row_count > 0;
+  if (row_count == 0) return false;
+  TakeChunk(sequence, row_count, plan);
+  if (sequence.needs_source()) TakeSource(sequence, plan);
+  return true;
+}
+
+bool Scheduler::HasTimeForSource(const Sequence& sequence, const StepPlan& plan,
+                                 const Budget& limit) const {
+  if (!sequence.needs_source() || plan.source_row_count == 0 || cache_.HasSource(sequence)) {
+    return true;
+  }
+  const int32_t count = sequence.source_count();
+  if (plan.source_row_count + count > limit.rows) return false;
+  if (!limit.has_seconds()) return true;
+  StepShape shape = plan.shape;
+  shape.AddChunk(0, count);
+  return shape.chunk_rows <= cost_.trusted_chunk_rows() &&
+         cost_.PredictSeconds(shape) <= limit.seconds;
+}
+
+void Scheduler::TakeSource(Sequence& sequence, StepPlan& plan) {
+  plan.shape.AddChunk(0, sequence.source_count());
+  plan.source_row_count += sequence.source_count();
+  plan.sequences.back().computes_source = true;
+  for (Sequence* each : UnitOf(sequence)) each->source_computed = true;
 }
 
 bool Scheduler::IsComputedFor(Sequence& sequence, const StepPlan& plan) {
@@ -258,7 +287,10 @@ bool Scheduler::IsComputedFor(Sequence& sequence, const StepPlan& plan) {
 bool Scheduler::HasRoom(Sequence& sequence) {
   if (sequence.least_slots() > free_slots()) return false;
   bool fits = true;
-  for (size_t group = 0; group < pools_.size() && fits; ++group) fits = HasBlocks(sequence, group);
+  for (size_t group = 0; group < pools_.own_count() && fits; ++group) {
+    fits = HasBlocks(sequence, group);
+  }
+  fits = fits && HasSourceBlocks(sequence);
   WEFT_CHECK(fits || !running_.empty());  // alone, everybody fits
   return fits;
 }
@@ -283,6 +315,14 @@ bool Scheduler::HasBlocks(Sequence& sequence, size_t group) {
     block_count += std::max<int64_t>(most - each->blocks.of(group).held_count(), 0);
   }
   return pools_[group].free_count() >= block_count;
+}
+
+bool Scheduler::HasSourceBlocks(const Sequence& sequence) const {
+  if (sequence.source.empty()) return true;
+  // Those that run have all of theirs.
+  const int32_t needed =
+      CeilDivide(sequence.source_count(), pools_.block_size()) - cache_.CountSharedSource(sequence);
+  return pools_[pools_.source_group()].free_count() >= needed;
 }
 
 void Scheduler::AdmitWaiting(JobSet* passed_over, StepPlan& plan, const Budget& limit) {
@@ -320,19 +360,31 @@ bool Scheduler::MayHold(const Sequence& sequence, int32_t slot_count) const {
 }
 
 bool Scheduler::Admit(Sequence& sequence, StepPlan& plan, const Budget& limit) {
-  if (!HasRoom(sequence)) return false;
+  if (!HasRoom(sequence) || !HasTimeForSource(sequence, plan, limit)) return false;
   if (RowsInTurn(cache_.Match(sequence), sequence.chunk_end(), plan, limit) == 0) return false;
   const int32_t slot_count = SlotsFor(sequence);
   line_.Erase(sequence);
   sequence.last_to_overtake.reset();
   bool has_rows = true;
-  for (Sequence* each : UnitOf(sequence)) {
+  const std::vector<Sequence*> unit = UnitOf(sequence);
+  CoverSources(unit);
+  for (Sequence* each : unit) {
     cache_.Adopt(*each, cache_.Match(*each));
     WEFT_CHECK(each->blocks.Cover(each->token_count(), AheadOf(*each)));
     Run(*each, each->has_siblings() ? 1 : slot_count);
     has_rows = has_rows && PlanPrompt(*each, plan, limit);
   }
   return true;
+}
+
+void Scheduler::CoverSources(const std::vector<Sequence*>& unit) {
+  Sequence& first = *unit.front();
+  if (!first.needs_source()) return;
+  if (!cache_.AdoptSource(first)) WEFT_CHECK(first.blocks.CoverSource(first.source_count()));
+  for (Sequence* each : std::span(unit).subspan(1)) {
+    each->blocks.ShareSource(first.blocks);
+    each->source_computed = first.source_computed;
+  }
 }
 
 int32_t Scheduler::SlotsFor(const Sequence& sequence) const {
@@ -447,6 +499,7 @@ void Scheduler::Preempt(Sequence& sequence, StepPlan& plan) {
     each->blocks.Clear();
     each->reached_count = std::max(each->reached_count, each->computed_count);
     each->computed_count = 0;
+    each->source_computed = false;
     each->state = SequenceState::kWaiting;
     ++plan.preemptions;
   }
@@ -458,6 +511,7 @@ void Scheduler::Commit(const StepPlan& plan) {
     WEFT_CHECK(planned.sequence->computed_count == planned.first_position);
     planned.sequence->computed_count += planned.row_count;
     cache_.Keep(*planned.sequence, planned.first_position);
+    if (planned.computes_source) cache_.KeepSource(*planned.sequence);
     planned.sequence->blocks.Forget(planned.sequence->computed_count);
   }
 }
@@ -472,6 +526,8 @@ void Scheduler::Fork(Sequence& from, Sequence& to) {
   WEFT_CHECK(begins ? from.awaiting_count > 0 : to.state == SequenceState::kRunning);
   to.tokens = from.tokens;
   to.block_digests = from.block_digests;
+  to.source_digests = from.source_digests;
+  to.cache_salt = from.cache_salt;
   to.prompt_count = from.prompt_count;
   to.next_prompt_logprob = to.prompt_count;
   if (begins) --from.awaiting_count;
@@ -482,6 +538,7 @@ void Scheduler::Fork(Sequence& from, Sequence& to) {
   }
   to.computed_count = from.computed_count;
   to.blocks = from.blocks.Share();
+  to.source_computed = from.source_computed;
   if (!begins) return;
   --from.slot_count;
   AddSlots(from, -1);

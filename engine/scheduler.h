@@ -14,6 +14,9 @@
 //     up by more than half. Second prompts of a job come after the first ones of all others.
 //   * Whole prompts (an encoder's) join a step as long as it has room and time for all of their
 //     rows; the first one does in any case.
+//   * So do the sources of an encoder-decoder, beside their sequences' first rows: the first one in
+//   a
+//     step in any case, others as long as there is room and time for all of their positions.
 //   * Who is next of those that wait, WaitingLine says: the job that holds the fewest slots. While
 //     others wait, no job holds more than half of the slots. If one does, its newest sequences give
 //     way, as many as the others need: first the slots that its prompts keep for their choices.
@@ -134,6 +137,11 @@ class Scheduler {
   // Who is to be admitted next, without regard to blocks and rows; nullptr: nobody.
   Sequence* NextInLine(const JobSet* passed_over);
   bool MayHold(const Sequence& sequence, int32_t slot_count) const;
+  // Whether the source that a sequence needs may join the step.
+  bool HasTimeForSource(const Sequence& sequence, const StepPlan& plan, const Budget& limit) const;
+  static void TakeSource(Sequence& sequence, StepPlan& plan);
+  // The blocks of its source for each of a unit that is admitted.
+  void CoverSources(const std::vector<Sequence*>& unit);
   // False: there is no room, or no row for it.
   bool Admit(Sequence& sequence, StepPlan& plan, const Budget& limit);
   // How many slots a waiting sequence gets.
@@ -157,8 +165,9 @@ class Scheduler {
   bool IsComputedFor(Sequence& sequence, const StepPlan& plan);
   // Whether slots and blocks are free for a waiting sequence.
   bool HasRoom(Sequence& sequence);
-  // Of the blocks of one group.
+  // Of the blocks of one group of its own positions, and of its source.
   bool HasBlocks(Sequence& sequence, size_t group);
+  bool HasSourceBlocks(const Sequence& sequence) const;
   // The end of what a step may compute of the sequence.
   int32_t AheadOf(const Sequence& sequence) const;
   // From the line, or a choice that has just begun, to those that run.

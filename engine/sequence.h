@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -56,6 +57,8 @@ struct Sequence {
   // While it is the next in line but too few slots are free: the last arrival that may overtake it.
   std::optional<uint64_t> last_to_overtake;
 
+  std::span<const TokenId> source;      // the request's
+  bool source_computed = false;         // `blocks` hold it, or will behind this step
   std::vector<TokenId> tokens;          // prompt, then output; empty while kAwaitingPrompt
   int32_t prompt_count = 0;             // positions below are TokenPhase::kPrompt for life
   int32_t second_text = kNoSecondText;  // Request::second_text
@@ -74,8 +77,10 @@ struct Sequence {
   int32_t cache_limit = std::numeric_limits<int32_t>::max();
   CacheSalt cache_salt{};
   int32_t cached_count = 0;  // positions of the prompt that it never computed
-  // PrefixCache's: of the first full blocks of `tokens`, which only grow.
+  // PrefixCache's: of the first full blocks of `tokens`, which only grow, and of all blocks of the
+  // source.
   std::vector<BlockDigest> block_digests;
+  std::vector<BlockDigest> source_digests;
 
   double logprob_sum = 0;            // FinishEvent's
   RequestTimes::Time last_token_at;  // the epoch: it got none yet
@@ -89,6 +94,10 @@ struct Sequence {
   StopMatcher stop_matcher;
   std::unique_ptr<TokenMatcher> token_matcher;  // nullptr: any token may come
 
+  int32_t source_count() const { return static_cast<int32_t>(source.size()); }
+  bool needs_source() const { return !source.empty() && !source_computed; }
+  // What the client's text has come to.
+  int32_t input_count() const { return source.empty() ? prompt_count : source_count(); }
   int32_t token_count() const { return static_cast<int32_t>(tokens.size()); }
   int32_t pending_count() const { return token_count() - computed_count; }
   // The position up to which it may be computed alone: the last one of a beam waits for the others.

@@ -46,12 +46,14 @@ SequenceBlocks::SequenceBlocks(BlockPools& pools) : pools_(&pools) {
 
 int32_t SequenceBlocks::covered_count() const {
   int32_t block_count = std::numeric_limits<int32_t>::max();
-  for (const BlockTable& table : tables_) block_count = std::min(block_count, table.block_count());
+  for (size_t group = 0; group < pools_->own_count(); ++group) {
+    block_count = std::min(block_count, tables_[group].block_count());
+  }
   return block_count * pools_->block_size();
 }
 
 bool SequenceBlocks::Cover(int32_t position_count, int32_t ahead_count) {
-  for (size_t group = 0; group < tables_.size(); ++group) {
+  for (size_t group = 0; group < pools_->own_count(); ++group) {
     const int32_t end = pools_->group(group).forgets() ? ahead_count : position_count;
     while (tables_[group].block_count() < CeilDivide(end, pools_->block_size())) {
       if (!tables_[group].Grow()) return false;
@@ -60,9 +62,22 @@ bool SequenceBlocks::Cover(int32_t position_count, int32_t ahead_count) {
   return true;
 }
 
+bool SequenceBlocks::CoverSource(int32_t source_count) {
+  BlockTable& table = tables_[pools_->source_group()];
+  while (table.block_count() < CeilDivide(source_count, pools_->block_size())) {
+    if (!table.Grow()) return false;
+  }
+  return true;
+}
+
+void SequenceBlocks::ShareSource(const SequenceBlocks& other) {
+  const size_t group = pools_->source_group();
+  tables_[group] = other.tables_[group].Share();
+}
+
 bool SequenceBlocks::Secure(int32_t position, std::vector<BlockCopy>& copies) {
   const int32_t index = position / pools_->block_size();
-  for (size_t group = 0; group < tables_.size(); ++group) {
+  for (size_t group = 0; group < pools_->own_count(); ++group) {
     BlockTable& table = tables_[group];
     if (index == table.block_count()) {
       if (!table.Grow()) return false;
@@ -77,7 +92,7 @@ bool SequenceBlocks::Secure(int32_t position, std::vector<BlockCopy>& copies) {
 }
 
 void SequenceBlocks::Forget(int32_t position) {
-  for (size_t group = 0; group < tables_.size(); ++group) {
+  for (size_t group = 0; group < pools_->own_count(); ++group) {
     tables_[group].ReleaseBefore(pools_->FirstVisibleBlock(group, position));
   }
 }

@@ -19,6 +19,10 @@ class BlockPools {
   BlockPools& operator=(const BlockPools&) = delete;
 
   size_t size() const { return pools_.size(); }
+  // Groups of a sequence's own positions: all but its source's, which is the last.
+  size_t own_count() const { return pools_.size() - (has_source_group() ? 1 : 0); }
+  bool has_source_group() const { return groups_.back().is_source; }
+  size_t source_group() const { return pools_.size() - 1; }
   const StateGroup& group(size_t index) const { return groups_[index]; }
   BlockPool& operator[](size_t index) { return pools_[index]; }
   const BlockPool& operator[](size_t index) const { return pools_[index]; }
@@ -42,7 +46,8 @@ class BlockPools {
   std::vector<BlockPool> pools_;  // never grows: tables point to them
 };
 
-// A BlockTable a group. The pools outlive it.
+// A BlockTable a group. The pools outlive it. Positions are the sequence's own: of its source's
+// blocks alone functions say so that have it in their names.
 class SequenceBlocks {
  public:
   explicit SequenceBlocks(BlockPools& pools);
@@ -55,12 +60,16 @@ class SequenceBlocks {
   // Grows in every group, to blocks for all positions, or where a group forgets, for `ahead_count`
   // of them; false if a group has no free block: what has been taken stays.
   [[nodiscard]] bool Cover(int32_t position_count, int32_t ahead_count);
+  // Blocks of its own for a source; false if there are too few: what has been taken stays.
+  [[nodiscard]] bool CoverSource(int32_t source_count);
+  // Those that `other` has, in place of none.
+  void ShareSource(const SequenceBlocks& other);
   // Makes the block of the next position, behind those that are covered or in the last block, the
   // sequence's own in every group. False if a group has no free block: call it again.
   [[nodiscard]] bool Secure(int32_t position, std::vector<BlockCopy>& copies);
   // Gives back what a query at `position`, and so all later ones, does not see.
   void Forget(int32_t position);
-  // The same blocks once more.
+  // The same blocks once more, those of the source among them.
   SequenceBlocks Share() const;
   void Clear();
 

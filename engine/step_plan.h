@@ -16,12 +16,14 @@ struct PlannedSequence {
   Sequence* sequence = nullptr;
   int32_t first_position = 0;
   int32_t row_count = 0;
+  bool computes_source = false;  // whole, before these
 };
 
 struct StepPlan {
   std::vector<PlannedSequence> sequences;
   std::vector<BlockCopy> copies;  // to be done in this order before the step
   int32_t row_count = 0;
+  int32_t source_row_count = 0;  // besides
   int32_t preemptions = 0;
   StepShape shape;
   int32_t stream_count = 0;  // sequences that get their next token, not their first

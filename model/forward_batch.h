@@ -26,8 +26,10 @@ struct SequenceSpan {
   int32_t first_position = 0;
   // Where a second text begins, which an encoder may tell from the first.
   int32_t second_text = kNoSecondText;
+  int32_t source_count = 0;  // positions of its source, which an encoder-decoder's sequence has
   // One a group of KvCache: the blocks of positions 0 .. first_position + row_count - 1, of which
-  // those that no row sees are not read, and may be kNoBlock.
+  // those that no row sees are not read, and may be kNoBlock; where the group is the source's,
+  // those of the source.
   std::span<const std::span<const int32_t>> block_tables;
 };
 
@@ -46,6 +48,9 @@ struct ForwardBatch {
   std::span<const int32_t> logit_rows;          // ascending: the rows whose logits are wanted
   std::span<const int32_t> hidden_rows{};       // ascending: the rows whose hidden state is wanted
   const HiddenVisitor* visit_hidden = nullptr;  // set if there are such rows
+  // Of an encoder-decoder: whole sources, which are computed first, and of which no logits and
+  // hidden states are wanted. nullptr: none are to be computed.
+  const ForwardBatch* sources = nullptr;
 
   int64_t row_count() const { return static_cast<int64_t>(token_ids.size()); }
 };

@@ -15,18 +15,21 @@ Result<void> CheckKvType(const ModelSpec& spec, const KernelTable& kernels,
                 "a KV cache in {} does not go with the {} arithmetic, whose cache is in {}",
                 NameOf(*wanted), NameOf(kernels.arithmetic), NameOf(kernels.kv_type));
   }
-  for (const LayerSpec& layer : spec.layers) {
-    if (kernels.kv_type != KvType::kQ8 || layer.attention.key_dim <= kQ8MaxHeadDim) continue;
+  for (int64_t i = 0; i < CachedLayerCount(spec); ++i) {
+    const int64_t key_dim = CachedLayer(spec, i).key_dim;
+    if (kernels.kv_type != KvType::kQ8 || key_dim <= kQ8MaxHeadDim) continue;
     return Fail(ErrorCode::kUnsupported,
                 "a KV cache in q8 holds heads of at most {} elements; the model's have {}",
-                kQ8MaxHeadDim, layer.attention.key_dim);
+                kQ8MaxHeadDim, key_dim);
   }
   return {};
 }
 
 KvCache::KvCache(const ModelSpec& spec, const KernelTable& kernels, std::vector<StateGroup> groups,
                  int64_t block_size)
-    : groups_(std::move(groups)), block_size_(block_size), layers_(spec.layers.size()) {
+    : groups_(std::move(groups)),
+      block_size_(block_size),
+      layers_(static_cast<size_t>(CachedLayerCount(spec))) {
   for (size_t group = 0; group < groups_.size(); ++group) {
     for (const int32_t layer : groups_[group].layers) {
       layers_[static_cast<size_t>(layer)].group = group;
@@ -34,7 +37,8 @@ KvCache::KvCache(const ModelSpec& spec, const KernelTable& kernels, std::vector<
   }
   int64_t offset = 0;
   for (size_t i = 0; i < layers_.size(); ++i) {
-    const AttentionSpec& attention = spec.layers[i].attention;
+    const auto layer = static_cast<int64_t>(i);
+    const AttentionSpec& attention = CachedLayer(spec, layer);
     if (attention.kv_layer != AttentionSpec::kOwnKv) {
       WEFT_CHECK(layers_[i].group == group(attention.kv_layer));
       layers_[i] = of(attention.kv_layer);
@@ -43,17 +47,29 @@ KvCache::KvCache(const ModelSpec& spec, const KernelTable& kernels, std::vector<
     }
     layers_[i].layout = LayoutOf(attention, kernels, block_size);
     const StateGroup& group = groups_[layers_[i].group];
-    if (group.is_scratch) {
-      layers_[i].block_bytes = BlockBytes(spec, group, kernels, block_size);
-      layers_[i].owns_pages = i == 0;
-      if (i > 0) continue;
-    } else {
-      layers_[i].block_bytes = LayerBlockBytes(attention, kernels, block_size);
+    if (group.SharesPlace(spec, layer)) {
+      const Layer& first = of(group.layers.front());
+      layers_[i].block_bytes = first.block_bytes;
+      layers_[i].offset = first.offset;
+      layers_[i].owns_pages = false;
+      continue;
     }
+    layers_[i].block_bytes = PlaceBytes(spec, group, layer, kernels, block_size);
     layers_[i].offset = offset;
     offset += group.block_count * layers_[i].block_bytes;
   }
   storage_ = AlignedBuffer(static_cast<size_t>(offset));
+}
+
+int64_t KvCache::PlaceBytes(const ModelSpec& spec, const StateGroup& group, int64_t layer,
+                            const KernelTable& kernels, int64_t block_size) {
+  int64_t bytes = LayerBlockBytes(CachedLayer(spec, layer), kernels, block_size);
+  if (layer != group.layers.front()) return bytes;
+  for (const int32_t other : group.layers) {
+    if (!group.SharesPlace(spec, other)) continue;
+    bytes = std::max(bytes, LayerBlockBytes(CachedLayer(spec, other), kernels, block_size));
+  }
+  return bytes;
 }
 
 KvLayout KvCache::LayoutOf(const AttentionSpec& attention, const KernelTable& kernels,
@@ -67,9 +83,10 @@ KvLayout KvCache::LayoutOf(const AttentionSpec& attention, const KernelTable& ke
 }
 
 int64_t KvCache::BlockBytes(const ModelSpec& spec, const KernelTable& kernels, int64_t block_size) {
+  const int64_t kept = spec.encoder ? FirstEncoderLayer(spec) : spec.layer_count();
   int64_t total = 0;
-  for (const LayerSpec& layer : spec.layers) {
-    total += LayerBlockBytes(layer.attention, kernels, block_size);
+  for (int64_t layer = 0; layer < kept; ++layer) {
+    total += LayerBlockBytes(CachedLayer(spec, layer), kernels, block_size);
   }
   return total;
 }
@@ -78,9 +95,8 @@ int64_t KvCache::BlockBytes(const ModelSpec& spec, const StateGroup& group,
                             const KernelTable& kernels, int64_t block_size) {
   int64_t total = 0;
   for (const int32_t layer : group.layers) {
-    const int64_t bytes =
-        LayerBlockBytes(spec.layers[static_cast<size_t>(layer)].attention, kernels, block_size);
-    total = group.is_scratch ? std::max(total, bytes) : total + bytes;
+    if (group.SharesPlace(spec, layer)) continue;
+    total += PlaceBytes(spec, group, layer, kernels, block_size);
   }
   return total;
 }

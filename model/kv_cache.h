@@ -19,10 +19,11 @@ namespace weft {
 Result<void> CheckKvType(const ModelSpec& spec, const KernelTable& kernels,
                          std::optional<KvType> wanted);
 
-// Logical axes (layer, block, kv head, slot, element of the key or value); the order inside a page
-// is the kernel's. Blocks are their group's, which has a number of its own of them. Layers may
-// differ in heads, and one may read what an earlier one wrote; those of a scratch group lie in the
-// same place. Written and read by the engine thread and its compute workers only.
+// Logical axes (layer, block, kv head, slot, element of the key or value), layers being those of
+// CachedLayer; the order inside a page is the kernel's. Blocks are their group's, which has a
+// number of its own of them. Layers may differ in heads, and one may read what an earlier one
+// wrote; those of an encoder lie in the same place. Written and read by the engine thread and its
+// compute workers only.
 class KvCache {
  public:
   // `groups` are the model's (StateGroupsOf), with the number of their blocks. Throws
@@ -58,6 +59,9 @@ class KvCache {
     int64_t offset = 0;       // in storage_, of block 0
     bool owns_pages = true;   // or they are an earlier layer's, too
   };
+  // What a block has for this layer, and for those that write over it.
+  static int64_t PlaceBytes(const ModelSpec& spec, const StateGroup& group, int64_t layer,
+                            const KernelTable& kernels, int64_t block_size);
   const Layer& of(int64_t layer) const { return layers_[static_cast<size_t>(layer)]; }
 
   std::vector<StateGroup> groups_;

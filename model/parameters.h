@@ -54,6 +54,7 @@ struct Parameter {
   int64_t count = 1;    // matrices of a stack
   // The products with this matrix are one loop with those of the matrix before it in the list.
   bool continues_loop = false;
+  bool is_optional = false;  // a table that not all checkpoints have
   float plus = 0;   // added to each element of a table: norms of which files hold the weight less 1
   float times = 1;  // and what it is multiplied by
   // Of a table that no tensor holds, since it follows from sizes: made when it is packed, after

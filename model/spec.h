@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -76,7 +77,8 @@ struct QueryScaleSpec {
   int64_t offset = 0;
 };
 
-// Grouped-query attention over the earlier positions of a sequence and its own.
+// Grouped-query attention over the earlier positions of a sequence and its own, or, where it is
+// cross-attention, over all positions of its source.
 struct AttentionSpec {
   static constexpr int kNoRope = -1;
   static constexpr int64_t kOwnKv = -1;
@@ -88,12 +90,13 @@ struct AttentionSpec {
   float scale = 0;            // of the scores
   int64_t window = 0;         // 0: none; otherwise position p sees (p - window, p]
   int64_t lookahead = 0;      // in an encoder, how many positions behind its own a position sees
-  int64_t chunk = 0;       // 0: none; otherwise pieces of so many positions see nothing of others
-  int rope = 0;            // which of ModelSpec::ropes, or kNoRope
-  LinearSpec query = {};   // (query_size, D)
-  LinearSpec key = {};     // (key_size, D)
-  LinearSpec value = {};   // (value_size, D)
-  LinearSpec output = {};  // (D, attended_size)
+  int64_t chunk = 0;  // 0: none; otherwise pieces of so many positions see nothing of others
+  bool reads_source = false;  // cross-attention: keys and values are of the encoder's hidden states
+  int rope = 0;               // which of ModelSpec::ropes, or kNoRope
+  LinearSpec query = {};      // (query_size, D)
+  LinearSpec key = {};        // (key_size, D)
+  LinearSpec value = {};      // (value_size, D)
+  LinearSpec output = {};     // (D, attended_size)
   bool values_are_keys = false;  // before their norm and RoPE, in place of a projection
   bool value_in_key = false;     // a value is the first value_dim elements of its finished key
   // The earlier layer whose keys and values this one reads, having none of its own, or kOwnKv.
@@ -224,15 +227,20 @@ struct PerLayerInputSpec {
 };
 
 // x += m * attention_output_norm(attention(attention_norm(x)))
+// x += cross(cross_norm(x)), in the decoder of an encoder-decoder
 // x += m * mlp_output_norm(mlp(mlp_norm(x)))
-// with m the residual multiplier; in a parallel layer both begin from the same x. Where norms come
-// behind the sum, x = attention_sum_norm(x) and x = mlp_sum_norm(x) follow.
+// with m the residual multiplier; in a parallel layer attention and MLP begin from the same x.
+// Where norms come behind the sum, x = attention_sum_norm(x), x = cross_sum_norm(x) and
+// x = mlp_sum_norm(x) follow.
 struct LayerSpec {
   NormSpec attention_norm = {};
   AttentionSpec attention = {};
   std::optional<LatentSpec> latent = {};  // the way into `attention`, in place of its projections
   NormSpec attention_output_norm = {};
   NormSpec attention_sum_norm = {};
+  NormSpec cross_norm = {};
+  std::optional<AttentionSpec> cross = {};
+  NormSpec cross_sum_norm = {};
   NormSpec mlp_norm = {};
   MlpSpec mlp = {};
   NormSpec mlp_output_norm = {};
@@ -311,12 +319,23 @@ struct ClassifierSpec {
   std::vector<std::string> labels = {};
 };
 
+// How an encoder-decoder's text begins, and what it never has.
+struct TargetSpec {
+  std::vector<TokenId> prefix = {};  // not empty: what is there before the first token is chosen
+  std::vector<TokenId> banned = {};
+};
+
 struct ModelSpec {
   std::string architecture;  // the family's name for people: "llama", "qwen3moe", ...
   // Positions see those behind them, too: a text is computed whole, nothing of it is kept, and
   // there is no head.
   bool is_encoder = false;
-  std::string name;  // the model's; from the file
+  // Of an encoder-decoder (https://arxiv.org/abs/1706.03762): what computes a sequence's source,
+  // whose normed hidden states the cross-attention of every layer reads. It is as wide, and its ids
+  // are of the same ParameterList. nullptr: the model has none.
+  std::shared_ptr<const ModelSpec> encoder = {};
+  TargetSpec target = {};  // of such a model
+  std::string name;        // the model's; from the file
   int64_t vocab_size = 0;
   int64_t context_length = 0;  // that the model was trained for
   int64_t hidden_size = 0;

@@ -14,7 +14,25 @@ Reach ReachOf(const AttentionSpec& attention, int64_t context) {
           .chunk = attention.chunk < context ? attention.chunk : 0};
 }
 
+// The group of an encoder-decoder's source.
+StateGroup SourceGroup(const ModelSpec& spec) {
+  StateGroup source{.is_source = true};
+  for (int64_t layer = FirstCrossLayer(spec); layer < CachedLayerCount(spec); ++layer) {
+    source.layers.push_back(static_cast<int32_t>(layer));
+  }
+  return source;
+}
+
 }  // namespace
+
+const AttentionSpec& CachedLayer(const ModelSpec& spec, int64_t index) {
+  if (spec.encoder && index >= FirstEncoderLayer(spec)) {
+    return spec.encoder->layers[static_cast<size_t>(index - FirstEncoderLayer(spec))].attention;
+  }
+  const int64_t layers = spec.layer_count();
+  const LayerSpec& layer = spec.layers[static_cast<size_t>(index % layers)];
+  return index < layers ? layer.attention : *layer.cross;
+}
 
 std::vector<StateGroup> StateGroupsOf(const ModelSpec& spec, int64_t context) {
   if (spec.is_encoder) {
@@ -46,6 +64,7 @@ std::vector<StateGroup> StateGroupsOf(const ModelSpec& spec, int64_t context) {
     }
     group->layers.push_back(static_cast<int32_t>(i));
   }
+  if (spec.encoder) groups.push_back(SourceGroup(spec));
   return groups;
 }
 

@@ -13,16 +13,35 @@
 
 namespace weft {
 
+// What has keys and values in the cache, in this order: the attention of each layer; of an
+// encoder-decoder then the cross-attention of each layer, and the attention of each layer of its
+// encoder. StateGroup and KvCache number them so.
+inline int64_t CachedLayerCount(const ModelSpec& spec) {
+  return spec.encoder ? 2 * spec.layer_count() + spec.encoder->layer_count() : spec.layer_count();
+}
+inline int64_t FirstCrossLayer(const ModelSpec& spec) { return spec.layer_count(); }
+inline int64_t FirstEncoderLayer(const ModelSpec& spec) { return 2 * spec.layer_count(); }
+const AttentionSpec& CachedLayer(const ModelSpec& spec, int64_t index);
+
 // Layers that see the same positions.
 struct StateGroup {
   int64_t window = 0;                // AttentionSpec::window, and
   int64_t chunk = 0;                 // AttentionSpec::chunk; without both the group keeps all
-  std::vector<int32_t> layers = {};  // ascending
+  std::vector<int32_t> layers = {};  // CachedLayer's, ascending
   // Of an encoder: the layers write over each other's keys and values, so that a block has room for
   // those of one.
   bool is_scratch = false;
+  // Of an encoder-decoder: the positions are those of a sequence's source, and the layers its
+  // cross-attentions, then its encoder's layers, which while they compute the source write over
+  // each other in the place of the first cross-attention.
+  bool is_source = false;
   int64_t block_count = 0;  // KV blocks that there are; 0: not decided yet
 
+  // Whether the layer has no place in a block, but writes over what the group's first one has.
+  bool SharesPlace(const ModelSpec& spec, int64_t layer) const {
+    if (layer == layers.front()) return false;
+    return is_scratch || (is_source && layer >= FirstEncoderLayer(spec));
+  }
   // Whether positions are seen for a while only.
   bool forgets() const { return window > 0 || chunk > 0; }
   // The first position that a query at `position` sees, and so will all later ones.
@@ -43,9 +62,9 @@ struct StateGroup {
 
 // The groups of all layers of a model that serves sequences of at most `context` positions: a
 // window or chunk that is no shorter is none. The group that keeps all, if there is one, comes
-// first. A layer that reads an earlier one's keys and values is in that one's group. Of an encoder
-// there is one group, whatever its layers see: a text is there from its first to its last position
-// anyway.
+// first, that of the source last. A layer that reads an earlier one's keys and values is in that
+// one's group. Of an encoder there is one group, whatever its layers see: a text is there from its
+// first to its last position anyway.
 std::vector<StateGroup> StateGroupsOf(const ModelSpec& spec, int64_t context);
 
 }  // namespace weft

@@ -94,6 +94,11 @@ inline void WriteOperands(const KernelTable& kernels,
   }
 }
 
+// The bias of one row of products with the linear's weights, if it has one.
+inline void AddBias(const Step& step, const LinearSpec& linear, int64_t width, float* x) {
+  if (const float* bias = step.weights.table(linear.bias)) step.kernels.add(x, bias, width);
+}
+
 // norm(residual) of the step's rows, as operands of products with `readers`.
 inline Operands NormedOperands(const Step& step, const NormSpec& norm,
                                std::initializer_list<const PackedMatrix*> readers) {

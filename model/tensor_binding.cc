@@ -54,6 +54,7 @@ class Binder {
     if (parameter.values) {
       return BoundTable{.values = parameter.values, .value_count = parameter.rows};
     }
+    if (parameter.is_optional && !HasSource(parameter)) return BoundTable();
     WEFT_ASSIGN_OR_RETURN(const TensorSource* source, Choose(parameter));
     if (source->name.find(kIndex) != std::string::npos) return BindEntries(*source, parameter);
     TensorView view = *Find(source->name);
@@ -212,6 +213,12 @@ class Binder {
     std::string name = source.name;
     const size_t at = name.find(kIndex);
     return at == std::string::npos ? name : name.replace(at, kIndex.size(), std::to_string(index));
+  }
+
+  bool HasSource(const Parameter& parameter) const {
+    return std::ranges::any_of(parameter.sources, [&](const TensorSource& source) {
+      return tensors_.contains(NameOfEntry(source, 0));
+    });
   }
 
   // The source that the checkpoint has.

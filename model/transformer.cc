@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "model/blocks/attention.h"
+#include "model/blocks/cross_attention.h"
 #include "model/blocks/embedding.h"
 #include "model/blocks/head.h"
 #include "model/blocks/latent_attention.h"
@@ -12,6 +13,7 @@
 #include "model/blocks/per_layer_input.h"
 #include "model/blocks/pooled_layers.h"
 #include "model/rope.h"
+#include "model/state.h"
 #include "model/step.h"
 #include "model/weights.h"
 #include "model/workspace.h"
@@ -31,6 +33,7 @@ void CheckBatch(const ModelSpec& spec, const ForwardBatch& batch, const Workspac
   for (const SequenceSpan& sequence : batch.sequences) {
     WEFT_CHECK(sequence.block_tables.size() == cache.groups().size());
     WEFT_CHECK(sequence.first_position == 0 || !spec.is_encoder);
+    WEFT_CHECK((sequence.source_count > 0) == (spec.encoder != nullptr));
   }
   WEFT_CHECK(threads.thread_count() <= options.thread_count);
 }
@@ -44,17 +47,29 @@ void NormResidual(const Step& step, const NormSpec& norm) {
   });
 }
 
-void RunLayer(const Step& step, const ForwardBatch& batch, int64_t index, KvCache& cache) {
+void RunCrossAttention(const Step& step, const ForwardBatch& batch, const LayerSpec& layer,
+                       int64_t index, KvCache& cache) {
+  if (!layer.cross) return;
+  BlockOutput output(step, {}, 1);
+  CrossAttention(step, batch, layer.cross_norm, *layer.cross, FirstCrossLayer(step.spec) + index,
+                 cache, output);
+  NormResidual(step, layer.cross_sum_norm);
+}
+
+// `cached` is the cache's number of the layer's attention.
+void RunLayer(const Step& step, const ForwardBatch& batch, int64_t index, int64_t cached,
+              KvCache& cache) {
   const LayerSpec& layer = step.spec.layers[static_cast<size_t>(index)];
   BlockOutput attended(step, layer.attention_output_norm, layer.residual_multiplier,
                        /*waits=*/layer.is_parallel);
   if (layer.latent) {
-    LatentAttention(step, batch, layer, index, cache, attended);
+    LatentAttention(step, batch, layer, cached, cache, attended);
   } else {
-    SelfAttention(step, batch, layer.attention_norm, layer.attention, index, cache, attended);
+    SelfAttention(step, batch, layer.attention_norm, layer.attention, cached, cache, attended);
   }
   if (!layer.is_parallel) attended.Finish();
   NormResidual(step, layer.attention_sum_norm);
+  RunCrossAttention(step, batch, layer, index, cache);
   BlockOutput output(step, layer.mlp_output_norm, layer.residual_multiplier);
   if (const MixtureSpec* mixture = layer.mixture()) {
     Mixture(step, layer.mlp_norm, *mixture, index, output);
@@ -70,6 +85,17 @@ void RunLayer(const Step& step, const ForwardBatch& batch, int64_t index, KvCach
       step.kernels.scale(step.buffers.residual[row], *scale, step.spec.hidden_size);
     });
   }
+}
+
+// `step` is the encoder's.
+void ComputeSources(const Step& step, const ForwardBatch& sources, const ModelSpec& decoder,
+                    KvCache& cache) {
+  PrepareAttention(step, sources, {});
+  Embed(step, sources);
+  for (int64_t layer = 0; layer < step.spec.layer_count(); ++layer) {
+    RunLayer(step, sources, layer, FirstEncoderLayer(decoder) + layer, cache);
+  }
+  KeepSources(step, sources, decoder, cache);
 }
 
 }  // namespace
@@ -90,12 +116,19 @@ void Transformer::Forward(const ForwardBatch& batch, KvCache& cache, Workspace& 
                           const LogitsVisitor& visit, StepProfile* profile) {
   CheckBatch(spec_, batch, workspace, cache, threads_);
   const ScopedCpuBinding bound = threads_.BindCaller();
+  if (batch.sources != nullptr) {
+    const ForwardBatch& sources = *batch.sources;
+    CheckBatch(*spec_.encoder, sources, workspace, cache, threads_);
+    const Step step{*spec_.encoder, *weights_,           kernels_, threads_,
+                    workspace,      sources.row_count(), profile};
+    ComputeSources(step, sources, spec_, cache);
+  }
   const Step step{spec_, *weights_, kernels_, threads_, workspace, batch.row_count(), profile};
   PrepareAttention(step, batch, rope_frequencies_);
   Embed(step, batch);
   EmbedPerLayer(step, batch);
   for (int64_t layer = 0; layer < spec_.layer_count(); ++layer) {
-    RunLayer(step, batch, layer, cache);
+    RunLayer(step, batch, layer, layer, cache);
   }
   Logits(step, batch.logit_rows, visit);
   HiddenStates(step, batch);

@@ -31,9 +31,11 @@ class Weights {
 
   const PackedMatrix& matrix(MatrixId id) const { return matrices_[static_cast<size_t>(id)]; }
   std::span<const PackedMatrix> stack(StackId id) const { return stacks_[static_cast<size_t>(id)]; }
-  // float32 in every arithmetic. nullptr: the model has no such table.
+  // float32 in every arithmetic. nullptr: the model, or its checkpoint, has no such table.
   const float* table(TableId id) const {
-    return id == TableId::kNone ? nullptr : tables_[static_cast<size_t>(id)].data();
+    if (id == TableId::kNone) return nullptr;
+    const std::vector<float>& values = tables_[static_cast<size_t>(id)];
+    return values.empty() ? nullptr : values.data();
   }
 
  private:

@@ -6,6 +6,7 @@
 #include "base/checked_math.h"
 #include "model/kernels/kv_page.h"
 #include "model/kv_cache.h"
+#include "model/state.h"
 
 namespace weft {
 
@@ -108,46 +109,56 @@ struct Widths {
   int64_t head_operands = 0;
 };
 
-Widths WidthsOf(const ModelSpec& spec, const KernelTable& kernels,
-                const WorkspaceOptions& options) {
-  const bool cuts_attention = kernels.attend_spans != nullptr && options.thread_count > 1;
-  Widths widths;
-  widths.mlp = spec.embedding.per_layer.size;
-  widths.has_block_output = static_cast<bool>(spec.head.projection);
-  const auto raise = [](int64_t& most, int64_t value) { most = std::max(most, value); };
+void Raise(int64_t& most, int64_t value) { most = std::max(most, value); }
+
+void RaiseForAttention(const ModelSpec& spec, const AttentionSpec& attention,
+                       const KernelTable& kernels, const WorkspaceOptions& options,
+                       Widths& widths) {
+  Raise(widths.query, attention.query_size());
+  Raise(widths.key, attention.key_size());
+  Raise(widths.value, attention.value_size());
+  Raise(widths.attended, attention.attended_size());
+  Raise(widths.attention_scratch_bytes,
+        kernels.attention_scratch_bytes(
+            KvCache::LayoutOf(attention, kernels, options.block_size),
+            Workspace::kRowsPerAttentionTask * attention.heads_per_group()));
+  if (kernels.attend_spans == nullptr || options.thread_count == 1) return;
+  Raise(widths.attention_partial_floats, PartialFloats(attention, spec.context_length, options));
+}
+
+void RaiseForLayers(const ModelSpec& spec, Widths& widths) {
   for (const LayerSpec& layer : spec.layers) {
-    const AttentionSpec& attention = layer.attention;
-    raise(widths.query, attention.query_size());
-    raise(widths.key, attention.key_size());
-    raise(widths.value, attention.value_size());
-    raise(widths.attended, attention.attended_size());
-    raise(widths.attention_scratch_bytes,
-          kernels.attention_scratch_bytes(
-              KvCache::LayoutOf(attention, kernels, options.block_size),
-              Workspace::kRowsPerAttentionTask * attention.heads_per_group()));
     if (const std::optional<LatentSpec>& latent = layer.latent) {
-      const int64_t heads = attention.head_count;
-      raise(widths.query_latent, latent->query_rank);
-      raise(widths.head_rows, heads * std::max(latent->head_query_dim(), latent->value_dim));
-      raise(widths.heads, heads);
-      raise(widths.head_operands, std::max(latent->plain_dim, latent->rank));
-      raise(widths.attended, heads * latent->value_dim);
-    }
-    if (cuts_attention) {
-      raise(widths.attention_partial_floats,
-            PartialFloats(attention, spec.context_length, options));
+      const int64_t heads = layer.attention.head_count;
+      Raise(widths.query_latent, latent->query_rank);
+      Raise(widths.head_rows, heads * std::max(latent->head_query_dim(), latent->value_dim));
+      Raise(widths.heads, heads);
+      Raise(widths.head_operands, std::max(latent->plain_dim, latent->rank));
+      Raise(widths.attended, heads * latent->value_dim);
     }
     widths.has_block_output |= layer.attention_output_norm || layer.mlp_output_norm ||
                                layer.is_parallel || layer.residual_multiplier != 1 ||
                                layer.per_layer_input;
     if (const MixtureSpec* mixture = layer.mixture()) {
-      raise(widths.slots_per_row, mixture->experts_per_token);
-      raise(widths.mlp, std::max(mixture->width, mixture->shared.width));
-      raise(widths.experts, mixture->expert_count);
+      Raise(widths.slots_per_row, mixture->experts_per_token);
+      Raise(widths.mlp, std::max(mixture->width, mixture->shared.width));
+      Raise(widths.experts, mixture->expert_count);
     } else {
-      raise(widths.mlp, std::get<DenseMlpSpec>(layer.mlp).width);
+      Raise(widths.mlp, std::get<DenseMlpSpec>(layer.mlp).width);
     }
   }
+}
+
+Widths WidthsOf(const ModelSpec& spec, const KernelTable& kernels,
+                const WorkspaceOptions& options) {
+  Widths widths;
+  widths.mlp = spec.embedding.per_layer.size;
+  widths.has_block_output = static_cast<bool>(spec.head.projection);
+  for (int64_t layer = 0; layer < CachedLayerCount(spec); ++layer) {
+    RaiseForAttention(spec, CachedLayer(spec, layer), kernels, options, widths);
+  }
+  RaiseForLayers(spec, widths);
+  if (spec.encoder) RaiseForLayers(*spec.encoder, widths);
   return widths;
 }
 
@@ -229,10 +240,11 @@ Workspace::Workspace(const ModelSpec& spec, const KernelTable& kernels,
   const auto rows = static_cast<size_t>(options.max_rows);
   row_sequence.resize(rows);
   const auto pieces = static_cast<size_t>(kAttentionTasksPerThread * options.thread_count);
-  for (const LayerSpec& layer : spec.layers) {
-    const auto is_for = [&](const AttentionPlan& plan) { return plan.IsFor(layer.attention); };
+  for (int64_t layer = 0; layer < CachedLayerCount(spec); ++layer) {
+    const AttentionSpec& of_layer = CachedLayer(spec, layer);
+    const auto is_for = [&](const AttentionPlan& plan) { return plan.IsFor(of_layer); };
     if (std::ranges::any_of(attention_plans, is_for)) continue;
-    AttentionPlan& plan = attention_plans.emplace_back(layer.attention);
+    AttentionPlan& plan = attention_plans.emplace_back(of_layer);
     plan.tasks.reserve(rows + pieces);
     plan.cut.reserve(pieces);
   }

@@ -87,6 +87,7 @@ struct AttentionPlan {
   int64_t window = 0;
   int64_t chunk = 0;
   int64_t lookahead = 0;
+  bool reads_source = false;
   std::vector<AttentionRows> tasks = {};
   std::vector<AttentionRows> cut = {};  // those row blocks that are cut, all their spans
 
@@ -96,12 +97,13 @@ struct AttentionPlan {
         value_dim(attention.value_dim),
         window(attention.window),
         chunk(attention.chunk),
-        lookahead(attention.lookahead) {}
+        lookahead(attention.lookahead),
+        reads_source(attention.reads_source) {}
   bool IsFor(const AttentionSpec& attention) const {
     return group_count == attention.group_count() &&
            heads_per_group == attention.heads_per_group() && value_dim == attention.value_dim &&
            window == attention.window && chunk == attention.chunk &&
-           lookahead == attention.lookahead;
+           lookahead == attention.lookahead && reads_source == attention.reads_source;
   }
 };
 
@@ -110,9 +112,9 @@ struct RotationRows {
   FloatRows cos, sin;  // (R, rotary_dim / 2)
 };
 
-// Plain buffers for Transformer::Forward, each as wide as the widest layer needs it. R is max_rows,
-// T a slot: one (row, chosen expert) pair, R * experts_per_token of them, or R where the model is
-// dense. Used by one Forward at a time.
+// Plain buffers for Transformer::Forward, each as wide as the widest layer needs it, an encoder's
+// before a decoder included. R is max_rows, T a slot: one (row, chosen expert) pair, R *
+// experts_per_token of them, or R where the model is dense. Used by one Forward at a time.
 class Workspace {
  public:
   // Wanted logits are computed and handed out in pieces of this many rows.

@@ -55,7 +55,7 @@ void ProjectQkv(const Step& step, const Projections& projections, const Operands
 // Bias and clipping of one row of a projection.
 void FinishProjection(const Step& step, const LinearSpec& linear, float clip, int64_t width,
                       float* x) {
-  if (const float* bias = step.weights.table(linear.bias)) step.kernels.add(x, bias, width);
+  AddBias(step, linear, width, x);
   if (clip > 0) {
     for (int64_t i = 0; i < width; ++i) x[i] = std::min(std::max(x[i], -clip), clip);
   }
@@ -139,6 +139,10 @@ struct LayerAttention {
     task.chunk = spec.chunk;
     task.lookahead = spec.lookahead;
     task.length = sequence.first_position + sequence.row_count;
+    if (spec.reads_source) {  // where a row stands makes no difference
+      task.first_position = 0;
+      task.lookahead = task.length = sequence.source_count;
+    }
     task.heads = spec.heads_per_group();
     task.scale = spec.scale;
     task.soft_cap = spec.score.soft_cap;
@@ -185,9 +189,21 @@ struct LayerAttention {
   }
 };
 
+// Whether this pass has layers for the plan, which may be another's: an encoder's or a decoder's.
+bool IsUsed(const ModelSpec& spec, const AttentionPlan& plan) {
+  return std::ranges::any_of(spec.layers, [&](const LayerSpec& layer) {
+    return plan.IsFor(layer.attention) || (layer.cross && plan.IsFor(*layer.cross));
+  });
+}
+
 // The spans that these rows see.
 void FindSpans(const ForwardBatch& batch, const AttentionPlan& plan, AttentionRows& rows) {
   const SequenceSpan& sequence = batch.sequences[static_cast<size_t>(rows.sequence)];
+  if (plan.reads_source) {
+    rows.first_span = 0;
+    rows.span_count = CeilDivide(int64_t{sequence.source_count}, kAttentionSpan);
+    return;
+  }
   const int64_t first_position = batch.positions[static_cast<size_t>(rows.first_row)];
   const int64_t end = EndVisible(first_position + rows.row_count - 1, plan.lookahead,
                                  sequence.first_position + sequence.row_count);
@@ -285,6 +301,17 @@ void Attend(const Step& step, const ForwardBatch& batch, const AttentionSpec& at
   LayerAttention{step, batch, attention, layer, cache}.Run();
 }
 
+void AddAttended(const Step& step, const AttentionSpec& attention, BlockOutput& output) {
+  const Workspace& b = step.buffers;
+  const PackedMatrix& matrix = step.weights.matrix(attention.output.weights);
+  const Operands attended = b.attention.Rows(step.row_count);
+  ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
+    WriteOperands(step.kernels, {&matrix}, b.attended[row], attention.attended_size(), attended,
+                  row);
+  });
+  output.Add(attention.output, attended);
+}
+
 void PrepareAttention(const Step& step, const ForwardBatch& batch,
                       std::span<const std::vector<double>> frequencies) {
   const OperatorTimer timer(step.profile, Operator::kRope);
@@ -295,7 +322,9 @@ void PrepareAttention(const Step& step, const ForwardBatch& batch,
       b.row_sequence[static_cast<size_t>(sequence.first_row + row)] = static_cast<int32_t>(i);
     }
   }
-  for (AttentionPlan& plan : b.attention_plans) PlanTasks(step, batch, plan);
+  for (AttentionPlan& plan : b.attention_plans) {
+    if (IsUsed(step.spec, plan)) PlanTasks(step, batch, plan);
+  }
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
     for (size_t i = 0; i < frequencies.size(); ++i) {
       RopeAngles(frequencies[i], step.spec.ropes[i].attention_factor,
@@ -313,7 +342,6 @@ void SelfAttention(const Step& step, const ForwardBatch& batch, const NormSpec& 
                    BlockOutput& output) {
   OperatorTimer timer(step.profile, Operator::kNorm);
   const Workspace& b = step.buffers;
-  const Weights& weights = step.weights;
   const Projections projections(step, attention);
   // Where a layer has fewer than three, the first stands for those that it lacks.
   const auto& products = projections.products;
@@ -338,13 +366,7 @@ void SelfAttention(const Step& step, const ForwardBatch& batch, const NormSpec& 
   timer.Next(Operator::kAttention);
   Attend(step, batch, attention, layer, cache);
   timer.Next(Operator::kAttentionOutput);
-  const PackedMatrix& matrix = weights.matrix(attention.output.weights);
-  const Operands attended = b.attention.Rows(step.row_count);
-  ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
-    WriteOperands(step.kernels, {&matrix}, b.attended[row], attention.attended_size(), attended,
-                  row);
-  });
-  output.Add(attention.output, attended);
+  AddAttended(step, attention, output);
 }
 
 }  // namespace weft

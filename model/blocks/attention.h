@@ -1,4 +1,4 @@
-// The first half of a layer: what a row asks of its sequence's earlier positions.
+// The first half of a layer: what a row asks of its sequence's other positions.
 #pragma once
 
 #include <span>
@@ -17,7 +17,8 @@ void PrepareAttention(const Step& step, const ForwardBatch& batch,
                       std::span<const std::vector<double>> frequencies);
 
 // output += attention(query, key, value) with query, key and value of norm(residual); keys and
-// values of the step's rows go to the cache first.
+// values of the step's rows go to the cache first. Here and below `layer` is the cache's number of
+// it (CachedLayer).
 void SelfAttention(const Step& step, const ForwardBatch& batch, const NormSpec& norm,
                    const AttentionSpec& attention, int64_t layer, KvCache& cache,
                    BlockOutput& output);
@@ -34,5 +35,8 @@ void WriteToCache(const Step& step, const ForwardBatch& batch, const AttentionSp
 // Workspace::attended = what Workspace::query finds in the cache.
 void Attend(const Step& step, const ForwardBatch& batch, const AttentionSpec& attention,
             int64_t layer, KvCache& cache);
+
+// output += attention.output(Workspace::attended)
+void AddAttended(const Step& step, const AttentionSpec& attention, BlockOutput& output);
 
 }  // namespace weft

@@ -40,6 +40,7 @@ struct DecoderTensors {
   // head; empty: always as they are here.
   std::string_view hf_base = "model.";
   std::string_view hf_layers = "model.layers";
+  std::string_view gguf_layers = "blk";
   TensorName embedding = {"token_embd", "model.embed_tokens"};
   TensorName embedding_projection = {};
   TensorName positions = {"position_embd", ""};
@@ -54,6 +55,11 @@ struct DecoderTensors {
   TensorName key_norm = {"attn_k_norm", "self_attn.k_norm"};
   TensorName attention_output = {"attn_output", "self_attn.o_proj"};
   TensorName attention_output_norm = {"post_attention_norm", "post_attention_layernorm"};
+  TensorName cross_norm = {};
+  TensorName cross_query = {};
+  TensorName cross_key = {};
+  TensorName cross_value = {};
+  TensorName cross_output = {};
   TensorName mlp_norm = {"ffn_norm", "post_attention_layernorm"};
   TensorName gate = {"ffn_gate", "mlp.gate_proj"};
   TensorName up = {"ffn_up", "mlp.up_proj"};
@@ -139,6 +145,19 @@ void SetQkNorm(HeadNorm head_norm, ModelSpec& spec);
 // Layers without RoPE.
 void SetNoRope(ModelSpec& spec);
 
+// The tokens with which an encoder-decoder's text begins, by config.json or GGUF. `start`: where
+// neither says.
+void ReadTarget(Hyperparameters& h, TokenId start, ModelSpec& spec);
+
+// A decoder's layers also read an encoder's hidden states, with attention and norms like those that
+// they have.
+void SetCrossAttention(ModelSpec& spec);
+
+// Positions are sinusoids, up to the context's end behind `offset` that no token has: all the sines
+// before all the cosines, with wavelengths of 2 pi 10000^(i / divisor).
+void SetSinusoids(Hyperparameters& h, int64_t offset, int64_t divisor, ModelSpec& spec,
+                  DecoderTensors& tensors);
+
 // Attention and MLP read the same x.
 void SetParallel(ModelSpec& spec);
 
@@ -216,5 +235,9 @@ bool HasGgufTensor(const Hyperparameters& h, const ModelSpec& spec, std::string_
 
 // Lists the parameters of a model whose layers are complete but for them.
 ModelDescription WithParameters(Hyperparameters& h, const DecoderTensors& tensors, ModelSpec spec);
+
+// Those of an encoder and of the decoder behind it, whose tokens have the encoder's embeddings.
+ModelDescription WithParameters(Hyperparameters& h, const DecoderTensors& encoder_tensors,
+                                ModelSpec encoder, const DecoderTensors& tensors, ModelSpec spec);
 
 }  // namespace weft

@@ -10,14 +10,22 @@ namespace {
 
 class ParameterLister {
  public:
-  ParameterLister(Hyperparameters& h, const DecoderTensors& names, ModelSpec& spec)
-      : gguf_(h.is_gguf()), names_(names), spec_(spec), hidden_(spec.hidden_size) {}
+  // Behind what is in `list`.
+  ParameterLister(Hyperparameters& h, const DecoderTensors& names, ModelSpec& spec,
+                  ParameterList list = {})
+      : gguf_(h.is_gguf()),
+        names_(names),
+        spec_(spec),
+        hidden_(spec.hidden_size),
+        list_(std::move(list)) {}
 
   ParameterList List(bool tied_head) {
     const int64_t vocabulary = spec_.vocab_size;
     EmbeddingSpec& embedding = spec_.embedding;
     const int64_t size = embedding.size > 0 ? embedding.size : hidden_;
-    embedding.tokens = Matrix(Source(names_.embedding, ".weight"), vocabulary, size);
+    if (embedding.tokens == MatrixId::kNone) {
+      embedding.tokens = Matrix(Source(names_.embedding, ".weight"), vocabulary, size);
+    }
     if (embedding.size > 0) {
       embedding.projection = Linear(names_.embedding_projection, hidden_, size, false, {});
     }
@@ -37,7 +45,7 @@ class ParameterLister {
       for (LayerSpec& layer : spec_.layers) layer.attention.score.slopes = slopes;
     }
     for (size_t layer = 0; layer < spec_.layers.size(); ++layer) {
-      prefix_ = (gguf_ ? std::string("blk") : std::string(names_.hf_layers)) + "." +
+      prefix_ = std::string(gguf_ ? names_.gguf_layers : names_.hf_layers) + "." +
                 std::to_string(layer) + ".";
       layer_ = layer;
       ListLayer(spec_.layers[layer]);
@@ -65,6 +73,7 @@ class ParameterLister {
     }
     ListNorm(names_.attention_output_norm, hidden_, layer.attention_output_norm);
     ListNorm(names_.attention_norm, hidden_, layer.attention_sum_norm);
+    if (layer.cross) ListCross(layer);
     ListNorm(names_.mlp_norm, hidden_, layer.mlp_norm);
     if (auto* dense = std::get_if<DenseMlpSpec>(&layer.mlp)) {
       ListMlp(*dense);
@@ -107,6 +116,18 @@ class ParameterLister {
     ListHeadNorm(names_.key_norm, a, a.kv_head_count, a.key_norm);
     a.output = Linear(names_.attention_output, hidden_, a.attended_size(),
                       names_.attention_output_bias, {});
+  }
+
+  void ListCross(LayerSpec& layer) {
+    AttentionSpec& a = *layer.cross;
+    const bool bias = names_.qkv_bias;
+    ListNorm(names_.cross_norm, hidden_, layer.cross_norm);
+    a.query = Linear(names_.cross_query, a.query_size(), hidden_, bias, {});
+    a.key = Linear(names_.cross_key, a.key_size(), hidden_, bias, {});
+    a.value = Linear(names_.cross_value, a.value_size(), hidden_, bias, {});
+    a.output =
+        Linear(names_.cross_output, hidden_, a.attended_size(), names_.attention_output_bias, {});
+    ListNorm(names_.cross_norm, hidden_, layer.cross_sum_norm);
   }
 
   void ListHeadNorm(TensorName name, const AttentionSpec& a, int64_t heads, NormSpec& norm) {
@@ -431,6 +452,11 @@ class ParameterLister {
   std::string prefix_;  // of the layer's tensors
 };
 
+bool HasTiedHead(Hyperparameters& h) {
+  return h.is_gguf() ? !h.tensors().contains("output.weight")
+                     : h.Bool({"", "tie_word_embeddings"}, false);
+}
+
 // config.json has them by their numbers, or two if it has none.
 std::vector<std::string> ReadLabels(Hyperparameters& h) {
   constexpr size_t kMostLabels = 65536;
@@ -477,10 +503,21 @@ void AddClassifier(Hyperparameters& h, Pooling pooling,
 }
 
 ModelDescription WithParameters(Hyperparameters& h, const DecoderTensors& tensors, ModelSpec spec) {
-  const bool tied_head = h.is_gguf() ? !h.tensors().contains("output.weight")
-                                     : h.Bool({"", "tie_word_embeddings"}, false);
+  const bool tied_head = HasTiedHead(h);
   ModelDescription description{std::move(spec), {}};
   description.parameters = ParameterLister(h, tensors, description.spec).List(tied_head);
+  return description;
+}
+
+ModelDescription WithParameters(Hyperparameters& h, const DecoderTensors& encoder_tensors,
+                                ModelSpec encoder, const DecoderTensors& tensors, ModelSpec spec) {
+  const bool tied_head = HasTiedHead(h);
+  ParameterList list = ParameterLister(h, encoder_tensors, encoder).List(false);
+  spec.embedding.tokens = encoder.embedding.tokens;
+  spec.encoder = std::make_shared<const ModelSpec>(std::move(encoder));
+  ModelDescription description{std::move(spec), {}};
+  description.parameters =
+      ParameterLister(h, tensors, description.spec, std::move(list)).List(tied_head);
   return description;
 }
 

@@ -147,6 +147,23 @@ int64_t ReadTypeCount(Hyperparameters& h, int64_t hf_default) {
   return 0;
 }
 
+void ReadTarget(Hyperparameters& h, TokenId start, ModelSpec& spec) {
+  const Range ids = {0, spec.vocab_size - 1};
+  const int64_t first = h.Int({"decoder_start_token_id", "decoder_start_token_id"}, ids, start);
+  spec.target.prefix = {static_cast<TokenId>(first)};
+  constexpr Field kForced = {"", "forced_bos_token_id"};
+  if (h.Has(kForced)) spec.target.prefix.push_back(static_cast<TokenId>(h.Int(kForced, ids)));
+}
+
+void SetCrossAttention(ModelSpec& spec) {
+  for (LayerSpec& layer : spec.layers) {
+    layer.cross_norm = layer.attention_norm;
+    layer.cross_sum_norm = layer.attention_sum_norm;
+    layer.cross = layer.attention;
+    layer.cross->reads_source = true;
+  }
+}
+
 void SetSumNorms(ModelSpec& spec) {
   for (LayerSpec& layer : spec.layers) {
     layer.attention_sum_norm = std::exchange(layer.attention_norm, {});
@@ -188,7 +205,7 @@ ActivationKind ReadActivation(Hyperparameters& h, std::string_view hf_key,
       {"gelu", ActivationKind::kGeluExact},    {"gelu_fast", ActivationKind::kGeluTanh},
       {"gelu_new", ActivationKind::kGeluTanh}, {"gelu_pytorch_tanh", ActivationKind::kGeluTanh},
       {"relu", ActivationKind::kRelu},         {"relu2", ActivationKind::kReluSquared},
-      {"silu", ActivationKind::kSilu},
+      {"silu", ActivationKind::kSilu},         {"swish", ActivationKind::kSilu},
   };
   const Field field = {"", hf_key};
   if (!h.Has(field)) return otherwise;

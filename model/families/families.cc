@@ -16,6 +16,7 @@ namespace weft {
 // Each in the file of its name.
 ModelDescription DescribeApertus(Hyperparameters& h);
 ModelDescription DescribeArcee(Hyperparameters& h);
+ModelDescription DescribeBart(Hyperparameters& h);
 ModelDescription DescribeBert(Hyperparameters& h);
 ModelDescription DescribeBioGpt(Hyperparameters& h);
 ModelDescription DescribeBloom(Hyperparameters& h);
@@ -61,6 +62,9 @@ ModelDescription DescribeHyperClovaX(Hyperparameters& h);
 ModelDescription DescribeJais2(Hyperparameters& h);
 ModelDescription DescribeLlama(Hyperparameters& h);
 ModelDescription DescribeLlama4(Hyperparameters& h);
+ModelDescription DescribeM2M100(Hyperparameters& h);
+ModelDescription DescribeMBart(Hyperparameters& h);
+ModelDescription DescribeMarian(Hyperparameters& h);
 ModelDescription DescribeMellum(Hyperparameters& h);
 ModelDescription DescribeMinimaxM2(Hyperparameters& h);
 ModelDescription DescribeMistral(Hyperparameters& h);
@@ -76,6 +80,7 @@ ModelDescription DescribeOlmo2(Hyperparameters& h);
 ModelDescription DescribeOlmo3(Hyperparameters& h);
 ModelDescription DescribeOlmoe(Hyperparameters& h);
 ModelDescription DescribeOpt(Hyperparameters& h);
+ModelDescription DescribePegasus(Hyperparameters& h);
 ModelDescription DescribePersimmon(Hyperparameters& h);
 ModelDescription DescribePhi2(Hyperparameters& h);
 ModelDescription DescribePhi3(Hyperparameters& h);
@@ -99,6 +104,7 @@ namespace {
 constexpr Family kFamilies[] = {
     {"apertus", "ApertusForCausalLM", "apertus", DescribeApertus},
     {"arcee", "ArceeForCausalLM", "arcee", DescribeArcee},
+    {"", "BartForConditionalGeneration", "bart", DescribeBart},
     {"bert", "BertModel", "bert", DescribeBert},
     {"", "BioGptForCausalLM", "biogpt", DescribeBioGpt},
     {"bloom", "BloomForCausalLM", "bloom", DescribeBloom},
@@ -146,6 +152,9 @@ constexpr Family kFamilies[] = {
     {"jais2", "Jais2ForCausalLM", "jais2", DescribeJais2},
     {"llama4", "Llama4ForCausalLM", "llama4_text", DescribeLlama4},
     {"llama", "LlamaForCausalLM", "llama", DescribeLlama},
+    {"", "M2M100ForConditionalGeneration", "m2m_100", DescribeM2M100},
+    {"", "MarianMTModel", "marian", DescribeMarian},
+    {"", "MBartForConditionalGeneration", "mbart", DescribeMBart},
     {"mellum", "MellumForCausalLM", "mellum", DescribeMellum},
     {"minimax-m2", "MiniMaxM2ForCausalLM", "minimax_m2", DescribeMinimaxM2},
     {"mistral3", "Ministral3ForCausalLM", "ministral3", DescribeMistral3},
@@ -163,6 +172,7 @@ constexpr Family kFamilies[] = {
     {"olmoe", "OlmoeForCausalLM", "olmoe", DescribeOlmoe},
     {"olmo", "OlmoForCausalLM", "olmo", DescribeOlmo},
     {"", "OPTForCausalLM", "opt", DescribeOpt},
+    {"", "PegasusForConditionalGeneration", "pegasus", DescribePegasus},
     {"", "PersimmonForCausalLM", "persimmon", DescribePersimmon},
     {"phi3", "Phi3ForCausalLM", "phi3", DescribePhi3},
     {"phi2", "PhiForCausalLM", "phi", DescribePhi2},
@@ -306,6 +316,11 @@ Result<void> CheckLayer(const LayerSpec& layer, const std::string& path) {
   return mixture == nullptr ? Result<void>() : CheckMixture(*mixture, path);
 }
 
+Result<void> CheckLayers(const ModelSpec& spec, const std::string& path) {
+  for (const LayerSpec& layer : spec.layers) WEFT_RETURN_IF_ERROR(CheckLayer(layer, path));
+  return {};
+}
+
 // A layer that reads an earlier one's keys and values must find heads like its own there.
 Result<void> CheckSharedKv(const std::vector<LayerSpec>& layers, const std::string& path) {
   for (size_t i = 0; i < layers.size(); ++i) {
@@ -351,10 +366,12 @@ Result<ModelDescription> Checked(Hyperparameters& hyperparameters,
   // Sizes that cannot be come before the keys that nobody has read.
   WEFT_RETURN_IF_ERROR(hyperparameters.CheckSoFar());
   const std::string& path = hyperparameters.path();
-  for (const LayerSpec& layer : description.spec.layers) {
-    WEFT_RETURN_IF_ERROR(CheckLayer(layer, path));
-  }
   const ModelSpec& spec = description.spec;
+  WEFT_RETURN_IF_ERROR(CheckLayers(spec, path));
+  if (spec.encoder) {
+    WEFT_RETURN_IF_ERROR(CheckLayers(*spec.encoder, path));
+    WEFT_CHECK(spec.encoder->hidden_size == spec.hidden_size && spec.encoder->ropes.empty());
+  }
   if (spec.embedding.size > spec.hidden_size) {
     return Fail(ErrorCode::kUnsupported,
                 "{}: embeddings have {} elements, expected at most the hidden size {}", path,

@@ -28,7 +28,11 @@ inline std::vector<const Sequence*> Waiting(const EngineCore& core) {
 inline void CheckHeld(const EngineCore& core, const Sequence& sequence, int32_t max_batch_tokens) {
   const BlockPools& pools = core.pools();
   const int32_t block_size = pools.block_size();
-  for (size_t group = 0; group < pools.size(); ++group) {
+  if (pools.has_source_group()) {
+    ASSERT_EQ(sequence.blocks.of(pools.source_group()).held_count(),
+              (sequence.source_count() + block_size - 1) / block_size);
+  }
+  for (size_t group = 0; group < pools.own_count(); ++group) {
     const BlockTable& table = sequence.blocks.of(group);
     const int32_t first = pools.FirstVisibleBlock(group, sequence.computed_count);
     for (int32_t index = 0; index < table.block_count(); ++index) {
@@ -182,7 +186,10 @@ class ContentCheck {
         if (content == nullptr) continue;
         ++count;
         EXPECT_EQ(pools_[group].Find(*content), block);
-        const uint64_t end = runner_.EndOf(group, block).value_or(0);
+        // The last block of a source may not be full.
+        const bool is_source = pools_.group(group).is_source;
+        const uint64_t end =
+            is_source ? runner_.BeginningOf(group, block) : runner_.EndOf(group, block).value_or(0);
         EXPECT_EQ(end_of_.emplace(*content, end).first->second, end) << "block " << block;
       }
     }
@@ -193,7 +200,7 @@ class ContentCheck {
  private:
   void CheckSequence(const Sequence& sequence) {
     const std::vector<uint64_t> histories = runner_.HistoriesOf(sequence.tokens);
-    for (size_t group = 0; group < pools_.size(); ++group) {
+    for (size_t group = 0; group < pools_.own_count(); ++group) {
       const std::span<const int32_t> blocks = sequence.blocks.of(group).blocks();
       for (size_t index = 0; index < blocks.size(); ++index) {
         if (blocks[index] == kNoBlock) continue;

@@ -41,7 +41,7 @@ void FakeModelRunner::Complain(const std::string& what) {
 
 bool FakeModelRunner::SeesBefore(int32_t position) const {
   return position > 0 && std::ranges::any_of(options_.groups, [&](const StateGroup& group) {
-           return group.FirstVisible(position) < position;
+           return !group.is_source && group.FirstVisible(position) < position;
          });
 }
 
@@ -86,7 +86,7 @@ void FakeModelRunner::Write(const ForwardBatch& batch, const SequenceSpan& span)
     if (batch.token_ids[row] < 0 || batch.token_ids[row] >= options_.vocab_size)
       Complain("a token is not in the vocabulary");
     uint64_t history = 0;
-    for (size_t group = 0; group < options_.groups.size(); ++group) {
+    for (size_t group = 0; group < own_count(); ++group) {
       if (options_.groups[group].FirstVisible(position) >= position) continue;
       const Slot* before = SlotAt(span, group, position - 1);
       if (before != nullptr) history = before->history;
@@ -95,7 +95,7 @@ void FakeModelRunner::Write(const ForwardBatch& batch, const SequenceSpan& span)
                        .token = batch.token_ids[row],
                        .position = position,
                        .history = Continue(history, batch.token_ids[row])};
-    for (size_t group = 0; group < options_.groups.size(); ++group) {
+    for (size_t group = 0; group < own_count(); ++group) {
       WriteSlot(span, writer, group, slot);
     }
   }
@@ -120,11 +120,47 @@ void FakeModelRunner::CheckSlot(const SequenceSpan& span, const Slot& slot, size
     Complain(fmt::format("position {} reads what was computed behind other tokens", position));
 }
 
+void FakeModelRunner::WriteSource(const ForwardBatch& sources, const SequenceSpan& span) {
+  uint64_t whole = 0;
+  for (int32_t i = 0; i < span.row_count; ++i) {
+    const auto row = static_cast<size_t>(span.first_row + i);
+    if (sources.positions[row] != i) Complain("positions of a source are not consecutive");
+    whole = Continue(whole, sources.token_ids[row]);
+  }
+  const size_t group = own_count();
+  for (int32_t i = 0; i < span.row_count; ++i) {
+    Slot* const place = SlotAt(span, group, i);
+    if (place == nullptr) return;
+    const int32_t block = span.block_tables[group][static_cast<size_t>(i / options_.block_size)];
+    if (is_written_source && is_written_source(block))
+      Complain(fmt::format("block {} is written, which holds a source", block));
+    const TokenId token = sources.token_ids[static_cast<size_t>(span.first_row + i)];
+    *place = {.written = true, .token = token, .position = i, .history = whole};
+  }
+}
+
+uint64_t FakeModelRunner::HashSource(const SequenceSpan& span) {
+  if (own_count() == options_.groups.size()) return 0;
+  if (span.source_count == 0) Complain("a sequence has no source");
+  uint64_t whole = 0;
+  uint64_t history = 0;
+  for (int32_t i = 0; i < span.source_count; ++i) {
+    const Slot* slot = SlotAt(span, own_count(), i);
+    if (slot == nullptr) return 0;
+    if (!slot->written || slot->position != i || (i > 0 && slot->history != history))
+      Complain(fmt::format("position {} of a source is another's, or was never written", i));
+    history = slot->history;
+    whole = Continue(whole, slot->token);
+  }
+  if (whole != history) Complain("a source was computed of other tokens");
+  return whole;
+}
+
 uint64_t FakeModelRunner::HashVisible(const SequenceSpan& span, int32_t position) {
-  uint64_t hash = 0;
+  uint64_t hash = HashSource(span);
   std::vector<uint64_t> histories;  // 0: not seen yet
-  if (options_.groups.size() > 1) histories.resize(static_cast<size_t>(position) + 1);
-  for (size_t group = 0; group < options_.groups.size(); ++group) {
+  if (own_count() > 1) histories.resize(static_cast<size_t>(position) + 1);
+  for (size_t group = 0; group < own_count(); ++group) {
     const auto first = static_cast<int32_t>(options_.groups[group].FirstVisible(position));
     for (int32_t p = first; p <= position; ++p) {
       const Slot* slot = SlotAt(span, group, p);
@@ -161,6 +197,9 @@ Result<void> FakeModelRunner::Run(const ForwardBatch& batch, const LogitsVisitor
   for (size_t group = 0; group < options_.groups.size(); ++group) {
     const int64_t block_count = options_.groups[group].block_count;
     writer_of_block_[group].assign(static_cast<size_t>(block_count), -1);
+  }
+  if (batch.sources != nullptr) {
+    for (const SequenceSpan& span : batch.sources->sequences) WriteSource(*batch.sources, span);
   }
   int32_t next_row = 0;
   for (const SequenceSpan& span : batch.sequences) {

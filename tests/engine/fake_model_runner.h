@@ -2,7 +2,7 @@
 // what the position before it wrote, if a group of layers sees that, and the logits of a row are a
 // hash of everything that the row can see, read back through the block tables of all groups. A
 // wrong table, a stale, lost or foreign block or a wrong order of steps changes the output or is
-// reported.
+// reported. Of a source every position writes a hash of all of it.
 #pragma once
 
 #include <chrono>
@@ -54,11 +54,18 @@ class FakeModelRunner : public ModelRunner {
   std::chrono::steady_clock::time_point now() const { return now_; }
   // Whether a block must not be written: more than one sequence holds it, or the prefix cache.
   std::function<bool(size_t group, int32_t block)> is_read_only;
+  // Whether a block holds a source that has been computed.
+  std::function<bool(int32_t block)> is_written_source;
 
   // What each of these positions writes, which begin a sequence.
   std::vector<uint64_t> HistoriesOf(std::span<const TokenId> tokens) const;
   // What the last position of a block wrote; nullopt: nothing.
   std::optional<uint64_t> EndOf(size_t group, int32_t block) const;
+
+  // What the first position of a block wrote.
+  uint64_t BeginningOf(size_t group, int32_t block) const {
+    return slots_[group][static_cast<size_t>(block * options_.block_size)].history;
+  }
 
   // What was wrong with the batches so far; empty if nothing.
   const std::string& complaint() const { return complaint_; }
@@ -71,6 +78,10 @@ class FakeModelRunner : public ModelRunner {
     uint64_t history = 0;  // of the tokens up to this position, as far as it can know them
   };
 
+  // Groups of a sequence's own positions.
+  size_t own_count() const {
+    return options_.groups.size() - (options_.groups.back().is_source ? 1 : 0);
+  }
   // Whether a position sees the one before it, in some group.
   bool SeesBefore(int32_t position) const;
   Slot* SlotAt(const SequenceSpan& span, size_t group, int32_t position);
@@ -78,6 +89,9 @@ class FakeModelRunner : public ModelRunner {
   void WriteSlot(const SequenceSpan& span, int32_t writer, size_t group, const Slot& slot);
   // Of all that the position sees, checked.
   uint64_t HashVisible(const SequenceSpan& span, int32_t position);
+  void WriteSource(const ForwardBatch& sources, const SequenceSpan& span);
+  // Of the source, checked; 0: there is none.
+  uint64_t HashSource(const SequenceSpan& span);
   void CheckSlot(const SequenceSpan& span, const Slot& slot, size_t group, int32_t position);
   void VisitHidden(const ForwardBatch& batch);
   void Complain(const std::string& what);

@@ -364,7 +364,7 @@ TEST_F(SchedulerTest, BatchRowsCarryPhasesForLifeAndAskForTheLogitsThatAreNeeded
   sequence.computed_count = 0;
   scheduler_->Add(sequence);
   sequence.tokens.push_back(8);  // six tokens, three of them generated
-  BatchBuilder builder(5, 1);
+  BatchBuilder builder(5, *pools_);
   StepPlan plan = scheduler_->Plan();
   ForwardBatch batch = builder.Build(plan);
   EXPECT_THAT(batch.positions, ElementsAre(0, 1, 2, 3, 4));

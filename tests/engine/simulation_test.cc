@@ -104,6 +104,7 @@ void SearchBeams(Random& random, const Schedule& schedule, Request& request) {
   int64_t most =
       std::min(int64_t{schedule.engine.max_sequences}, int64_t{schedule.engine.max_batch_tokens});
   for (const StateGroup& group : schedule.model.groups) {
+    if (group.is_source) continue;
     most =
         std::min(most, group.block_count / group.MostBlocks(total, schedule.engine.max_batch_tokens,
                                                             schedule.model.block_size));
@@ -161,6 +162,24 @@ void AddGroups(Random& random, Schedule& schedule) {
     group.block_count = least + (OneIn(random, 3) ? 0 : Between(random, 0, 20));
     groups.push_back(group);
   }
+  schedule.engine.reads_sources = OneIn(random, 4);
+  if (!schedule.engine.reads_sources) return;
+  const int32_t least = (schedule.engine.max_context + block_size - 1) / block_size;
+  groups.push_back(
+      {.is_source = true, .block_count = Between(random, 1, OneIn(random, 2) ? least : 3 * least)});
+}
+
+// Of new tokens, or an earlier request's; as long as the cache allows.
+void AddSource(Random& random, const Schedule& schedule, Request& request) {
+  if (!schedule.engine.reads_sources) return;
+  if (!schedule.arrivals.empty() && OneIn(random, 2)) {
+    request.source = schedule.arrivals.back().request.source;
+    return;
+  }
+  const auto room =
+      static_cast<int32_t>(schedule.model.groups.back().block_count * schedule.model.block_size);
+  const int32_t count = Between(random, 1, std::min(room, schedule.engine.max_context));
+  for (int32_t i = 0; i < count; ++i) request.source.push_back(Between(random, 0, 28));
 }
 
 Schedule RandomSchedule(Random& random) {
@@ -185,10 +204,12 @@ Schedule RandomSchedule(Random& random) {
     request.id = static_cast<RequestId>(i) + 1;
     const int32_t prompt_count = Between(random, 1, schedule.engine.max_context - 1);
     AddPrompt(random, schedule, prompt_count, request);
-    const bool echo = OneIn(random, 12);
+    AddSource(random, schedule, request);
+    const bool echo = request.source.empty() && OneIn(random, 12);
     request.sampling = RandomSampling(
         random, echo ? 0 : Between(random, 1, schedule.engine.max_context - prompt_count));
     request.sampling.prompt_logprobs = request.sampling.prompt_logprobs || echo;
+    if (!request.source.empty()) request.sampling.prompt_logprobs = false;
     request.choice_count = OneIn(random, 3) ? Between(random, 1, schedule.engine.max_sequences) : 1;
     if (i > 0 && OneIn(random, 3)) {
       const Request& other =
@@ -197,7 +218,7 @@ Schedule RandomSchedule(Random& random) {
     }
     request.priority = OneIn(random, 6) ? Between(random, -1, 1) : 0;
     if (OneIn(random, 4)) SearchBeams(random, schedule, request);
-    if (OneIn(random, 6)) Pool(random, request);
+    if (request.source.empty() && OneIn(random, 6)) Pool(random, request);
     if (request.sampling.beam_width == 0 && i % 3 == 0)
       request.constraint = std::make_shared<const LetterConstraint>();
     schedule.arrivals.push_back(std::move(arrival));
@@ -282,6 +303,7 @@ struct Totals {
   int64_t aborted = 0;
   int64_t failed = 0;
   int64_t embeddings = 0;
+  int64_t sources = 0;
   int64_t cached_tokens = 0;
   int64_t kept_blocks = 0;   // summed over steps
   int64_t shared_slots = 0;  // likewise: a job held half of the slots, and another had none
@@ -294,12 +316,16 @@ void RunSchedule(uint64_t seed, Totals& totals) {
   Schedule schedule = RandomSchedule(random);
   FakeModelRunner runner(schedule.model);
   runner.cost = [&](const ForwardBatch& batch) {
-    return std::chrono::microseconds(schedule.row_cost_us * (batch.row_count() + 5));
+    const int64_t source_rows = batch.sources == nullptr ? 0 : batch.sources->row_count();
+    return std::chrono::microseconds(schedule.row_cost_us * (batch.row_count() + source_rows + 5));
   };
   EngineCore core(schedule.engine, runner, [&] { return runner.now(); });
   runner.is_read_only = [&](size_t group, int32_t block) {
     const BlockPool& pool = core.pools()[group];
     return pool.reference_count(block) > 1 || pool.content(block) != nullptr;
+  };
+  runner.is_written_source = [&](int32_t block) {
+    return core.pools()[core.pools().source_group()].content(block) != nullptr;
   };
   runner.before_run = [&](const ForwardBatch& batch) -> Result<void> {
     EXPECT_LE(batch.row_count(), schedule.engine.max_batch_tokens);
@@ -342,6 +368,7 @@ void RunSchedule(uint64_t seed, Totals& totals) {
   for (const Arrival& arrival : schedule.arrivals) {
     ASSERT_NO_FATAL_FAILURE(CompareWithAlone(arrival, schedule));
     const FinishReason reason = arrival.sink->choice().finishes[0].reason;
+    totals.sources += arrival.request.source.empty() ? 0 : 1;
     totals.aborted += reason == FinishReason::kAborted ? 1 : 0;
     totals.embeddings += arrival.sink->embedding().empty() ? 0 : 1;
     totals.cached_tokens += arrival.sink->choice().finishes[0].cached_tokens;
@@ -360,6 +387,7 @@ TEST(Simulation, RandomSchedulesKeepEveryInvariant) {
   EXPECT_GT(totals.aborted, 500);
   EXPECT_GT(totals.failed, 500);
   EXPECT_GT(totals.embeddings, 500);
+  EXPECT_GT(totals.sources, 1000);
   EXPECT_GT(totals.cached_tokens, 10'000);
   EXPECT_GT(totals.kept_blocks, 100'000);
   EXPECT_GT(totals.shared_slots, 1000);

@@ -48,6 +48,8 @@ struct Chunk {
   std::vector<int32_t> block_table;                     // in all groups of layers
   std::vector<std::vector<int32_t>> other_tables = {};  // of groups behind the first
   int32_t second_text = kNoSecondText;
+  std::vector<TokenId> source = {};  // of an encoder-decoder; its blocks are the last table
+  bool computes_source = false;      // in this step
 };
 
 // As many blocks for each of a model's groups of layers.
@@ -142,6 +144,32 @@ class RunnableModel {
   }
 
  private:
+  // The sources that a step computes.
+  struct Sources {
+    std::vector<TokenId> tokens;
+    std::vector<int32_t> positions;
+    std::vector<TokenPhase> phases;
+    std::vector<SequenceSpan> sequences;
+
+    void Add(const Chunk& chunk, std::span<const std::span<const int32_t>> tables) {
+      if (!chunk.computes_source) return;
+      const auto row_count = static_cast<int32_t>(chunk.source.size());
+      sequences.push_back({.first_row = static_cast<int32_t>(tokens.size()),
+                           .row_count = row_count,
+                           .block_tables = tables});
+      for (int32_t i = 0; i < row_count; ++i) positions.push_back(i);
+      tokens.insert(tokens.end(), chunk.source.begin(), chunk.source.end());
+      phases.resize(tokens.size(), TokenPhase::kPrompt);
+    }
+    ForwardBatch batch() const {
+      return {.token_ids = tokens,
+              .positions = positions,
+              .phases = phases,
+              .sequences = sequences,
+              .logit_rows = {}};
+    }
+  };
+
   // One step; what is wanted of its rows.
   void RunStep(std::span<const Chunk> chunks, std::vector<std::vector<float>>* logits,
                std::vector<std::vector<float>>* hidden) {
@@ -150,6 +178,7 @@ class RunnableModel {
     std::vector<TokenPhase> phases;
     std::vector<SequenceSpan> sequences;
     std::vector<int32_t> rows;
+    Sources sources;
     const size_t group_count = cache_->groups().size();
     std::vector<std::span<const int32_t>> tables;
     tables.reserve(chunks.size() * group_count);
@@ -164,7 +193,9 @@ class RunnableModel {
                            .row_count = row_count,
                            .first_position = chunk.first_position,
                            .second_text = chunk.second_text,
+                           .source_count = static_cast<int32_t>(chunk.source.size()),
                            .block_tables = std::span(tables).last(group_count)});
+      sources.Add(chunk, sequences.back().block_tables);
       for (int32_t i = 0; i < row_count; ++i) {
         rows.push_back(first_row + i);
         positions.push_back(chunk.first_position + i);
@@ -177,6 +208,8 @@ class RunnableModel {
                        .phases = phases,
                        .sequences = sequences,
                        .logit_rows = {}};
+    const ForwardBatch of_sources = sources.batch();
+    if (of_sources.row_count() > 0) batch.sources = &of_sources;
     const auto vocab_size = static_cast<size_t>(spec().vocab_size);
     if (logits != nullptr) {
       logits->assign(tokens.size(), std::vector<float>(vocab_size));

@@ -64,7 +64,7 @@ def is_transposed(model, name, parameter):
 def standard_deviation(name, parameter, config, transposed):
     """Scales that make every layer's contribution to the residual stream O(1) and attention neither flat nor one-hot."""
     shape = parameter.shape
-    if re.search(r"(embed_tokens|embed_in|wte|word_embeddings)\.weight$", name):
+    if re.search(r"(embed_tokens|embed_in|wte|word_embeddings|shared)\.weight$", name):
         return 0.6 if config.tie_word_embeddings else 1.0
     if re.search(r"(embed_positions|wpe|position_embeddings|token_type_embeddings)\.weight$", name):
         return 0.5
@@ -86,8 +86,8 @@ def fill(name, model):
     parameters = dict(model.named_parameters())
     buffers = {n: t for n, t in model.state_dict().items() if n in dict(model.named_buffers()) and t.is_floating_point()}
     for tensor_name, tensor in {**buffers, **parameters}.items():
-        if re.search(r"act_fn\.(beta|eps)$", tensor_name):
-            continue  # Apertus' constants
+        if re.search(r"act_fn\.(beta|eps)$", tensor_name) or (fixture.constant and re.search(fixture.constant, tensor_name)):
+            continue  # Apertus' constants, and others'
         random = np.random.default_rng([zlib.crc32(name.encode()), zlib.crc32(tensor_name.encode())])
         shape = tuple(tensor.shape)
         if is_factor(tensor_name) and not tensor_name.endswith("bias"):
@@ -367,6 +367,64 @@ def make_encoder(name, directory, converter):
     assert influence > 20 * F32_TOLERANCE and error < 0.85 * BF16_TOLERANCE and size <= SIZE_LIMIT
 
 
+# --- encoder-decoders ---
+
+def target_logits(model, source, target):
+    with torch.no_grad():
+        return model(input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([target]), use_cache=False).logits[0]
+
+
+def stepwise_logits(model, source, target):
+    """Token by token, through transformers' cache."""
+    cache, rows = None, []
+    with torch.no_grad():
+        states = model.get_encoder()(input_ids=torch.tensor([source]))
+        for token in target:
+            out = model(encoder_outputs=states, decoder_input_ids=torch.tensor([[token]]), past_key_values=cache, use_cache=True)
+            cache = out.past_key_values
+            rows.append(out.logits[0, -1])
+    return torch.stack(rows)
+
+
+def make_encoder_decoder(name, directory, converter):
+    fixture, model = FIXTURES[name], make_model(name)
+    write_hugging_face(directory / "hf", name, model)
+    if fixture.gguf == LLAMA_CPP:
+        converter.convert(directory / "hf", directory / "model.gguf", name)
+    random = np.random.default_rng([zlib.crc32(name.encode()), 1])
+    # Padding has no position in transformers.
+    tokens = [token for token in range(BYTE_TOKENS) if token != model.config.pad_token_id]
+    start = model.config.decoder_start_token_id
+    cases = [(random.choice(tokens, length).tolist(), [start, *random.choice(tokens, 2 + length // 4).tolist()])
+             for length in fixture.prompt_lengths]
+    rows = torch.cat([target_logits(model, *case) for case in cases])
+    assert difference(torch.cat([stepwise_logits(model, *case) for case in cases]), rows) < 1e-5  # the reference agrees with itself
+    with rounded_operands(model):
+        error = difference(torch.cat([target_logits(model, *case) for case in cases]), rows)
+    found, expected = [], target_logits(model, *cases[-1])
+    for tensor_name, tensor in model.state_dict().items():
+        if not tensor.is_floating_point() or (fixture.unseen and re.search(fixture.unseen, tensor_name)):
+            continue
+        with torch.no_grad():
+            kept = tensor.clone()
+            tensor.copy_(kept.flip(tuple(range(kept.ndim))))
+            found.append((difference(target_logits(model, *cases[-1]), expected), tensor_name))
+            tensor.copy_(kept)
+    for change in fixture.visible:
+        found.append((difference(target_logits(make_model(name, **change), *cases[-1]), expected), str(change)))
+    influence, what = min(found)
+    rows.numpy().astype("<f4").tofile(directory / "logits.f32")
+    made_with = {"torch": torch.__version__.split("+")[0], "transformers": transformers.__version__}
+    if fixture.gguf == LLAMA_CPP:
+        made_with["llama.cpp"] = LLAMA_CPP_COMMIT
+    (directory / "expected.json").write_text(json.dumps({
+        "made_with": made_with, "bf16_error": round(error, 4), "smallest_influence": round(influence, 3), "vocab_size": rows.shape[1],
+        "cases": [{"source": source, "target": target} for source, target in cases]}) + "\n")
+    size = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+    print(f"{name}: bf16 error {error:.4f}, smallest influence {influence:.3f} ({what}), {size} bytes", flush=True)
+    assert influence > 20 * F32_TOLERANCE and error < 0.85 * BF16_TOLERANCE and size <= SIZE_LIMIT
+
+
 def make(name, directory, prompts, converter):
     fixture, searched = FIXTURES[name], prompts is None
     with reference(name):
@@ -432,12 +490,15 @@ def main():
     good, converter = True, Converter(arguments.llama_cpp)
     for name in arguments.names or FIXTURES:
         record = DIRECTORY / name / "expected.json"
-        keep = record.exists() and not arguments.search and not FIXTURES[name].is_encoder
+        is_decoder = not FIXTURES[name].is_encoder and not FIXTURES[name].is_encoder_decoder
+        keep = record.exists() and not arguments.search and is_decoder
         prompts = [case["prompt"] for case in json.loads(record.read_text())["cases"]] if keep else None
         with tempfile.TemporaryDirectory() as scratch:
             made = pathlib.Path(scratch) / name
             if FIXTURES[name].is_encoder:
                 make_encoder(name, made, converter)
+            elif FIXTURES[name].is_encoder_decoder:
+                make_encoder_decoder(name, made, converter)
             else:
                 make(name, made, prompts, converter)
             if arguments.check:

@@ -22,8 +22,10 @@ class Fixture:
     prompt_lengths: tuple = (27,)
     continuation_length: int = 5
     is_encoder: bool = False  # no logits: hidden states of texts of prompt_lengths
+    is_encoder_decoder: bool = False  # logits of targets, behind sources of prompt_lengths
     plus_one: bool = False  # norms' weights are stored minus one
     gains: dict = dataclasses.field(default_factory=dict)  # pattern of names -> factor of the standard deviation
+    constant: str | None = None  # pattern of the tensors that training does not change
     unseen: str | None = None  # pattern of the tensors that cannot change the logits
     mxfp4: str | None = None  # pattern of the tensors stored so
     visible: tuple = ()  # changes of the configuration, each of which must change the logits
@@ -441,4 +443,25 @@ FIXTURES |= {
     "roberta_classifier": encoder("XLMRobertaForSequenceClassification", dict(
         BERT, type_vocab_size=1, pad_token_id=1, max_position_embeddings=66, num_labels=5), gguf=None, unseen=r"(key|query)\.bias$"),
     "bert": encoder("BertModel", BERT, unseen=r"^pooler\.|key\.bias$"),
+}
+
+BART = dict(d_model=24, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=2, encoder_ffn_dim=40,
+            decoder_ffn_dim=32, vocab_size=264, max_position_embeddings=64, pad_token_id=1, bos_token_id=256, eos_token_id=257,
+            forced_eos_token_id=257, decoder_start_token_id=257)
+
+
+def encoder_decoder(model, config, **more):
+    """Sources of a single token, of fewer than a block of the cache, and of more. Keys with a bias give the same."""
+    more = {"gguf": None, "unseen": r"k_proj\.bias$", **more}
+    return Fixture(model, config, is_encoder_decoder=True, prompt_lengths=(1, 13, 41), **more)
+
+
+FIXTURES |= {
+    "bart": encoder_decoder("BartForConditionalGeneration", dict(BART, scale_embedding=True), visible=(dict(scale_embedding=False),),
+                            gains={r"encoder_attn\.q_proj\.bias": 4, r"encoder_attn\.[qk]_proj\.weight": 2}),
+    "m2m100": encoder_decoder("M2M100ForConditionalGeneration", BART, visible=(dict(scale_embedding=False), dict(activation_function="gelu"))),
+    "marian": encoder_decoder("MarianMTModel", dict(BART, activation_function="swish", scale_embedding=True), constant="embed_positions",
+                              visible=(dict(activation_function="gelu"),)),
+    "mbart": encoder_decoder("MBartForConditionalGeneration", BART, visible=(dict(activation_function="relu"),)),
+    "pegasus": encoder_decoder("PegasusForConditionalGeneration", BART, constant="embed_positions"),
 }
