@@ -60,6 +60,10 @@ struct Parameter {
   // Of a table that no tensor holds, since it follows from sizes: made when it is packed, after
   // these have been held against the tensors and the memory.
   std::function<std::vector<float>()> values = {};
+  // Of a table that is more than what a tensor holds: what is made of that when it is packed, and
+  // how many elements that has.
+  std::function<std::vector<float>(const std::vector<float>&)> expand = {};
+  int64_t expanded_count = 0;
 };
 
 struct ParameterList {
@@ -90,7 +94,8 @@ struct BoundTable {
   float plus = 0;
   float times = 1;
   std::function<std::vector<float>()> values = {};  // if there is no view
-  int64_t value_count = 0;
+  std::function<std::vector<float>(const std::vector<float>&)> expand = {};
+  int64_t value_count = 0;  // of what is made, with or without a view; 0: as many as are stored
   std::vector<TensorView> entries = {};  // if each row is a tensor of its own
 };
 

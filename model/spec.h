@@ -67,7 +67,10 @@ enum class HeadNorm {
 struct ScoreSpec {
   float soft_cap = 0;               // 0: none
   TableId slopes = TableId::kNone;  // (head_count): ALiBi
-  TableId sinks = TableId::kNone;   // (head_count)
+  // (head_count, DistanceBiasFloats(bias_reach)): by relative positions. Layers may share a table.
+  TableId distance_bias = TableId::kNone;
+  int64_t bias_reach = 0;
+  TableId sinks = TableId::kNone;  // (head_count)
 };
 
 // Queries are multiplied by 1 + scale * ln(1 + floor((position + offset) / length)).

@@ -73,7 +73,9 @@ class Binder {
                      .columns = source->columns,
                      .stored_columns = source->tensor_columns,
                      .plus = parameter.plus,
-                     .times = parameter.times};
+                     .times = parameter.times,
+                     .expand = parameter.expand,
+                     .value_count = parameter.expanded_count};
     table.view.dims[0] = parameter.rows;
     if (parameter.columns > 0) table.view.dims[1] = parameter.columns;
     return table;

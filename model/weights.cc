@@ -139,6 +139,7 @@ class Packer {
     if (table.plus != 0 || table.times != 1) {
       for (float& value : values) value = (value + table.plus) * table.times;
     }
+    if (table.expand) values = table.expand(values);
     Finish(view);
     return values;
   }

@@ -147,6 +147,9 @@ struct LayerAttention {
     task.scale = spec.scale;
     task.soft_cap = spec.score.soft_cap;
     task.slopes = OfHeads(spec.score.slopes, group * task.heads);
+    task.bias_reach = spec.score.bias_reach;
+    task.distance_bias =
+        OfHeads(spec.score.distance_bias, group * task.heads * DistanceBiasFloats(task.bias_reach));
     task.sinks = OfHeads(spec.score.sinks, group * task.heads);
     task.query = b.query[rows.first_row] + group * task.heads * spec.key_dim;
     task.query_stride = b.query.stride;
@@ -156,10 +159,10 @@ struct LayerAttention {
     return task;
   }
 
-  // What a table has for the heads from `first_head` on; nullptr: there is no such table.
-  const float* OfHeads(TableId table, int64_t first_head) const {
+  // What a table has from `first` on, for this task's heads; nullptr: there is no such table.
+  const float* OfHeads(TableId table, int64_t first) const {
     const float* values = step.weights.table(table);
-    return values == nullptr ? nullptr : values + first_head;
+    return values == nullptr ? nullptr : values + first;
   }
 
   float* PartialsOf(const AttentionRows& rows, int64_t group) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/families/families.h"
+#include "model/relative_position.h"
 
 namespace weft {
 
@@ -31,6 +32,12 @@ struct FusedName {
   Fusion hf = Fusion::kInRows;
 };
 
+// A table (buckets, heads) of scores by relative position, which all layers share.
+struct RelativeBiasTensor {
+  TensorName name = {};
+  RelativeBuckets buckets = {};  // count 0: there is none
+};
+
 // The tensors of a decoder, by default those of Llama. Which norms, gates and experts there are
 // says the ModelSpec; a norm without a name has no weights. A norm of a sum is called like the norm
 // that would stand before the block. A norm of heads with weights of their own may be a tensor a
@@ -46,6 +53,7 @@ struct DecoderTensors {
   TensorName positions = {"position_embd", ""};
   TensorName token_types = {"token_types", ""};
   TensorName embedding_norm = {"token_embd_norm", ""};
+  RelativeBiasTensor relative_bias = {};
   TensorName attention_norm = {"attn_norm", "input_layernorm"};
   TensorName query = {"attn_q", "self_attn.q_proj"};
   TensorName key = {"attn_k", "self_attn.k_proj"};

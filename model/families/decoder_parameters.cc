@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/families/decoder.h"
+#include "model/kernels/kernels.h"
 
 namespace weft {
 namespace {
@@ -44,6 +45,7 @@ class ParameterLister {
       const TableId slopes = Values(names_.alibi_slopes);
       for (LayerSpec& layer : spec_.layers) layer.attention.score.slopes = slopes;
     }
+    if (names_.relative_bias.buckets.count > 0) ListRelativeBias(names_.relative_bias);
     for (size_t layer = 0; layer < spec_.layers.size(); ++layer) {
       prefix_ = std::string(gguf_ ? names_.gguf_layers : names_.hf_layers) + "." +
                 std::to_string(layer) + ".";
@@ -105,6 +107,20 @@ class ParameterLister {
   }
 
   // --- attention ---
+
+  void ListRelativeBias(const RelativeBiasTensor& bias) {
+    const RelativeBuckets buckets = bias.buckets;
+    const int64_t heads = spec_.layers.front().attention.head_count;
+    const TableId table = Table(Source(bias.name, ".weight"), buckets.count, heads);
+    list_.tables.back().expand = [=](const std::vector<float>& learned) {
+      return DistanceBias(buckets, heads, learned);
+    };
+    list_.tables.back().expanded_count = heads * DistanceBiasFloats(buckets.max_distance);
+    for (LayerSpec& layer : spec_.layers) {
+      layer.attention.score.distance_bias = table;
+      layer.attention.score.bias_reach = buckets.max_distance;
+    }
+  }
 
   void ListAttention(AttentionSpec& a) {
     ListQkv(a);
@@ -457,50 +473,7 @@ bool HasTiedHead(Hyperparameters& h) {
                      : h.Bool({"", "tie_word_embeddings"}, false);
 }
 
-// config.json has them by their numbers, or two if it has none.
-std::vector<std::string> ReadLabels(Hyperparameters& h) {
-  constexpr size_t kMostLabels = 65536;
-  std::vector<std::string> labels;
-  for (std::string key = "id2label.0"; h.Has({"", key}) && labels.size() < kMostLabels;
-       key = "id2label." + std::to_string(labels.size())) {
-    labels.push_back(h.String({"", key}, ""));
-  }
-  if (labels.empty()) labels = {"LABEL_0", "LABEL_1"};
-  return labels;
-}
-
 }  // namespace
-
-void AddClassifier(Hyperparameters& h, Pooling pooling,
-                   std::initializer_list<ClassifierLayer> layers, ModelDescription& description) {
-  if (!h.has_classifier()) return;
-  ModelSpec& spec = description.spec;
-  ClassifierSpec& classifier = spec.classifier.emplace();
-  classifier.pooling = pooling;
-  classifier.labels = ReadLabels(h);
-  const auto table = [&](std::string_view name, std::string_view what, int64_t rows,
-                         int64_t columns) {
-    std::vector<Parameter>& tables = description.parameters.tables;
-    tables.push_back({.sources = {{.name = std::string(name) + std::string(what)}},
-                      .rows = rows,
-                      .columns = columns});
-    return static_cast<TableId>(tables.size() - 1);
-  };
-  for (const ClassifierLayer& named : layers) {
-    const bool is_last = classifier.layers.size() + 1 == layers.size();
-    PooledLayerSpec layer{.input_size = spec.hidden_size,
-                          .output_size = is_last ? std::ssize(classifier.labels) : spec.hidden_size,
-                          .activation = named.activation};
-    layer.weight = table(named.name, ".weight", layer.output_size, layer.input_size);
-    if (named.has_bias) layer.bias = table(named.name, ".bias", layer.output_size, 0);
-    if (!named.norm.empty()) {
-      layer.norm = spec.head.norm;
-      layer.norm.weight = table(named.norm, ".weight", layer.output_size, 0);
-      layer.norm.bias = TableId::kNone;
-    }
-    classifier.layers.push_back(layer);
-  }
-}
 
 ModelDescription WithParameters(Hyperparameters& h, const DecoderTensors& tensors, ModelSpec spec) {
   const bool tied_head = HasTiedHead(h);

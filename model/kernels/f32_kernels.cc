@@ -103,8 +103,13 @@ class HeadAttention {
  private:
   float Adjust(float score, int64_t key_position) const {
     if (task_.soft_cap > 0) score = scalar::SoftCap(score, task_.soft_cap);
-    if (task_.slopes == nullptr) return score;
-    return score - task_.slopes[head_] * static_cast<float>(std::abs(key_position - position_));
+    const int64_t distance = key_position - position_;
+    if (task_.slopes != nullptr) {
+      score -= task_.slopes[head_] * static_cast<float>(std::abs(distance));
+    }
+    if (task_.distance_bias == nullptr) return score;
+    const float* bias = task_.distance_bias + head_ * DistanceBiasFloats(task_.bias_reach);
+    return score + bias[DistanceBiasAt(task_.bias_reach, distance)];
   }
 
   void RaiseMaximum(float maximum) {

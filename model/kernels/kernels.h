@@ -139,6 +139,20 @@ static constexpr int64_t EndVisible(int64_t position, int64_t lookahead, int64_t
   return lookahead < length - next ? next + lookahead : length;
 }
 
+// What scores with a key get added by its distance, the key's position - the query's, beyond
+// `reach` either way as much as there. A head's row has it for the distances from -(reach + 15) to
+// reach + 15, so that sixteen neighbouring ones lie together wherever they begin.
+static constexpr int64_t kDistanceMargin = 15;
+static constexpr int64_t DistanceBiasFloats(int64_t reach) {
+  return 2 * (reach + kDistanceMargin) + 1;
+}
+// Where in a row the sixteen from `distance` on are.
+static constexpr int64_t DistanceBiasAt(int64_t reach, int64_t distance) {
+  const int64_t first = -(reach + kDistanceMargin);
+  if (distance < first) return 0;
+  return (distance < reach ? distance : reach) - first;
+}
+
 // Attention of consecutive positions of one sequence, for the query heads that share one kv head.
 struct AttentionTask {
   KvLayout layout;
@@ -161,6 +175,10 @@ struct AttentionTask {
   // ALiBi (Press et al., 2021, arXiv:2108.12409): score -= slope * |key's position - query's|, one
   // slope a query head; nullptr: none.
   const float* slopes = nullptr;
+  // Relative positions (Raffel et al., 2019, arXiv:1910.10683): score += what a query head has for
+  // the distance, DistanceBiasFloats(bias_reach) a head; nullptr: none.
+  const float* distance_bias = nullptr;
+  int64_t bias_reach = 0;
   // One more score a query head, which takes its share of the softmax and has no value (gpt-oss'
   // attention sinks); nullptr: none.
   const float* sinks = nullptr;

@@ -31,6 +31,7 @@
 //
 //   score     = soft_cap * Tanh(score / soft_cap)
 //   score     = fma(slope, 0 - |key's position - query's position|, score)
+//   score     = score + what the head has for the key's position - query's position
 //
 // Spans are merged in ascending order; the first is taken as it is:
 //
@@ -230,6 +231,10 @@ float Adjust(const AttentionTask& task, QueryRow row, int64_t key_position, floa
   if (task.slopes != nullptr) {
     const auto distance = static_cast<float>(std::abs(key_position - row.position));
     score = FusedMultiplyAdd(task.slopes[row.head], 0.0F - distance, score);
+  }
+  if (task.distance_bias != nullptr) {
+    const float* bias = task.distance_bias + row.head * DistanceBiasFloats(task.bias_reach);
+    score = score + bias[DistanceBiasAt(task.bias_reach, key_position - row.position)];
   }
   return score;
 }

@@ -28,6 +28,7 @@ struct AttentionShape {
   int64_t chunk = 0;
   float soft_cap = 0;
   bool has_slopes = false;
+  int64_t bias_reach = 0;  // 0: no bias by distance
   bool has_sinks = false;
   int64_t other_value_dim = 0;  // 0: values are as long as keys
   bool value_in_key = false;
@@ -56,6 +57,7 @@ class AttentionScene {
     if (shape.has_slopes) slopes_ = random.Normals(shape.heads);
     for (float& slope : slopes_) slope *= kLargeSlope;
     if (shape.has_sinks) sinks_ = random.Normals(shape.heads);
+    if (shape.bias_reach > 0) distance_bias_ = BiasOf(shape, random);
   }
 
   static constexpr int64_t kSpoilt = 5;
@@ -119,6 +121,18 @@ class AttentionScene {
   }
 
  private:
+  // Numbers for all distances within reach, in each head's margins the outermost of them again.
+  static std::vector<float> BiasOf(const AttentionShape& shape, Random& random) {
+    std::vector<float> bias;
+    for (int64_t head = 0; head < shape.heads; ++head) {
+      const std::vector<float> within = random.Normals(2 * shape.bias_reach + 1);
+      bias.insert(bias.end(), kDistanceMargin, within.front());
+      bias.insert(bias.end(), within.begin(), within.end());
+      bias.insert(bias.end(), kDistanceMargin, within.back());
+    }
+    return bias;
+  }
+
   std::vector<float> ValuesOfKeys() const {
     std::vector<float> values;
     for (int64_t position = 0; position < shape_.end(); ++position) {
@@ -201,6 +215,10 @@ class AttentionScene {
     task.length = shape_.end();
     task.soft_cap = shape_.soft_cap;
     if (shape_.has_slopes) task.slopes = slopes_.data();
+    if (shape_.bias_reach > 0) {
+      task.distance_bias = distance_bias_.data();
+      task.bias_reach = shape_.bias_reach;
+    }
     if (shape_.has_sinks) task.sinks = sinks_.data();
     task.heads = shape_.heads;
     task.scale = 1.0F / std::sqrt(static_cast<float>(shape_.key_dim));
@@ -251,6 +269,11 @@ class AttentionScene {
       if (shape_.soft_cap > 0) score = shape_.soft_cap * std::tanh(score / shape_.soft_cap);
       const auto distance = static_cast<double>(std::abs(own - position));
       if (shape_.has_slopes) score -= slopes_[head_index] * distance;
+      if (shape_.bias_reach > 0) {
+        const int64_t within = std::clamp(position - own, -shape_.bias_reach, shape_.bias_reach);
+        score += distance_bias_[static_cast<size_t>(head * DistanceBiasFloats(shape_.bias_reach) +
+                                                    kDistanceMargin + shape_.bias_reach + within)];
+      }
       const double p = std::exp(score);
       sum += p;
       for (int64_t i = 0; i < value_dim; ++i) {
@@ -272,6 +295,7 @@ class AttentionScene {
   std::vector<float> values_;
   std::vector<float> queries_;
   std::vector<float> slopes_;
+  std::vector<float> distance_bias_;
   std::vector<float> sinks_;
 };
 
@@ -293,8 +317,8 @@ inline std::string Describe(const AttentionShape& shape) {
       << (shape.value_in_key ? " in it" : "") << ", heads " << shape.heads << ", positions "
       << shape.first_position << " + " << shape.row_count << ", window " << shape.sliding_window
       << ", chunk " << shape.chunk << ", lookahead " << shape.lookahead << " of " << shape.behind
-      << ", cap " << shape.soft_cap << (shape.has_slopes ? ", slopes" : "")
-      << (shape.has_sinks ? ", sinks" : "");
+      << ", cap " << shape.soft_cap << (shape.has_slopes ? ", slopes" : "") << ", bias to "
+      << shape.bias_reach << (shape.has_sinks ? ", sinks" : "");
   return out.str();
 }
 

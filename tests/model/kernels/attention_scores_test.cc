@@ -1,6 +1,6 @@
-// What attention does with scores besides scaling them: soft caps, slopes, sinks, chunks. Every
-// instruction set equals scalar bit for bit, scalar equals the textbook, and what is off costs no
-// bit.
+// What attention does with scores besides scaling them: soft caps, slopes, biases by distance,
+// sinks, chunks. Every instruction set equals scalar bit for bit, scalar equals the textbook, and
+// what is off costs no bit.
 #include <cmath>
 #include <limits>
 
@@ -19,6 +19,7 @@ constexpr int64_t kAll = 1 << 30;
 AttentionShape RandomAdjustments(AttentionShape shape, Random& random) {
   if (random.Integer(0, 1) == 0) shape.soft_cap = 0.1F + std::fabs(random.Normal());
   shape.has_slopes = random.Integer(0, 1) == 0;
+  if (random.Integer(0, 1) == 0) shape.bias_reach = random.Integer(1, 200);
   shape.has_sinks = random.Integer(0, 1) == 0;
   const int64_t kind = random.Integer(0, 2);
   if (kind == 0) shape.chunk = random.Integer(1, 700);
@@ -56,12 +57,13 @@ TEST_P(AttentionScoresTest, AgreesWithDoublePrecision) {
   const AttentionShape one_span = {64, 3, 16, 0, 20};
   const AttentionShape some_spans = {80, 2, 32, 700, 12};
   for (const AttentionShape& plain : {one_span, some_spans}) {
-    std::vector<AttentionShape> shapes(7, plain);
+    std::vector<AttentionShape> shapes(9, plain);
     shapes[0].soft_cap = 0.75F;  // where it bends most scores
     shapes[1].has_slopes = true;
     shapes[2].has_sinks = true;
     shapes[3].chunk = 8;
-    shapes[4] = {plain.key_dim, plain.heads, 16, plain.first_position, 12, 300, 600, 2, true, true};
+    shapes[4] = {plain.key_dim, plain.heads, 16,  plain.first_position, 12, 300, 600, 2,
+                 true,          9,           true};
     shapes[5].lookahead = kAll;
     shapes[5].behind = 300;
     shapes[6] = {.key_dim = plain.key_dim,
@@ -73,6 +75,9 @@ TEST_P(AttentionScoresTest, AgreesWithDoublePrecision) {
                  .has_slopes = true,
                  .lookahead = 30,
                  .behind = 20};
+    shapes[7].bias_reach = 128;
+    shapes[8] = shapes[5];  // an encoder's: keys on both sides, within reach and beyond
+    shapes[8].bias_reach = 20;
     for (const AttentionShape& shape : shapes) {
       const AttentionScene scene(shape, false, random_);
       const bool is_bf16 = GetParam() == KvType::kBF16;
