@@ -99,12 +99,14 @@ struct DecoderTensors {
   bool hf_transposed = false;           // safetensors have a layer's matrices as (inputs, outputs)
 };
 
-// config.json's keys of sizes.
+// config.json's keys of sizes, and the one of GGUF's that is not always the same.
 struct HfSizeKeys {
   std::string_view context_length = "max_position_embeddings";
   std::string_view layer_count = "num_hidden_layers";
+  std::string_view gguf_layer_count = "block_count";
   std::string_view hidden_size = "hidden_size";
   std::string_view head_count = "num_attention_heads";
+  std::string_view head_dim = "head_dim";
   std::string_view kv_head_count = "num_key_value_heads";
   std::optional<std::string_view> epsilon =
       {};  // of norms; otherwise rms_norm_eps, or layer_norm_eps

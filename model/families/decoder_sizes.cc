@@ -35,15 +35,15 @@ int64_t ReadVocabularySize(Hyperparameters& h) {
 
 AttentionSpec ReadHeads(Hyperparameters& h, int64_t hidden_size, const HfSizeKeys& keys) {
   const Field head_count = {"attention.head_count", keys.head_count};
-  constexpr Field kHeadDim = {"attention.key_length", "head_dim"};
+  const Field head_dim = {"attention.key_length", keys.head_dim};
   AttentionSpec attention;
   attention.head_count = h.Int(head_count, {1, Limits::kHeads});
-  if (!h.Has(kHeadDim) && hidden_size % attention.head_count != 0) {
+  if (!h.Has(head_dim) && hidden_size % attention.head_count != 0) {
     h.Reject(ErrorCode::kInvalidArgument, head_count,
              fmt::format("is {}, expected a divisor of the hidden size {}", attention.head_count,
                          hidden_size));
   }
-  attention.key_dim = h.Int(kHeadDim, {1, Limits::kHeadDim}, hidden_size / attention.head_count);
+  attention.key_dim = h.Int(head_dim, {1, Limits::kHeadDim}, hidden_size / attention.head_count);
   attention.value_dim =
       h.Int({"attention.value_length", ""}, {1, Limits::kHeadDim}, attention.key_dim);
   attention.scale = 1.0F / std::sqrt(static_cast<float>(attention.key_dim));
@@ -80,7 +80,8 @@ ModelSpec ReadAnySizes(Hyperparameters& h, std::string_view architecture, NormKi
   spec.architecture = architecture;
   spec.vocab_size = ReadVocabularySize(h);
   spec.context_length = h.Int({"context_length", keys.context_length}, {1, Limits::kPositions});
-  const int64_t layer_count = h.Int({"block_count", keys.layer_count}, {1, Limits::kLayers});
+  const int64_t layer_count =
+      h.Int({keys.gguf_layer_count, keys.layer_count}, {1, Limits::kLayers});
   spec.hidden_size = h.Int({"embedding_length", keys.hidden_size}, {1, Limits::kWidth});
   LayerSpec layer;
   layer.attention = ReadHeads(h, spec.hidden_size, keys);

@@ -96,6 +96,8 @@ ModelDescription DescribeSolarOpen(Hyperparameters& h);
 ModelDescription DescribeStablelm(Hyperparameters& h);
 ModelDescription DescribeStarcoder2(Hyperparameters& h);
 ModelDescription DescribeVaultGemma(Hyperparameters& h);
+ModelDescription DescribeT5(Hyperparameters& h);
+ModelDescription DescribeT5Encoder(Hyperparameters& h);
 ModelDescription DescribeXglm(Hyperparameters& h);
 
 namespace {
@@ -164,6 +166,7 @@ constexpr Family kFamilies[] = {
     {"modern-bert", "ModernBertModel", "modernbert", DescribeModernBert},
     {"", "MptForCausalLM", "", DescribeMpt},
     {"mpt", "MPTForCausalLM", "mpt", DescribeMpt},
+    {"", "MT5ForConditionalGeneration", "mt5", DescribeT5},
     {"", "NanoChatForCausalLM", "nanochat", DescribeNanoChat},
     {"nemotron", "NemotronForCausalLM", "nemotron", DescribeNemotron},
     {"nomic-bert", "NomicBertModel", "nomic_bert", DescribeNomicBert},
@@ -188,6 +191,8 @@ constexpr Family kFamilies[] = {
     {"", "SolarOpenForCausalLM", "solar_open", DescribeSolarOpen},
     {"stablelm", "StableLmForCausalLM", "stablelm", DescribeStablelm},
     {"starcoder2", "Starcoder2ForCausalLM", "starcoder2", DescribeStarcoder2},
+    {"t5encoder", "T5EncoderModel", "", DescribeT5Encoder},
+    {"t5", "T5ForConditionalGeneration", "t5", DescribeT5},
     {"", "VaultGemmaForCausalLM", "vaultgemma", DescribeVaultGemma},
     {"", "XGLMForCausalLM", "xglm", DescribeXglm},
     {"", "XLMRobertaModel", "xlm-roberta", DescribeRoberta},

@@ -11,12 +11,6 @@
 namespace weft {
 namespace {
 
-ApiError TooLong(std::string param, std::string message) {
-  ApiError error = InvalidField(std::move(param), std::move(message));
-  error.code = "context_length_exceeded";
-  return error;
-}
-
 CacheSalt DigestOf(std::string_view text) {
   CacheSalt digest;
   static_assert(sizeof(digest) == SHA256_DIGEST_LENGTH);
@@ -25,6 +19,12 @@ CacheSalt DigestOf(std::string_view text) {
 }
 
 }  // namespace
+
+ApiError TooLong(std::string param, std::string message) {
+  ApiError error = InvalidField(std::move(param), std::move(message));
+  error.code = "context_length_exceeded";
+  return error;
+}
 
 GenerationSummary Summarize(const GenerationJob& job) {
   GenerationSummary summary{.model = job.model->id,
@@ -76,13 +76,24 @@ ApiResult<const ServedModel*> FindModel(const std::optional<std::string>& id,
 }
 
 ApiResult<const ServedModel*> FindGenerator(const std::optional<std::string>& id,
-                                            const std::vector<ServedModel>& models) {
+                                            const std::vector<ServedModel>& models,
+                                            TakesSources takes_sources) {
   ApiResult<const ServedModel*> model = FindModel(id, models);
-  if (!model || !(*model)->engine->options().is_encoder) return model;
-  return tl::unexpected(InvalidField(
-      "model", fmt::format("the model '{}' is an encoder, which generates no text: it serves "
-                           "/v1/embeddings",
-                           (*model)->id)));
+  if (!model) return model;
+  const EngineOptions& engine = (*model)->engine->options();
+  if (engine.is_encoder) {
+    return tl::unexpected(InvalidField(
+        "model", fmt::format("the model '{}' is an encoder, which generates no text: it serves "
+                             "/v1/embeddings",
+                             (*model)->id)));
+  }
+  if (engine.reads_sources && takes_sources == TakesSources::kNo) {
+    return tl::unexpected(InvalidField(
+        "model", fmt::format("the model '{}' is an encoder-decoder, which holds no conversations: "
+                             "it serves /v1/completions",
+                             (*model)->id)));
+  }
+  return model;
 }
 
 ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& request) {

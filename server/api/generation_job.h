@@ -38,10 +38,13 @@ inline constexpr uint64_t kChatLogprobBytes = 1024;
 
 struct GenerationJob {
   const ServedModel* model = nullptr;
-  RequestTimes::Time received;                // the HTTP request was there
-  std::vector<std::vector<TokenId>> prompts;  // none is empty; an engine request each
-  int32_t choice_count = 1;                   // a prompt
-  std::optional<Pooling> pooling;             // see Request
+  RequestTimes::Time received;  // the HTTP request was there
+  // None is empty; an engine request each. With an encoder-decoder they are its sources, and each
+  // text begins with `target_prefix`.
+  std::vector<std::vector<TokenId>> prompts;
+  std::vector<TokenId> target_prefix;
+  int32_t choice_count = 1;                                     // a prompt
+  std::optional<Pooling> pooling;                               // see Request
   int32_t max_in_flight = std::numeric_limits<int32_t>::max();  // engine requests at a time
   int32_t in_flight = 0;  // of them now: accepted, without their terminal event
   SamplingParams sampling;
@@ -93,10 +96,16 @@ using PrepareFunction = ApiResult<GenerationJob> (*)(std::string_view body,
 // The model that a request means: without an id, the first. Errors: 404 "model_not_found".
 ApiResult<const ServedModel*> FindModel(const std::optional<std::string>& id,
                                         const std::vector<ServedModel>& models);
-// The same for a request that generates text. Errors: besides, 400 of an encoder.
+// The same for a request that generates text. Errors: besides, 400 of an encoder, and of an
+// encoder-decoder where the request is none that it can read.
+enum class TakesSources { kNo, kYes };
 ApiResult<const ServedModel*> FindGenerator(const std::optional<std::string>& id,
-                                            const std::vector<ServedModel>& models);
+                                            const std::vector<ServedModel>& models,
+                                            TakesSources takes_sources = TakesSources::kNo);
 ApiError ModelNotFound(std::string_view id, const std::vector<ServedModel>& models);
+
+// 400 "context_length_exceeded" at this field.
+ApiError TooLong(std::string param, std::string message);
 
 // How many tokens may be generated after a prompt of this length; `default_tokens` without
 // `asked`, as far as the context has room. Errors (400 "context_length_exceeded") name

@@ -35,7 +35,12 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
     Request request;
     request.id = engine.NextId();
     request.job_id = engine_ids.empty() ? request.id : engine_ids.front();
-    request.prompt = job.prompts[i];
+    if (engine.options().reads_sources) {
+      request.source = job.prompts[i];
+      request.prompt = job.target_prefix;
+    } else {
+      request.prompt = job.prompts[i];
+    }
     request.sampling = job.sampling;
     request.choice_count = job.choice_count;
     request.pooling = job.pooling;

@@ -147,9 +147,10 @@ Result<void> Bench(BenchOptions options) {
   const KernelTable& kernels =
       KernelsFor(options.arithmetic, isa, options.kv_type.value_or(KvType::kBF16));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(options.model_path));
-  if (checkpoint.spec.is_encoder) {
+  if (checkpoint.spec.is_encoder || checkpoint.spec.encoder != nullptr) {
     return Fail(ErrorCode::kUnsupported,
-                "{} is an encoder, which neither prefills nor decodes: there is no bench for it",
+                "{} is an encoder, or has one, which neither prefills nor decodes: there is no "
+                "bench for it",
                 options.model_path);
   }
   WEFT_RETURN_IF_ERROR(CheckKvType(checkpoint.spec, kernels, options.kv_type));

@@ -102,7 +102,11 @@ Result<void> Generate(GenerateOptions options) {
   const auto sink = std::make_shared<PrintingSink>();
   Request request;
   request.id = model->engine().NextId();
-  WEFT_ASSIGN_OR_RETURN(request.prompt, model->checkpoint().tokenizer->Encode(options.prompt, {}));
+  const Checkpoint& checkpoint = model->checkpoint();
+  WEFT_ASSIGN_OR_RETURN(request.prompt, checkpoint.tokenizer->Encode(options.prompt, {}));
+  if (checkpoint.spec.encoder != nullptr) {
+    request.source = std::exchange(request.prompt, checkpoint.spec.target.prefix);
+  }
   request.sampling = options.sampling;
   request.sink = sink;
   WEFT_RETURN_IF_ERROR(model->engine().Submit(std::move(request)));

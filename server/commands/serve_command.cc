@@ -190,6 +190,7 @@ Result<void> Serve(ServeOptions options) {
   facts.model = served.id;
   metrics->AddEngine(std::move(facts), options.model.meter, model->engine());
   FitRequests(model->memory(), options.server);
+  served.target_prefix = model->checkpoint().spec.target.prefix;
   served.embedding_size = model->checkpoint().spec.embedding_size();
   served.pooling = options.pooling.value_or(model->checkpoint().spec.pooling);
   if (model->checkpoint().spec.generates()) {

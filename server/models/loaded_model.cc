@@ -57,6 +57,8 @@ EngineOptions EngineOptionsFor(const ModelOptions& options, const ModelSpec& spe
   engine.max_sequences = options.max_sequences;
   engine.max_waiting = options.max_waiting;
   engine.is_encoder = spec.is_encoder;
+  engine.reads_sources = spec.encoder != nullptr;
+  engine.banned_tokens = spec.target.banned;
   engine.max_stall = options.max_stall;
   engine.prefix_cache = options.prefix_cache;
   engine.end_tokens = tokenizer->end_tokens();

@@ -28,7 +28,8 @@ int64_t LargestThat(int64_t most, const Predicate& is_true) {
   return low;
 }
 
-// The rows of the largest step of an encoder that serves texts of so many positions.
+// The rows of the largest step of an encoder, before a decoder or alone, that serves texts of so
+// many positions.
 int64_t StepRows(const MemoryRequest& request, int64_t context) {
   return std::max<int64_t>(request.max_batch_tokens, context);
 }
@@ -117,9 +118,10 @@ class BlockShares {
 
 std::string DescribeGroup(const GroupMemory& memory) {
   const StateGroup& group = memory.group;
-  const std::string sees = group.window > 0  ? fmt::format(" of windows of {}", group.window)
-                           : group.chunk > 0 ? fmt::format(" of chunks of {}", group.chunk)
-                                             : "";
+  const std::string sees = group.is_source    ? " of sources"
+                           : group.window > 0 ? fmt::format(" of windows of {}", group.window)
+                           : group.chunk > 0  ? fmt::format(" of chunks of {}", group.chunk)
+                                              : "";
   return fmt::format("{} in {} blocks{}", FormatBytes(memory.bytes()), group.block_count, sees);
 }
 
@@ -144,8 +146,9 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
   plan.weight_bytes = static_cast<uint64_t>(Weights::PackedBytes(checkpoint.tensors, kernels));
   const auto set_context = [&](int64_t positions) {
     plan.context = static_cast<int32_t>(positions);
-    plan.step_rows = spec.is_encoder ? static_cast<int32_t>(StepRows(request, positions))
-                                     : request.max_batch_tokens;
+    plan.step_rows = spec.is_encoder || spec.encoder != nullptr
+                         ? static_cast<int32_t>(StepRows(request, positions))
+                         : request.max_batch_tokens;
     runner.max_batch_tokens = plan.step_rows;
     plan.workspace_bytes =
         static_cast<uint64_t>(TransformerRunner::WorkspaceBytes(spec, kernels, runner));

@@ -46,7 +46,7 @@ struct MemoryPlan {
   uint64_t workspace_bytes = 0;
   std::vector<GroupMemory> groups;
   int32_t context = 0;
-  int32_t step_rows = 0;  // that the workspace holds; an encoder's texts are computed whole
+  int32_t step_rows = 0;  // that the workspace holds; what encoders read is computed whole
 
   RequestMemory request_memory() const;
   uint64_t kv_bytes() const;

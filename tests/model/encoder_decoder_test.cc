@@ -22,6 +22,8 @@ constexpr std::array kEncoderDecoderFixtures = {
     "marian",   // sinusoids of another kind, a bias of the logits
     "mbart",    // learned positions, norms before the halves and of the embedding
     "pegasus",  // sinusoids without an offset
+    "t5",       // relative positions, ReLU, a tied and scaled head
+    "t5_v1_1",  // GELU with a gate, a head of its own
 };
 
 using Rows = std::vector<std::vector<float>>;
@@ -84,20 +86,26 @@ std::vector<Rows> LogitsOf(RunnableModel& model, const std::vector<Case>& cases,
   }
 }
 
-class EncoderDecoderTest : public testing::TestWithParam<const char*> {
- protected:
-  void ExpectParity(Arithmetic arithmetic, double tolerance) const {
-    RunnableModel model(ParityPath(GetParam(), "hf"), {.arithmetic = arithmetic});
-    ASSERT_NE(model.spec().encoder, nullptr);
-    for (const Case& one : ReadCases(GetParam())) {
-      EXPECT_LT(RelativeError(LogitsOf(model, {one}).front(), one.logits), tolerance)
-          << GetParam() << ", a source of " << one.source.size() << " tokens";
-    }
+void ExpectParity(const std::string& fixture, const char* file, Arithmetic arithmetic,
+                  double tolerance) {
+  RunnableModel model(ParityPath(fixture, file), {.arithmetic = arithmetic});
+  ASSERT_NE(model.spec().encoder, nullptr);
+  for (const Case& one : ReadCases(fixture)) {
+    EXPECT_LT(RelativeError(LogitsOf(model, {one}).front(), one.logits), tolerance)
+        << fixture << " " << file << ", a source of " << one.source.size() << " tokens";
   }
-};
+}
 
-TEST_P(EncoderDecoderTest, Float32) { ExpectParity(Arithmetic::kF32, 1e-4); }
-TEST_P(EncoderDecoderTest, Bfloat16) { ExpectParity(Arithmetic::kBF16, 2e-2); }
+class EncoderDecoderTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(EncoderDecoderTest, Float32) { ExpectParity(GetParam(), "hf", Arithmetic::kF32, 1e-4); }
+TEST_P(EncoderDecoderTest, Bfloat16) { ExpectParity(GetParam(), "hf", Arithmetic::kBF16, 2e-2); }
+
+// The only family of them that GGUF has.
+TEST(EncoderDecoderGgufTest, T5) {
+  ExpectParity("t5", "model.gguf", Arithmetic::kF32, 1e-4);
+  ExpectParity("t5", "model.gguf", Arithmetic::kBF16, 2e-2);
+}
 
 // Laws 2 and 3.
 TEST_P(EncoderDecoderTest, TheSameBitsAloneInACrowdInChunksAndEverywhere) {

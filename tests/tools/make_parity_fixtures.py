@@ -109,6 +109,8 @@ def make_model(name, **changes):
     config._attn_implementation = "sdpa" if getattr(config, "alibi", False) else "eager"
     config._experts_implementation = "eager"
     model = model_class(config).eval()
+    if FIXTURES[name].has_own_head:
+        model.lm_head.weight = torch.nn.Parameter(torch.empty_like(model.lm_head.weight))
     with torch.no_grad():
         fill(name, model)
     return model

@@ -25,6 +25,7 @@ class Fixture:
     is_encoder_decoder: bool = False  # logits of targets, behind sources of prompt_lengths
     plus_one: bool = False  # norms' weights are stored minus one
     gains: dict = dataclasses.field(default_factory=dict)  # pattern of names -> factor of the standard deviation
+    has_own_head: bool = False  # transformers ties it all the same
     constant: str | None = None  # pattern of the tensors that training does not change
     unseen: str | None = None  # pattern of the tensors that cannot change the logits
     mxfp4: str | None = None  # pattern of the tensors stored so
@@ -456,6 +457,11 @@ def encoder_decoder(model, config, **more):
     return Fixture(model, config, is_encoder_decoder=True, prompt_lengths=(1, 13, 41), **more)
 
 
+T5 = dict(d_model=20, d_kv=6, d_ff=40, num_layers=3, num_decoder_layers=2, num_heads=3, vocab_size=264, relative_attention_num_buckets=8,
+          relative_attention_max_distance=20, layer_norm_epsilon=1e-6, feed_forward_proj="relu", pad_token_id=1, eos_token_id=257,
+          decoder_start_token_id=1, n_positions=64)
+T5_GAINS = {r"\.q\.weight$": 0.3}  # scores are not scaled
+
 FIXTURES |= {
     "bart": encoder_decoder("BartForConditionalGeneration", dict(BART, scale_embedding=True), visible=(dict(scale_embedding=False),),
                             gains={r"encoder_attn\.q_proj\.bias": 4, r"encoder_attn\.[qk]_proj\.weight": 2}),
@@ -464,4 +470,11 @@ FIXTURES |= {
                               visible=(dict(activation_function="gelu"),)),
     "mbart": encoder_decoder("MBartForConditionalGeneration", BART, visible=(dict(activation_function="relu"),)),
     "pegasus": encoder_decoder("PegasusForConditionalGeneration", BART, constant="embed_positions"),
+    # GGUF has no key for the largest distance: it is 128.
+    "t5": encoder_decoder("T5ForConditionalGeneration", dict(T5, relative_attention_max_distance=128), gguf=LLAMA_CPP, unseen=None, gains=T5_GAINS, visible=(
+        dict(tie_word_embeddings=False), dict(relative_attention_max_distance=40))),
+    "t5_v1_1": encoder_decoder("T5ForConditionalGeneration", dict(
+        T5, feed_forward_proj="gated-gelu", num_decoder_layers=None, tie_word_embeddings=False), unseen=None, gains={r"\.q\.weight$": 0.2}, has_own_head=True,
+        published_config=dict(tie_word_embeddings=False, scale_decoder_outputs=None, is_gated_act=True, dense_act_fn="gelu_new"),
+        visible=(dict(relative_attention_max_distance=40), dict(feed_forward_proj="gated-relu"))),
 }

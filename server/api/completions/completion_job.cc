@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "base/result.h"
+#include "engine/engine.h"
 #include "proto/completions/completion_request.h"
 #include "server/api/completions/completion_answer.h"
 #include "server/api/completions/infill.h"
@@ -67,6 +68,31 @@ ApiResult<void> TokenizePrompts(CompletionRequest& request, const Tokenizer& tok
   return {};
 }
 
+// An encoder-decoder reads prompts, but does not write them again.
+ApiResult<void> PrepareSources(const CompletionRequest& request, const ServedModel& model,
+                               GenerationJob& job, LengthRequest& length) {
+  if (!model.engine->options().reads_sources) return {};
+  constexpr std::string_view kNoPrompt =
+      "the model is an encoder-decoder, whose prompts are no "
+      "part of the text that it generates";
+  const auto refuse = [&](const char* field) {
+    return tl::unexpected(
+        UnsupportedParameter(field, fmt::format("'{}' cannot be had: {}", field, kNoPrompt)));
+  };
+  if (request.echo) return refuse("echo");
+  if (request.prompt_logprobs) return refuse("prompt_logprobs");
+  if (!request.suffix.empty()) return refuse("suffix");
+  const int32_t context = model.engine->options().max_context;
+  if (length.prompt_tokens > context) {
+    return tl::unexpected(TooLong(length.prompt_path,
+                                  fmt::format("'{}' has {} tokens, but the model reads at most {}",
+                                              length.prompt_path, length.prompt_tokens, context)));
+  }
+  job.target_prefix = model.target_prefix;
+  length.prompt_tokens = std::ssize(job.target_prefix);
+  return {};
+}
+
 // What the answer will hold of its prompts, and may hold of what is generated.
 void CountLogprobs(const CompletionRequest& request, GenerationJob& job) {
   if (!request.logprobs && !request.prompt_logprobs) return;
@@ -98,7 +124,8 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
   ApiResult<CompletionRequest> parsed = ParseCompletionRequest(body);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
   CompletionRequest& request = *parsed;
-  const ApiResult<const ServedModel*> model = FindGenerator(request.model, context.models);
+  const ApiResult<const ServedModel*> model =
+      FindGenerator(request.model, context.models, TakesSources::kYes);
   if (!model) return tl::unexpected(model.error());
   const Tokenizer& tokenizer = *(*model)->tokenizer;
   WEFT_RETURN_IF_ERROR(
@@ -125,6 +152,7 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
   length.default_tokens = kDefaultMaxTokens;
   WEFT_RETURN_IF_ERROR(TokenizePrompts(request, tokenizer, job, answer.echoes, length));
   for (const auto& prompt : job.prompts) answer.prompt_tokens.push_back(std::ssize(prompt));
+  WEFT_RETURN_IF_ERROR(PrepareSources(request, **model, job, length));
   const ApiResult<int32_t> max_tokens = FitMaxTokens(*job.model, length);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
   job.sampling.max_tokens = *max_tokens;
