@@ -52,6 +52,16 @@ Result<Checkpoint> LoadGguf(const std::string& path) {
   return checkpoint;
 }
 
+// What the files of an encoder-decoder say of the texts that it generates.
+Result<void> ReadTarget(const std::string& directory, const std::string& config, ModelSpec& spec) {
+  if (spec.encoder == nullptr) return {};
+  WEFT_RETURN_IF_ERROR(ReadHfTasks(config, directory + "/config.json", spec.target));
+  const std::string path = directory + "/generation_config.json";
+  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                        ReadFileIfPresent(path, kConfigJson.max_bytes));
+  return text ? ReadHfTarget(*text, path, spec.vocab_size, spec.target) : Result<void>();
+}
+
 Result<Checkpoint> LoadDirectory(const std::string& path) {
   const std::string config_path = path + "/config.json";
   WEFT_ASSIGN_OR_RETURN(const std::string config, ReadFile(config_path, kConfigJson.max_bytes));
@@ -64,6 +74,7 @@ Result<Checkpoint> LoadDirectory(const std::string& path) {
   WEFT_RETURN_IF_ERROR(AddSentenceModules(path, description, files));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint,
                         Bind(path, std::move(description), files.tensors, std::move(files.files)));
+  WEFT_RETURN_IF_ERROR(ReadTarget(path, config, checkpoint.spec));
   checkpoint.format = "safetensors";
   WEFT_ASSIGN_OR_RETURN(checkpoint.tokenizer,
                         Tokenizer::FromDirectory(path, checkpoint.spec.vocab_size));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -326,6 +328,8 @@ struct ClassifierSpec {
 struct TargetSpec {
   std::vector<TokenId> prefix = {};  // not empty: what is there before the first token is chosen
   std::vector<TokenId> banned = {};
+  // What stands before a source's text, by the name of the task.
+  std::map<std::string, std::string, std::less<>> task_prefixes = {};
 };
 
 struct ModelSpec {

@@ -135,4 +135,50 @@ Result<std::vector<HfModule>> ReadHfModules(std::string_view json_text, const st
   return modules;
 }
 
+Result<void> ReadHfTarget(std::string_view json_text, const std::string& path, int64_t vocab_size,
+                          TargetSpec& target) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, ParseObject(json_text, path));
+  const auto read_id = [&](const std::string& key,
+                           const Json& value) -> Result<std::optional<TokenId>> {
+    if (value.is_null()) return std::nullopt;
+    if (FitsInt64(value) && value.get<int64_t>() >= 0 && value.get<int64_t>() < vocab_size) {
+      return static_cast<TokenId>(value.get<int64_t>());
+    }
+    return Fail(ErrorCode::kInvalidArgument, "{}: {} is {}, expected a token from 0 to {}", path,
+                key, value.is_number() ? value.dump() : value.type_name(), vocab_size - 1);
+  };
+  const auto id_of = [&](const std::string& key) { return read_id(key, json.value(key, Json())); };
+  WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> start, id_of("decoder_start_token_id"));
+  WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> forced, id_of("forced_bos_token_id"));
+  if (start) target.prefix.front() = *start;
+  if (forced) {
+    target.prefix.resize(1);
+    target.prefix.push_back(*forced);
+  }
+  const Json banned = json.value("bad_words_ids", Json());
+  if (banned.is_null()) return {};
+  for (const Json& words : banned) {
+    if (!words.is_array() || words.size() != 1) {
+      return Fail(ErrorCode::kUnsupported,
+                  "{}: bad_words_ids has an entry that is no array of one token", path);
+    }
+    WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> word, read_id("bad_words_ids", words[0]));
+    if (word) target.banned.push_back(*word);
+  }
+  return {};
+}
+
+Result<void> ReadHfTasks(std::string_view json_text, const std::string& path, TargetSpec& target) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, ParseObject(json_text, path));
+  const Json tasks = json.value("task_specific_params", Json());
+  if (!tasks.is_object()) return {};
+  for (const auto& [name, params] : tasks.items()) {
+    const auto prefix = params.is_object() ? params.find("prefix") : params.end();
+    if (prefix != params.end() && prefix->is_string()) {
+      target.task_prefixes.emplace(name, prefix->get<std::string>());
+    }
+  }
+  return {};
+}
+
 }  // namespace weft

@@ -28,4 +28,13 @@ struct HfModule {
 // The text of a modules.json: at most 64 entries, whose paths are plain names.
 Result<std::vector<HfModule>> ReadHfModules(std::string_view json_text, const std::string& path);
 
+// What a generation_config.json says of an encoder-decoder's texts, in place of what the target
+// has: decoder_start_token_id, forced_bos_token_id, bad_words_ids. Ids are checked against the
+// vocabulary.
+Result<void> ReadHfTarget(std::string_view json_text, const std::string& path, int64_t vocab_size,
+                          TargetSpec& target);
+
+// The prefixes in config.json's task_specific_params.
+Result<void> ReadHfTasks(std::string_view json_text, const std::string& path, TargetSpec& target);
+
 }  // namespace weft

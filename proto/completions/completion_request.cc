@@ -96,12 +96,24 @@ constexpr std::array kUnsupportedCompletionFields = {
     UnsupportedField{"add_special_tokens", "true"},
 };
 
-constexpr std::array<std::string_view, 17> kSupportedCompletionFields = {
-    "use_beam_search", "length_penalty", "early_stopping", "prompt_logprobs",
-    "suffix",          "model",          "prompt",         "n",
-    "best_of",         "max_tokens",     "echo",           "logprobs",
-    "stream",          "stream_options", "user",           "metadata",
-    "timings"};
+constexpr std::array<std::string_view, 18> kSupportedCompletionFields = {"use_beam_search",
+                                                                         "length_penalty",
+                                                                         "early_stopping",
+                                                                         "prompt_logprobs",
+                                                                         "suffix",
+                                                                         "model",
+                                                                         "prompt",
+                                                                         "n",
+                                                                         "best_of",
+                                                                         "max_tokens",
+                                                                         "echo",
+                                                                         "logprobs",
+                                                                         "stream",
+                                                                         "stream_options",
+                                                                         "user",
+                                                                         "metadata",
+                                                                         "timings",
+                                                                         "task"};
 
 }  // namespace
 
@@ -116,6 +128,9 @@ ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view text) {
   if (!prompts) return tl::unexpected(std::move(prompts).error());
   request.prompts = std::move(prompts->prompts);
   request.prompt_is_list = prompts->is_list;
+  std::optional<std::string> task;
+  WEFT_RETURN_IF_ERROR(ReadString(body, "task", task));
+  request.task = task.value_or("");
   std::optional<std::string> suffix;
   WEFT_RETURN_IF_ERROR(ReadString(body, "suffix", suffix));
   request.suffix = suffix.value_or("");

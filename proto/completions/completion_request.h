@@ -29,6 +29,7 @@ struct CompletionRequest : GenerationRequest {
   bool echo = false;
   std::optional<int32_t> logprobs;
   std::optional<int32_t> prompt_logprobs;
+  std::string task;    // of an encoder-decoder; empty: what the server was started with
   std::string suffix;  // what follows the text to come; empty: nothing
 };
 

@@ -9,12 +9,16 @@
 
 namespace weft {
 
-ApiResult<std::vector<TokenId>> EncodeText(const Tokenizer& tokenizer, std::string_view text,
-                                           const EncodeOptions& options, const std::string& path) {
-  Result<std::vector<TokenId>> tokens = tokenizer.Encode(text, options);
+ApiResult<std::vector<TokenId>> EncodedAt(const std::string& path,
+                                          Result<std::vector<TokenId>> tokens) {
   if (tokens) return *std::move(tokens);
   return tl::unexpected(
       InvalidField(path, fmt::format("'{}': {}; shorten it", path, tokens.error().message)));
+}
+
+ApiResult<std::vector<TokenId>> EncodeText(const Tokenizer& tokenizer, std::string_view text,
+                                           const EncodeOptions& options, const std::string& path) {
+  return EncodedAt(path, tokenizer.Encode(text, options));
 }
 
 ApiResult<void> CheckTokenIds(const std::vector<int32_t>& ids, const std::string& path,

@@ -12,8 +12,11 @@
 
 namespace weft {
 
-// The tokens of a text that stands at `path` of a request. The error names it: the model's
-// normalizer makes too much of it.
+// What a tokenizer made of a text that stands at `path` of a request. The error names it: the
+// model's normalizer makes too much of it.
+ApiResult<std::vector<TokenId>> EncodedAt(const std::string& path,
+                                          Result<std::vector<TokenId>> tokens);
+// The same of a text.
 ApiResult<std::vector<TokenId>> EncodeText(const Tokenizer& tokenizer, std::string_view text,
                                            const EncodeOptions& options, const std::string& path);
 

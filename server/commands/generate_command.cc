@@ -12,6 +12,7 @@
 #include <fmt/core.h>
 
 #include "engine/engine.h"
+#include "model/source_task.h"
 #include "model/tokenizer/tokenizer.h"
 #include "server/commands/command_line.h"
 #include "server/models/bundled_model.h"
@@ -56,6 +57,7 @@ struct GenerateOptions {
   LogLevel log_level = LogLevel::kWarning;
   std::string prompt;
   std::string prompt_file;
+  std::string task;
   SamplingParams sampling;
 };
 
@@ -67,6 +69,9 @@ void AddGenerateFlags(CLI::App& app, GenerateOptions& options) {
   prompt->add_option("--prompt,-p", options.prompt, "Text");
   prompt->add_option("--prompt-file", options.prompt_file, "File with the text; -: standard input");
   prompt->require_option(1);
+  app.add_option("--task", options.task,
+                 "What an encoder-decoder does with it: a task of its own, or "
+                 "translation_SOURCE_to_TARGET (what its files say)");
   app.add_option("-n,--max-tokens", sampling.max_tokens, "Tokens to generate at most")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30));
@@ -103,9 +108,16 @@ Result<void> Generate(GenerateOptions options) {
   Request request;
   request.id = model->engine().NextId();
   const Checkpoint& checkpoint = model->checkpoint();
-  WEFT_ASSIGN_OR_RETURN(request.prompt, checkpoint.tokenizer->Encode(options.prompt, {}));
   if (checkpoint.spec.encoder != nullptr) {
-    request.source = std::exchange(request.prompt, checkpoint.spec.target.prefix);
+    WEFT_ASSIGN_OR_RETURN(SourceTask task, FindSourceTask(checkpoint.spec.target,
+                                                          *checkpoint.tokenizer, options.task));
+    WEFT_ASSIGN_OR_RETURN(request.source,
+                          EncodeSource(*checkpoint.tokenizer, task, options.prompt));
+    request.prompt = std::move(task.target_prefix);
+  } else if (options.task.empty()) {
+    WEFT_ASSIGN_OR_RETURN(request.prompt, checkpoint.tokenizer->Encode(options.prompt, {}));
+  } else {
+    return Fail(ErrorCode::kInvalidArgument, "--task {}: {}", options.task, kNoTasks);
   }
   request.sampling = options.sampling;
   request.sink = sink;

@@ -102,6 +102,15 @@ void PrintGreeting(const ServerOptions& options, LogFormat format, uint16_t port
   std::fflush(stdout);
 }
 
+// What an encoder-decoder is to do with prompts; `name`: --task's.
+Result<SourceTask> TaskOf(const Checkpoint& checkpoint, const std::string& name) {
+  if (checkpoint.spec.encoder != nullptr) {
+    return FindSourceTask(checkpoint.spec.target, *checkpoint.tokenizer, name);
+  }
+  if (name.empty()) return SourceTask();
+  return Fail(ErrorCode::kInvalidArgument, "--task {}: {}", name, kNoTasks);
+}
+
 // The template is taken all the same: there may be conversations that it can render.
 void WarnOfFault(const ChatFormat& format) {
   const std::string& fault = format.traits().fault;
@@ -190,7 +199,8 @@ Result<void> Serve(ServeOptions options) {
   facts.model = served.id;
   metrics->AddEngine(std::move(facts), options.model.meter, model->engine());
   FitRequests(model->memory(), options.server);
-  served.target_prefix = model->checkpoint().spec.target.prefix;
+  served.target = model->checkpoint().spec.target;
+  WEFT_ASSIGN_OR_RETURN(served.task, TaskOf(model->checkpoint(), options.task));
   served.embedding_size = model->checkpoint().spec.embedding_size();
   served.pooling = options.pooling.value_or(model->checkpoint().spec.pooling);
   if (model->checkpoint().spec.generates()) {

@@ -65,6 +65,9 @@ void AddServedModelFlags(CLI::App& app, ServeOptions& options) {
                  "What requests call the model (the file's name)");
   app.add_option("--chat-template", options.chat_template_path,
                  "Jinja file with the chat template (the model's own, or else ChatML)");
+  app.add_option("--task", options.task,
+                 "What an encoder-decoder does with prompts: a task of its own, or "
+                 "translation_SOURCE_to_TARGET (what its files say)");
   app.add_option_function<std::string>(
          "--pooling",
          [&options](const std::string& name) {

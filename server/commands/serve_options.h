@@ -17,6 +17,7 @@ struct ServeOptions {
   ModelOptions model;              // path empty: the bundled model
   std::string served_model_name;   // empty: the file's or directory's name
   std::optional<Pooling> pooling;  // of embeddings; nullopt: the model's own
+  std::string task;                // an encoder-decoder's; empty: what its files say
   std::string chat_template_path;  // a Jinja file; empty: the model's own template
   ServerOptions server;
   std::optional<uint64_t> response_store_bytes;  // absent: as much as is sensible

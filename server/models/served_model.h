@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
+#include "model/source_task.h"
 #include "model/spec.h"
 #include "model/tokenizer/tokenizer.h"
 
@@ -18,11 +18,14 @@ struct ServedModel {
   std::string id;       // what requests call it
   int64_t created = 0;  // seconds since 1970
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::shared_ptr<const ChatFormat> chat;   // nullptr: its chat template does not compile
-  std::vector<TokenId> target_prefix = {};  // an encoder-decoder's: see TargetSpec
-  int64_t embedding_size = 0;               // numbers of an embedding
-  Pooling pooling = Pooling::kLast;         // of embeddings, unless the request says
-  Engine* engine = nullptr;                 // outlives the server
+  std::shared_ptr<const ChatFormat> chat;  // nullptr: its chat template does not compile
+  // An encoder-decoder's: how its texts begin, and what it does with a prompt unless the request
+  // says.
+  TargetSpec target = {};
+  SourceTask task = {};
+  int64_t embedding_size = 0;        // numbers of an embedding
+  Pooling pooling = Pooling::kLast;  // of embeddings, unless the request says
+  Engine* engine = nullptr;          // outlives the server
 };
 
 }  // namespace weft

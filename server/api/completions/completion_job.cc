@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "engine/engine.h"
+#include "model/source_task.h"
 #include "proto/completions/completion_request.h"
 #include "server/api/completions/completion_answer.h"
 #include "server/api/completions/infill.h"
@@ -27,11 +28,17 @@ ApiError NoInfill() {
 }
 
 ApiResult<TokenizedPrompt> Tokenize(Prompt& prompt, const std::string& path,
-                                    const CompletionRequest& request, const Tokenizer& tokenizer) {
+                                    const CompletionRequest& request, const SourceTask& task,
+                                    const Tokenizer& tokenizer) {
   TokenizedPrompt result;
   const bool fills_in = !request.suffix.empty();
-  WEFT_ASSIGN_OR_RETURN(result.tokens,
-                        TakeTokens(prompt, tokenizer, {.add_special_tokens = !fills_in}, path));
+  const auto* source = std::get_if<std::string>(&prompt);
+  if (source != nullptr && !task.target_prefix.empty()) {
+    WEFT_ASSIGN_OR_RETURN(result.tokens, EncodedAt(path, EncodeSource(tokenizer, task, *source)));
+  } else {
+    WEFT_ASSIGN_OR_RETURN(result.tokens,
+                          TakeTokens(prompt, tokenizer, {.add_special_tokens = !fills_in}, path));
+  }
   if (request.echo) {
     auto* text = std::get_if<std::string>(&prompt);
     result.text = text != nullptr ? std::move(*text) : tokenizer.Decode(result.tokens);
@@ -50,12 +57,13 @@ ApiResult<TokenizedPrompt> Tokenize(Prompt& prompt, const std::string& path,
 
 // The prompts' tokens go to the job, their texts to the answer; the longest one decides how many
 // tokens may follow.
-ApiResult<void> TokenizePrompts(CompletionRequest& request, const Tokenizer& tokenizer,
-                                GenerationJob& job, std::vector<std::string>& echoes,
-                                LengthRequest& length) {
+ApiResult<void> TokenizePrompts(CompletionRequest& request, const SourceTask& task,
+                                const Tokenizer& tokenizer, GenerationJob& job,
+                                std::vector<std::string>& echoes, LengthRequest& length) {
   for (size_t i = 0; i < request.prompts.size(); ++i) {
     const std::string path = request.prompt_is_list ? fmt::format("prompt[{}]", i) : "prompt";
-    ApiResult<TokenizedPrompt> prompt = Tokenize(request.prompts[i], path, request, tokenizer);
+    ApiResult<TokenizedPrompt> prompt =
+        Tokenize(request.prompts[i], path, request, task, tokenizer);
     if (!prompt) return tl::unexpected(std::move(prompt).error());
     if (const auto count = static_cast<int64_t>(prompt->tokens.size());
         count > length.prompt_tokens) {
@@ -68,10 +76,12 @@ ApiResult<void> TokenizePrompts(CompletionRequest& request, const Tokenizer& tok
   return {};
 }
 
-// An encoder-decoder reads prompts, but does not write them again.
-ApiResult<void> PrepareSources(const CompletionRequest& request, const ServedModel& model,
-                               GenerationJob& job, LengthRequest& length) {
-  if (!model.engine->options().reads_sources) return {};
+// What an encoder-decoder is to do with the prompts, which it reads, but does not write again.
+ApiResult<SourceTask> TaskOf(const CompletionRequest& request, const ServedModel& model) {
+  if (!model.engine->options().reads_sources) {
+    if (request.task.empty()) return SourceTask();
+    return tl::unexpected(InvalidField("task", fmt::format("'task': {}", kNoTasks)));
+  }
   constexpr std::string_view kNoPrompt =
       "the model is an encoder-decoder, whose prompts are no "
       "part of the text that it generates";
@@ -82,13 +92,22 @@ ApiResult<void> PrepareSources(const CompletionRequest& request, const ServedMod
   if (request.echo) return refuse("echo");
   if (request.prompt_logprobs) return refuse("prompt_logprobs");
   if (!request.suffix.empty()) return refuse("suffix");
+  if (request.task.empty()) return model.task;
+  Result<SourceTask> task = FindSourceTask(model.target, *model.tokenizer, request.task);
+  if (!task) return tl::unexpected(InvalidField("task", task.error().message));
+  return *std::move(task);
+}
+
+ApiResult<void> FitSources(const SourceTask& task, const ServedModel& model, GenerationJob& job,
+                           LengthRequest& length) {
+  if (!model.engine->options().reads_sources) return {};
   const int32_t context = model.engine->options().max_context;
   if (length.prompt_tokens > context) {
     return tl::unexpected(TooLong(length.prompt_path,
                                   fmt::format("'{}' has {} tokens, but the model reads at most {}",
                                               length.prompt_path, length.prompt_tokens, context)));
   }
-  job.target_prefix = model.target_prefix;
+  job.target_prefix = task.target_prefix;
   length.prompt_tokens = std::ssize(job.target_prefix);
   return {};
 }
@@ -130,6 +149,8 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
   const Tokenizer& tokenizer = *(*model)->tokenizer;
   WEFT_RETURN_IF_ERROR(
       CheckChoiceCount(**model, request.best_of, request.best_of > request.n ? "best_of" : "n"));
+  const ApiResult<SourceTask> task = TaskOf(request, **model);
+  if (!task) return tl::unexpected(task.error());
   GenerationJob job;
   job.model = *model;
   job.choice_count = request.use_beam_search ? request.n : request.best_of;
@@ -150,9 +171,9 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
   length.asked = request.max_tokens;
   length.min_tokens = request.sampling.min_tokens;
   length.default_tokens = kDefaultMaxTokens;
-  WEFT_RETURN_IF_ERROR(TokenizePrompts(request, tokenizer, job, answer.echoes, length));
+  WEFT_RETURN_IF_ERROR(TokenizePrompts(request, *task, tokenizer, job, answer.echoes, length));
   for (const auto& prompt : job.prompts) answer.prompt_tokens.push_back(std::ssize(prompt));
-  WEFT_RETURN_IF_ERROR(PrepareSources(request, **model, job, length));
+  WEFT_RETURN_IF_ERROR(FitSources(*task, **model, job, length));
   const ApiResult<int32_t> max_tokens = FitMaxTokens(*job.model, length);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
   job.sampling.max_tokens = *max_tokens;
