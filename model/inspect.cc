@@ -189,6 +189,13 @@ void DescribeArchitecture(const ModelSpec& spec, std::string& text) {
                         layer.attention.key_dim);
   };
   LineOfLayers(spec, "RoPE", rope, text);
+  if (spec.encoder != nullptr) {
+    const auto of_encoder = [&](const LayerSpec& layer) {
+      return fmt::format("{} layers, {}, {}", spec.encoder->layer_count(), DescribeMlp(layer),
+                         DescribeAttention(layer.attention));
+    };
+    LineOfLayers(*spec.encoder, "encoder", of_encoder, text);
+  }
   Line(text, "context", "{} positions", spec.context_length);
   if (spec.is_encoder) Line(text, "embedding", "{}", DescribeEmbedding(spec));
   if (spec.classifier) Line(text, "labels", "{}", DescribeLabels(*spec.classifier));
@@ -263,7 +270,16 @@ std::string DescribeKv(const ModelSpec& spec, const KernelTable& kernels,
                     FormatSignedBytes(block_bytes / options.block_size), most * options.block_size);
   }
   if (spec.is_encoder) return "none kept";
-  const int64_t block_bytes = KvCache::BlockBytes(spec, kernels, options.block_size);
+  int64_t block_bytes = KvCache::BlockBytes(spec, kernels, options.block_size);
+  if (const StateGroup last = StateGroupsOf(spec, spec.context_length).back(); last.is_source) {
+    const int64_t source_bytes = KvCache::BlockBytes(spec, last, kernels, options.block_size);
+    forgotten += fmt::format(", {} a token of its source",
+                             FormatSignedBytes(source_bytes / options.block_size));
+    block_bytes = 0;
+    for (const LayerSpec& layer : spec.layers) {
+      block_bytes += KvCache::LayerBlockBytes(layer.attention, kernels, options.block_size);
+    }
+  }
   return fmt::format("{} a token{} ({} a full context)",
                      FormatSignedBytes(block_bytes / options.block_size), forgotten,
                      FormatSignedBytes(context_bytes));

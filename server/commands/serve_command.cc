@@ -203,7 +203,7 @@ Result<void> Serve(ServeOptions options) {
   WEFT_ASSIGN_OR_RETURN(served.task, TaskOf(model->checkpoint(), options.task));
   served.embedding_size = model->checkpoint().spec.embedding_size();
   served.pooling = options.pooling.value_or(model->checkpoint().spec.pooling);
-  if (model->checkpoint().spec.generates()) {
+  if (const ModelSpec& spec = model->checkpoint().spec; spec.generates() && !spec.encoder) {
     WEFT_ASSIGN_OR_RETURN(served.chat,
                           LoadChatFormat(options, named_template, model->checkpoint()));
   }

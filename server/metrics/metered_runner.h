@@ -36,6 +36,7 @@ class MeteredRunner : public ModelRunner {
   const ModelCost cost_;
   const std::shared_ptr<EngineMeter> meter_;
   std::vector<SequenceShape> shapes_;  // of the step that runs
+  std::vector<int64_t> source_lengths_;
 };
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include "base/checked_math.h"
@@ -54,17 +55,42 @@ double PositionsRead(const SequenceShape& sequence, int64_t window) {
 }
 
 void AddAttention(const AttentionSpec& attention, const KernelTable& kernels, int64_t block_size,
+                  AttentionCost& cost) {
+  cost.kv_bytes_per_position +=
+      static_cast<double>(KvCache::LayerBlockBytes(attention, kernels, block_size)) /
+      static_cast<double>(block_size);
+  // Query times key and probability times value: a multiplication and an addition an element each.
+  cost.operations_per_read +=
+      static_cast<double>(2 * (attention.query_size() + attention.attended_size()));
+}
+
+void AddAttention(const AttentionSpec& attention, const KernelTable& kernels, int64_t block_size,
                   std::vector<AttentionCost>& costs) {
   // Of a chunk a row sees half on average; as a window it counts at its most.
   const int64_t window = attention.chunk > 0 ? attention.chunk : attention.window;
   auto cost = std::ranges::find(costs, window, &AttentionCost::window);
   if (cost == costs.end()) cost = costs.insert(costs.end(), {.window = window});
-  cost->kv_bytes_per_position +=
-      static_cast<double>(KvCache::LayerBlockBytes(attention, kernels, block_size)) /
-      static_cast<double>(block_size);
-  // Query times key and probability times value: a multiplication and an addition an element each.
-  cost->operations_per_read +=
-      static_cast<double>(2 * (attention.query_size() + attention.attended_size()));
+  AddAttention(attention, kernels, block_size, *cost);
+}
+
+// The matrices that rows of sources alone are multiplied with: an encoder's, and those of the keys
+// and values that its decoder's cross-attentions read.
+std::set<MatrixId> SourceMatrices(const ModelSpec& spec) {
+  std::set<MatrixId> ids;
+  if (spec.encoder == nullptr) return ids;
+  for (const LayerSpec& layer : spec.encoder->layers) {
+    const auto& mlp = std::get<DenseMlpSpec>(layer.mlp);
+    for (const LinearSpec* linear :
+         {&layer.attention.query, &layer.attention.key, &layer.attention.value,
+          &layer.attention.output, &mlp.gate, &mlp.up, &mlp.down}) {
+      ids.insert(linear->weights);
+    }
+  }
+  for (const LayerSpec& layer : spec.layers) {
+    ids.insert(layer.cross->key.weights);
+    ids.insert(layer.cross->value.weights);
+  }
+  return ids;
 }
 
 }  // namespace
@@ -92,10 +118,12 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
   if (spec.generates()) {
     cost.head = CostOfMatrix(tensors.matrix(spec.head.linear.weights), kernels);
   }
+  const std::set<MatrixId> of_sources = SourceMatrices(spec);
   for (size_t i = 0; i < tensors.matrices.size(); ++i) {
     const auto id = static_cast<MatrixId>(i);
     if (id == spec.embedding.tokens || id == spec.head.linear.weights) continue;
-    cost.dense.Add(CostOfMatrix(tensors.matrix(id), kernels));
+    ProductCost& sum = of_sources.contains(id) ? cost.sources : cost.dense;
+    sum.Add(CostOfMatrix(tensors.matrix(id), kernels));
   }
   for (const BoundTable& table : tensors.tables) cost.dense.Add(CostOfTable(table.view));
   for (size_t i = 0; i < tensors.stacks.size(); ++i) {
@@ -110,18 +138,30 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
       cost.experts_per_token = static_cast<double>(mixture->experts_per_token);
     }
     AddAttention(layer.attention, kernels, block_size, cost.attention);
+    if (layer.cross) AddAttention(*layer.cross, kernels, block_size, cost.cross_attention);
+  }
+  if (spec.encoder != nullptr) {
+    for (const LayerSpec& layer : spec.encoder->layers) {
+      AddAttention(layer.attention, kernels, block_size, cost.source_attention);
+    }
   }
   cost.attention_on_tiles = kernels.isa == Isa::kAmx && kernels.kv_type == KvType::kBF16;
   return cost;
 }
 
 StepWork CountWork(const ModelCost& cost, std::span<const SequenceShape> sequences,
-                   int64_t logit_row_count) {
+                   int64_t logit_row_count, std::span<const int64_t> source_lengths) {
   double rows = 0;
   StepWork work;
+  double& operations = cost.attention_on_tiles ? work.bf16_operations : work.float_operations;
+  const auto attend = [&](const AttentionCost& attention, int64_t row_count, int64_t length) {
+    work.bytes += attention.kv_bytes_per_position * static_cast<double>(length);
+    operations += attention.operations_per_read * static_cast<double>(row_count) *
+                  static_cast<double>(length);
+  };
   for (const SequenceShape& sequence : sequences) {
     rows += static_cast<double>(sequence.row_count);
-    double& operations = cost.attention_on_tiles ? work.bf16_operations : work.float_operations;
+    attend(cost.cross_attention, sequence.row_count, sequence.source_count);
     for (const AttentionCost& attention : cost.attention) {
       work.bytes += attention.kv_bytes_per_position * PositionsRead(sequence, attention.window);
       operations += attention.operations_per_read * PositionsSeen(sequence, attention.window);
@@ -133,8 +173,14 @@ StepWork CountWork(const ModelCost& cost, std::span<const SequenceShape> sequenc
     work.bf16_operations += 2 * product.bf16_weights * product_rows;
     work.float_operations += 2 * product.float_weights * product_rows;
   };
-  work.bytes += cost.embedding_row_bytes * rows;
+  double source_rows = 0;
+  for (const int64_t length : source_lengths) {
+    source_rows += static_cast<double>(length);
+    attend(cost.source_attention, length, length);
+  }
+  work.bytes += cost.embedding_row_bytes * (rows + source_rows);
   multiply(cost.dense, rows, 1);
+  if (source_rows > 0) multiply(cost.sources, source_rows, 1);
   if (cost.expert_count > 0) {
     const double chosen = cost.experts_per_token / cost.expert_count;
     multiply(cost.experts, rows * chosen, 1 - std::pow(1 - chosen, rows));

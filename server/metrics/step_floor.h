@@ -36,6 +36,11 @@ struct ModelCost {
   ProductCost dense;    // what every row passes, but for the head
   ProductCost experts;  // all experts
   ProductCost head;
+  // Of an encoder-decoder: what every row of a source passes, reading the others as often as there
+  // are rows, and what a row of its text reads of each position of its source.
+  ProductCost sources;
+  AttentionCost source_attention;
+  AttentionCost cross_attention;
   double expert_count = 0;
   double experts_per_token = 0;
   std::vector<AttentionCost> attention;  // one entry for each window that layers have
@@ -46,6 +51,7 @@ struct ModelCost {
 struct SequenceShape {
   int64_t first_position = 0;
   int64_t row_count = 1;
+  int64_t source_count = 0;  // positions of its source
 };
 
 // Bytes read and operations (multiplications and additions) of a step or of several.
@@ -80,8 +86,9 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
 // that tokens are expected to touch if they choose evenly: E * (1 - (1 - k/E)^rows). K and V of the
 // positions that a sequence's rows see are read once. The head counts for `logit_row_count` rows.
 // Norms, RoPE, softmax and activations count for nothing, nor does what is written.
+// `source_lengths`: of the sources that the step computes.
 StepWork CountWork(const ModelCost& cost, std::span<const SequenceShape> sequences,
-                   int64_t logit_row_count);
+                   int64_t logit_row_count, std::span<const int64_t> source_lengths = {});
 
 NeededSeconds NeededFor(const StepWork& work, const MachineLimits& limits);
 

@@ -90,7 +90,7 @@ constexpr Refusal kRefusals[] = {
     {"gpt2", R"({"add_cross_attention": true})", "add_cross_attention is true"},
     {"gpt_neo", R"({"attention_layers": ["global"]})", "attention_layers has 1 elements"},
     {"gpt_neo", R"({"attention_layers": ["global", "sparse"]})", "attention_layers has 'sparse'"},
-    X,
+    {"gpt_neox", R"({"hidden_act": "mish"})", "hidden_act is 'mish'"},
     {"gptj", R"({"rotary_dim": 3})", "RoPE rotates 3 dimensions"},
     {"hunyuan_v1_dense",
      R"({"rope_parameters": {"rope_type": "dynamic", "alpha": 1000, "factor": 2}})",

@@ -86,6 +86,12 @@ TestModel::TestModel(const TestModelOptions& options) {
   FakeModelRunner::Options runner_options;
   runner_options.vocab_size = ByteTokenizer::kVocabSize;
   runner_options.block_count = options.block_count;
+  if (options.reads_sources) {
+    runner_options.groups = {{.block_count = options.block_count},
+                             {.is_source = true, .block_count = options.block_count}};
+    target_ = {.prefix = {ByteTokenizer::kBos},
+               .task_prefixes = {{"summarization", "summarize: "}}};
+  }
   auto runner = std::make_unique<FakeModelRunner>(runner_options);
   runner->fill_logits = [script = options.script, reply = options.reply,
                          reply_position = options.reply_position](uint64_t history_hash, TokenId,
@@ -117,6 +123,7 @@ TestModel::TestModel(const TestModelOptions& options) {
   };
   EngineOptions engine_options;
   engine_options.max_context = options.max_context;
+  engine_options.reads_sources = options.reads_sources;
   engine_options.max_sequences = options.max_sequences;
   engine_options.max_waiting = options.max_waiting;
   engine_options.prefix_cache = options.prefix_cache;
@@ -145,6 +152,8 @@ ServedModel TestModel::Served() const {
   model.engine = engine_.get();
   model.embedding_size = static_cast<int64_t>(FakeModelRunner::kHiddenSize);
   model.chat = chat_;
+  model.target = target_;
+  model.task.target_prefix = target_.prefix;
   return model;
 }
 

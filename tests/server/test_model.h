@@ -63,8 +63,9 @@ struct TestModelOptions {
   // Not empty: this is what comes after a prompt of `reply_position` tokens, then the end.
   std::string reply;
   int32_t reply_position = 0;
-  std::string chat_template;  // Jinja; empty: none
-  bool prefix_cache = false;  // so that what was asked first changes nothing of what comes then
+  std::string chat_template;   // Jinja; empty: none
+  bool reads_sources = false;  // as an encoder-decoder whose texts begin with <s>
+  bool prefix_cache = false;   // so that what was asked first changes nothing of what comes then
 };
 
 // The engine of a test. Between HoldSteps and ReleaseSteps no forward pass ends.
@@ -93,6 +94,7 @@ class TestModel {
   std::atomic<std::chrono::milliseconds> step_time_{std::chrono::milliseconds(0)};
   std::shared_ptr<const ByteTokenizer> tokenizer_ = std::make_shared<ByteTokenizer>();
   std::shared_ptr<const ChatFormat> chat_;
+  TargetSpec target_;  // with sources
   std::unique_ptr<Engine> engine_;
 };
 

@@ -1,0 +1,125 @@
+// /v1/completions through a socket with an encoder-decoder, which reads prompts and writes none of
+// them.
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/test_server.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+TestModelOptions Reading() { return {.max_context = 64, .reads_sources = true}; }
+
+std::string MessageOf(const RawResponse& response) {
+  return json::parse(response.body).at("error").at("message");
+}
+
+TEST(EncoderDecoderCompletionTest, ReadsThePromptAsASource) {
+  const TestServer server(Reading());
+  const std::string request = R"("prompt":"abc","max_tokens":40,"temperature":0})";
+  const RawResponse whole = server.Post("{" + request);
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  const json usage = json::parse(whole.body)["usage"];
+  EXPECT_EQ(usage["prompt_tokens"], 4);
+  EXPECT_EQ(usage["completion_tokens"], 40);
+  EXPECT_EQ(TextOf(whole).size(), 40U);
+  const RawResponse streamed = server.Post(R"({"stream":true,)" + request);
+  ASSERT_EQ(streamed.status, 200);
+  std::string text;
+  for (const std::string& event : SseData(streamed.body)) {
+    if (event != "[DONE]") text += json::parse(event)["choices"][0]["text"].get<std::string>();
+  }
+  EXPECT_EQ(text, TextOf(whole));
+  // Another source, another text.
+  const RawResponse other = server.Post(R"({"prompt":"abd","max_tokens":40,"temperature":0})");
+  EXPECT_NE(TextOf(other), TextOf(whole));
+}
+
+// Law 2, through the whole server: choices, beams and other prompts beside it change nothing.
+TEST(EncoderDecoderCompletionTest, TheSameAloneAndInACrowd) {
+  const TestServer server(Reading());
+  const RawResponse alone =
+      server.Post(R"({"prompt":"abc","max_tokens":20,"temperature":1,"seed":5})");
+  const RawResponse crowd = server.Post(
+      R"({"prompt":["xyz","abc","abc","q"],"n":2,"max_tokens":20,"temperature":1,"seed":5})");
+  ASSERT_EQ(crowd.status, 200) << crowd.body;
+  const json choices = json::parse(crowd.body)["choices"];
+  ASSERT_EQ(choices.size(), 8U);
+  EXPECT_EQ(choices[2]["text"], TextOf(alone));
+  EXPECT_EQ(choices[4]["text"], TextOf(alone));
+  EXPECT_NE(choices[3]["text"], TextOf(alone));
+  const std::string beams = R"("max_tokens":9,"use_beam_search":true,"n":2,"best_of":4})";
+  const RawResponse search = server.Post(R"({"prompt":"abc",)" + beams);
+  const RawResponse both = server.Post(R"({"prompt":["xy","abc"],)" + beams);
+  ASSERT_EQ(both.status, 200) << both.body;
+  EXPECT_EQ(json::parse(both.body)["choices"][2]["text"], TextOf(search));
+}
+
+TEST(EncoderDecoderCompletionTest, TheSameSourceIsComputedOnce) {
+  TestModelOptions options = Reading();
+  options.prefix_cache = true;
+  const TestServer server(options);
+  const std::string body = R"({"prompt":"the same source","max_tokens":2,"temperature":0})";
+  const auto cached = [](const RawResponse& response) {
+    return json::parse(response.body)["usage"]["prompt_tokens_details"]["cached_tokens"];
+  };
+  const RawResponse first = server.Post(body);
+  const RawResponse second = server.Post(body);
+  EXPECT_EQ(cached(first), 0);
+  EXPECT_EQ(cached(second), 16);
+  EXPECT_EQ(TextOf(first), TextOf(second));
+  // A source that begins alike is another: all of it is seen from everywhere.
+  EXPECT_EQ(cached(server.Post(R"({"prompt":"the same source!","max_tokens":2})")), 0);
+  EXPECT_EQ(
+      cached(server.Post(R"({"prompt":"the same source","max_tokens":2,"cache_prompt":false})")),
+      0);
+}
+
+TEST(EncoderDecoderCompletionTest, TasksStandBeforeTheText) {
+  const TestServer server(Reading());
+  const std::string rest = R"("max_tokens":8,"temperature":0})";
+  const RawResponse named = server.Post(R"({"prompt":"abc","task":"summarization",)" + rest);
+  const RawResponse spelled = server.Post(R"({"prompt":"summarize: abc",)" + rest);
+  ASSERT_EQ(named.status, 200) << named.body;
+  EXPECT_EQ(TextOf(named), TextOf(spelled));
+  const RawResponse unknown = server.Post(R"({"prompt":"abc","task":"poetry",)" + rest);
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_EQ(json::parse(unknown.body)["error"]["param"], "task");
+  EXPECT_THAT(MessageOf(unknown), HasSubstr("expected summarization, or translation_SOURCE"));
+}
+
+TEST(EncoderDecoderCompletionTest, WhatCannotBeIsRefusedByName) {
+  const TestServer server(Reading());
+  for (const std::string field : {R"("echo":true)", R"("prompt_logprobs":1)", R"("suffix":"x")"}) {
+    const RawResponse refused = server.Post(R"({"prompt":"abc","max_tokens":2,)" + field + "}");
+    EXPECT_EQ(refused.status, 400) << field;
+    EXPECT_THAT(MessageOf(refused), HasSubstr("the model is an encoder-decoder")) << field;
+  }
+  const RawResponse lengthy =
+      server.Post(R"({"max_tokens":2,"prompt":")" + std::string(100, 'a') + R"("})");
+  EXPECT_EQ(lengthy.status, 400);
+  EXPECT_EQ(MessageOf(lengthy), "'prompt' has 101 tokens, but the model reads at most 64");
+  EXPECT_EQ(json::parse(lengthy.body)["error"]["code"], "context_length_exceeded");
+  const RawResponse chat =
+      server.Post(R"({"messages":[{"role":"user","content":"a"}]})", "/v1/chat/completions");
+  EXPECT_EQ(chat.status, 400);
+  EXPECT_THAT(MessageOf(chat), HasSubstr("is an encoder-decoder, which holds no conversations"));
+  const RawResponse embedding = server.Post(R"({"input":"a"})", "/v1/embeddings");
+  EXPECT_EQ(embedding.status, 400);
+  EXPECT_THAT(MessageOf(embedding), HasSubstr("it makes no embeddings"));
+}
+
+TEST(EncoderDecoderCompletionTest, OtherModelsHaveNoTasks) {
+  const TestServer server;
+  const RawResponse refused = server.Post(R"({"prompt":"abc","task":"summarization"})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(MessageOf(refused), HasSubstr("the model is no encoder-decoder"));
+}
+
+}  // namespace
+}  // namespace weft
