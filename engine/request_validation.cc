@@ -35,17 +35,17 @@ Result<void> ValidateTokens(std::string_view what, const std::vector<TokenId>& t
 
 Result<void> ValidateSource(const Request& request, const EngineOptions& options,
                             const ModelRunner& runner) {
-  if (options.reads_sources && request.source.empty())
-    return Fail(ErrorCode::kInvalidArgument,
-                "the model is an encoder-decoder, but there is no source");
   if (!options.reads_sources && !request.source.empty())
     return Fail(ErrorCode::kInvalidArgument,
                 "there is a source, but the model has no encoder for it");
-  if (request.source.empty()) return {};
+  if (!options.reads_sources) return {};
   if (request.pooling || request.sampling.prompt_logprobs)
     return Fail(ErrorCode::kInvalidArgument,
                 "the model is an encoder-decoder: it makes no embeddings, and has no logprobs of a "
                 "prompt");
+  if (request.source.empty())
+    return Fail(ErrorCode::kInvalidArgument,
+                "the model is an encoder-decoder, but there is no source");
   WEFT_RETURN_IF_ERROR(ValidateTokens("source", request.source, runner.vocab_size()));
   const auto count = static_cast<int64_t>(request.source.size());
   const int64_t room = runner.groups().back().block_count * runner.block_size();
@@ -102,10 +102,10 @@ Result<void> ValidateRequest(const Request& request, const EngineOptions& option
     return Fail(ErrorCode::kInvalidArgument,
                 "the number of choices is {}, but must be from 1 to {}", request.choice_count,
                 options.max_sequences);
+  WEFT_RETURN_IF_ERROR(ValidateSource(request, options, runner));
   if (request.prompt.empty())
     return Fail(ErrorCode::kInvalidArgument, "the prompt is empty, but must have a token");
   WEFT_RETURN_IF_ERROR(ValidateTokens("prompt", request.prompt, vocab_size));
-  WEFT_RETURN_IF_ERROR(ValidateSource(request, options, runner));
   const auto prompt_count = static_cast<int64_t>(request.prompt.size());
   const int64_t total_count = prompt_count + request.sampling.max_tokens;
   if (total_count > options.max_context)

@@ -38,9 +38,9 @@ struct ModelCost {
   ProductCost head;
   // Of an encoder-decoder: what every row of a source passes, reading the others as often as there
   // are rows, and what a row of its text reads of each position of its source.
-  ProductCost sources;
-  AttentionCost source_attention;
-  AttentionCost cross_attention;
+  ProductCost sources = {};
+  AttentionCost source_attention = {};
+  AttentionCost cross_attention = {};
   double expert_count = 0;
   double experts_per_token = 0;
   std::vector<AttentionCost> attention;  // one entry for each window that layers have

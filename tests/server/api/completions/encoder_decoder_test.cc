@@ -13,11 +13,14 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-TestModelOptions Reading() { return {.max_context = 64, .reads_sources = true}; }
-
-std::string MessageOf(const RawResponse& response) {
-  return json::parse(response.body).at("error").at("message");
+TestModelOptions Reading() {
+  TestModelOptions options;
+  options.max_context = 64;
+  options.reads_sources = true;
+  return options;
 }
+
+std::string MessageOf(const RawResponse& response) { return ErrorOf(response).at("message"); }
 
 TEST(EncoderDecoderCompletionTest, ReadsThePromptAsASource) {
   const TestServer server(Reading());
@@ -89,7 +92,7 @@ TEST(EncoderDecoderCompletionTest, TasksStandBeforeTheText) {
   EXPECT_EQ(TextOf(named), TextOf(spelled));
   const RawResponse unknown = server.Post(R"({"prompt":"abc","task":"poetry",)" + rest);
   EXPECT_EQ(unknown.status, 400);
-  EXPECT_EQ(json::parse(unknown.body)["error"]["param"], "task");
+  EXPECT_EQ(ErrorOf(unknown)["param"], "task");
   EXPECT_THAT(MessageOf(unknown), HasSubstr("expected summarization, or translation_SOURCE"));
 }
 
@@ -104,12 +107,12 @@ TEST(EncoderDecoderCompletionTest, WhatCannotBeIsRefusedByName) {
       server.Post(R"({"max_tokens":2,"prompt":")" + std::string(100, 'a') + R"("})");
   EXPECT_EQ(lengthy.status, 400);
   EXPECT_EQ(MessageOf(lengthy), "'prompt' has 101 tokens, but the model reads at most 64");
-  EXPECT_EQ(json::parse(lengthy.body)["error"]["code"], "context_length_exceeded");
+  EXPECT_EQ(ErrorOf(lengthy)["code"], "context_length_exceeded");
   const RawResponse chat =
-      server.Post(R"({"messages":[{"role":"user","content":"a"}]})", "/v1/chat/completions");
+      server.PostTo("/v1/chat/completions", R"({"messages":[{"role":"user","content":"a"}]})");
   EXPECT_EQ(chat.status, 400);
   EXPECT_THAT(MessageOf(chat), HasSubstr("is an encoder-decoder, which holds no conversations"));
-  const RawResponse embedding = server.Post(R"({"input":"a"})", "/v1/embeddings");
+  const RawResponse embedding = server.PostTo("/v1/embeddings", R"({"input":"a"})");
   EXPECT_EQ(embedding.status, 400);
   EXPECT_THAT(MessageOf(embedding), HasSubstr("it makes no embeddings"));
 }

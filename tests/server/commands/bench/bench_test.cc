@@ -68,6 +68,23 @@ TEST(StepFloorTest, AWindowHidesWhatIsBehindIt) {
   EXPECT_DOUBLE_EQ(CountWork(cost, {&shape, 1}, 0).bytes, 6 + 1300);
 }
 
+TEST(StepFloorTest, SourcesAreReadByTheirTextsAndComputedOnce) {
+  ModelCost cost;
+  cost.sources = {.bytes = 1000, .int8_weights = 1e6};
+  cost.source_attention = {.kv_bytes_per_position = 10, .operations_per_read = 1};
+  cost.cross_attention = {.kv_bytes_per_position = 1, .operations_per_read = 100};
+  const SequenceShape shape = {.first_position = 4, .row_count = 2, .source_count = 6};
+  const StepWork later = CountWork(cost, {&shape, 1}, 0);
+  EXPECT_DOUBLE_EQ(later.bytes, 6);
+  EXPECT_DOUBLE_EQ(later.int8_operations, 0);
+  EXPECT_DOUBLE_EQ(later.float_operations, 2 * 6 * 100);
+  const int64_t lengths[] = {6, 3};
+  const StepWork first = CountWork(cost, {&shape, 1}, 0, lengths);
+  EXPECT_DOUBLE_EQ(first.bytes, 6 + 1000 + 10 * (6 + 3));
+  EXPECT_DOUBLE_EQ(first.int8_operations, 2 * 1e6 * 9);
+  EXPECT_DOUBLE_EQ(first.float_operations, 2 * 6 * 100 + 6 * 6 + 3 * 3);
+}
+
 TEST(StepFloorTest, TheLargerOfMemoryAndComputeLimits) {
   const MachineLimits limits = {
       .read_bytes_per_s = 10, .float32 = {"f", 100}, .bf16 = {"b", 200}, .int8 = {"i", 400}};
