@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints docs/MODELS.md: every class of transformers' causal-LM table, served or not, and the encoders that are served.
+"""Prints docs/MODELS.md: every class of transformers' causal-LM table, served or not; and the encoders, their classifiers and the
+encoder-decoders that are served.
 
 What is served is read from model/families/families.cc and tests/model/parity_fixture.h; why the rest is not stands here.
 
@@ -13,7 +14,7 @@ import re
 import sys
 
 import transformers
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PARITY = ROOT / "tests/model/fixtures/parity"
@@ -56,10 +57,23 @@ TOWERS = {  # classes whose text is served: the fixture that shows it
 }
 
 
+CLASSIFIER = "ForSequenceClassification"
+
+
 def families():
-    """class -> GGUF's names of it"""
+    """class -> GGUF's name of it, and the function that describes it"""
     text = (ROOT / "model/families/families.cc").read_text()
-    return {name: gguf for gguf, name in re.findall(r'\{"([^"]*)",\s+"([^"]*)",\s+"[^"]*",\s+Describe', text)}
+    return {name: (gguf, function)
+            for gguf, name, function in re.findall(r'\{"([^"]*)",\s+"([^"]*)",\s+"[^"]*",\s+(Describe\w+)', text)}
+
+
+def with_classifiers():
+    """The functions that describe a classifier, too."""
+    found = set()
+    for path in (ROOT / "model/families").glob("*.cc"):
+        parts = re.split(r"^ModelDescription (Describe\w+)\(Hyperparameters& h\) \{", path.read_text(), flags=re.MULTILINE)
+        found |= {function for function, body in zip(parts[1::2], parts[2::2]) if "AddClassifier(" in body}
+    return found
 
 
 def fixtures():
@@ -70,6 +84,23 @@ def fixtures():
     return found
 
 
+def row(name, served, shown):
+    folders = shown.get(name, [])
+    in_gguf = served.get(name, ("",))[0] or any((folder / "model.gguf").exists() for folder in folders)
+    checked = ", ".join(folder.name for folder in folders) or "-"
+    return f"| `{name}`{' (its text)' if name in TOWERS else ''} | safetensors{', GGUF' if in_gguf else ''} | {checked} |"
+
+
+def section(title, rows, after=""):
+    lines = "\n".join(rows)
+    print(f"""
+## {title}: {len(rows)}
+
+| class | formats | checked by fixtures |
+|---|---|---|
+{lines}""" + (f"\n\n{after}" if after else ""))
+
+
 def main():
     table = {name for entry in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values() for name in ([entry] if isinstance(entry, str) else entry)}
     served, shown = families(), fixtures()
@@ -77,43 +108,36 @@ def main():
     unknown = set(why) & (set(served) | set(TOWERS))
     if unknown:
         sys.exit(f"served, yet said to lack something: {', '.join(sorted(unknown))}")
-    rows, encoders, refused = [], [], []
+    rows, encoders, encoder_decoders, refused = [], [], [], []
     for name in sorted(table | set(served) | set(TOWERS), key=lambda name: (name.lower(), name)):
         if name not in served and name not in TOWERS:
             refused.append((why.get(name, UNKNOWN), name))
-            continue
-        folders = shown.get(name, [])
-        in_gguf = any((folder / "model.gguf").exists() for folder in folders)
-        formats = "safetensors, GGUF" if in_gguf or served.get(name) else "safetensors"
-        checked = ", ".join(folder.name for folder in folders) or "-"
-        kind = rows if name in table | set(TOWERS) or not name.endswith("Model") else encoders
-        kind.append(f"| `{name}`{' (its text)' if name in TOWERS else ''} | {formats} | {checked} |")
+        elif name in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES.values():
+            encoder_decoders.append(row(name, served, shown))
+        elif name in table | set(TOWERS) or not name.endswith("Model"):
+            rows.append(row(name, served, shown))
+        else:
+            encoders.append(row(name, served, shown))
+    heads = with_classifiers()
+    classifiers = [row(name.removesuffix("Model") + CLASSIFIER, {}, shown) for name in sorted(served) if served[name][1] in heads]
     print(f"""# Models
 
-Every class of the causal language models that transformers {transformers.__version__} knows, and the encoders that are served. A class that is served computes
-what transformers computes: the fixtures that are named are tiny random checkpoints of it, of which each row of logits,
-or of hidden states, is compared, in float32 and bf16, in each format that is named ([PARITY.md](PARITY.md)). GGUF means files of llama.cpp's converter. Another
-class, or a checkpoint of a served one whose hyperparameters ask for something else, is refused by name.
+Every class of the causal language models that transformers {transformers.__version__} knows, and the encoders, their classifiers and the
+encoder-decoders that are served. A class that is served computes what transformers computes: the fixtures that are named are tiny random
+checkpoints of it, of which each row of logits, or of hidden states, is compared, in float32 and bf16, in each format that is named
+([PARITY.md](PARITY.md)). GGUF means files of llama.cpp's converter. Another class, or a checkpoint of a served one whose hyperparameters
+ask for something else, is refused by name.
 
 Refused in each of them: weights in FP8, GPTQ, AWQ or another format that `quantization_config` names (gpt-oss' MXFP4 is served), and
 `pytorch_model.bin`, which transformers' `save_pretrained` turns into safetensors.
 
-Made by `tests/tools/make_models_page.py`.
-
-## Served, and generating: {len(rows)}
-
-| class | formats | checked by fixtures |
-|---|---|---|
-""" + "\n".join(rows) + f"""
-
-## Served, for embeddings: {len(encoders)}
-
-| class | formats | checked by fixtures |
-|---|---|---|
-""" + "\n".join(encoders) + f"""
-
-Of an encoder's other classes `...ForMaskedLM` and `...ForPreTraining` serve without the head that is no part of embeddings.
-
+Made by `tests/tools/make_models_page.py`.""")
+    section("Served, and generating", rows)
+    section("Served, generating from a source (encoder-decoders)", encoder_decoders)
+    section("Served, for embeddings", encoders,
+            "Of an encoder's other classes `...ForMaskedLM` and `...ForPreTraining` serve without the head that is no part of embeddings.")
+    section("Served, for labels (classifiers and rankers)", classifiers)
+    print(f"""
 ## Refused: {len(refused)}
 
 | what is missing | classes |

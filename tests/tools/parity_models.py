@@ -1,42 +1,13 @@
 """The parity fixtures' families: for each a transformers class, a tiny configuration, and what is to be seen in its logits."""
 
-import dataclasses
+from parity_encoder_models import ENCODERS, ENCODER_DECODERS
+from parity_fixture import GEMMA3, LLAMA_CPP, NULL, SMALL, Fixture, rope
 
 COMMON = dict(num_hidden_layers=3, hidden_size=48, num_attention_heads=4, num_key_value_heads=2, intermediate_size=80,
               vocab_size=264, max_position_embeddings=128, rms_norm_eps=1e-5, hidden_act="silu",
               bos_token_id=256, eos_token_id=257, pad_token_id=None, tie_word_embeddings=False)
 MOE = dict(num_hidden_layers=2, num_experts=8, num_experts_per_tok=3)
 SLIDING, FULL = "sliding_attention", "full_attention"  # types of layers
-LLAMA_CPP = "llama.cpp"  # a GGUF written by llama.cpp's converter
-
-
-NULL = object()  # null, where None takes a key away
-
-
-@dataclasses.dataclass(frozen=True)
-class Fixture:
-    model: str  # class in transformers
-    config: dict
-    element_type: str = "BF16"  # of the matrices
-    gguf: str | None = LLAMA_CPP  # or an architecture that parity_files.py writes, or none
-    prompt_lengths: tuple = (27,)
-    continuation_length: int = 5
-    is_encoder: bool = False  # no logits: hidden states of texts of prompt_lengths
-    is_encoder_decoder: bool = False  # logits of targets, behind sources of prompt_lengths
-    plus_one: bool = False  # norms' weights are stored minus one
-    gains: dict = dataclasses.field(default_factory=dict)  # pattern of names -> factor of the standard deviation
-    has_own_head: bool = False  # transformers ties it all the same
-    constant: str | None = None  # pattern of the tensors that training does not change
-    unseen: str | None = None  # pattern of the tensors that cannot change the logits
-    mxfp4: str | None = None  # pattern of the tensors stored so
-    visible: tuple = ()  # changes of the configuration, each of which must change the logits
-    plain_config: bool = False  # llama.cpp's converter is to read config.json itself, not through transformers
-    published_class: str | None = None  # where config.json on the hub names another class than transformers'
-    published_config: dict = dataclasses.field(default_factory=dict)  # and other keys
-
-
-def rope(rope_type="default", theta=10000.0, **more):
-    return dict(rope_type=rope_type, rope_theta=theta, **more)
 
 
 def first(model, gguf, element_type, config):
@@ -69,18 +40,12 @@ FIXTURES = {
 SHARDED = "llama2"  # written in several shards with an index
 FUSED_EXPERTS = "qwen3_moe"  # written with transformers 5's fused expert tensors; the others as on the hub
 
-SMALL = dict(num_hidden_layers=3, hidden_size=24, num_attention_heads=4, num_key_value_heads=2, intermediate_size=32,
-             vocab_size=264, max_position_embeddings=128, rms_norm_eps=1e-4, bos_token_id=256, eos_token_id=257, pad_token_id=None,
-             tie_word_embeddings=True)
-
 
 def of(model, config, without=(), **more):
     """SMALL, but for keys that the family has not, and what it has besides."""
     return Fixture(model, {**{key: value for key, value in SMALL.items() if key not in without}, **config}, **more)
 
 
-GEMMA3 = dict(num_hidden_layers=6, hidden_size=16, head_dim=6, intermediate_size=24, query_pre_attn_scalar=6, sliding_window=10,
-              rope_parameters=dict(full_attention=rope("linear", 1e6, factor=8.0), sliding_attention=rope(theta=10000.0)))
 COHERE2_MOE = dict(
     num_hidden_layers=4, hidden_size=16, head_dim=6, intermediate_size=8, num_experts=5, num_experts_per_tok=2, num_shared_experts=2,
     mlp_layer_types=["dense"] + ["sparse"] * 3, layer_types=[FULL, SLIDING, SLIDING, FULL], logit_scale=0.3, sliding_window=10,
@@ -397,84 +362,4 @@ FIXTURES |= {
     "jais2": of("Jais2ForCausalLM", dict(layer_norm_eps=1e-4, rope_parameters=rope(theta=5e5)), without=("rms_norm_eps",)),
 }
 
-BERT = dict(num_hidden_layers=3, hidden_size=24, num_attention_heads=4, intermediate_size=40, vocab_size=264, max_position_embeddings=64,
-            layer_norm_eps=1e-6, type_vocab_size=2, pad_token_id=0)
-
-
-def encoder(model, config, **more):
-    """Three texts: one of a single token, one shorter than a block of the cache, one longer."""
-    return Fixture(model, config, is_encoder=True, prompt_lengths=(1, 13, 41), **more)
-
-
-FIXTURES |= {
-    # The pooler is no part of hidden states; keys with a bias give the same. The second type's embedding is a second text's.
-    "distilbert": encoder("DistilBertModel", dict(n_layers=2, dim=24, n_heads=4, hidden_dim=40, vocab_size=264, max_position_embeddings=64),
-                          unseen=r"k_lin\.bias$"),
-    "eurobert": encoder("EuroBertModel", dict(
-        num_hidden_layers=2, hidden_size=24, num_attention_heads=4, num_key_value_heads=2, intermediate_size=32, vocab_size=264,
-        max_position_embeddings=64, pad_token_id=0, bos_token_id=256, eos_token_id=257, rms_norm_eps=1e-4, classifier_pooling="mean",
-        rope_parameters=rope(theta=1000.0)),
-        visible=(dict(rope_parameters=rope(theta=2000.0)),)),
-    # Windows reach 10 positions to either side, in every layer but the sixth.
-    "gemma_embedding": encoder("Gemma3TextModel", {**SMALL, **GEMMA3, "sliding_window": 20, "use_bidirectional_attention": True}, plus_one=True,
-                               visible=(dict(sliding_window=22), dict(sliding_window=18))),
-    # The first layer has no norm before it; windows reach 10 positions to either side.
-    "modernbert": encoder("ModernBertModel", dict(
-        num_hidden_layers=4, hidden_size=24, num_attention_heads=2, intermediate_size=32, vocab_size=264, max_position_embeddings=64,
-        local_attention=20, pad_token_id=0, bos_token_id=256, eos_token_id=257, cls_token_id=256, sep_token_id=257), visible=(
-            dict(local_attention=22), dict(local_attention=18))),
-    # As published, with GPT-2's keys; those trained for 2,048 positions say 8,192.
-    "nomic_bert": encoder("NomicBertModel", dict(BERT, max_position_embeddings=8192, rope_parameters=rope(theta=1000.0)), plain_config=True,
-                          unseen=r"^pooler\.", visible=(dict(rope_parameters=rope(theta=2000.0)),), published_config=dict(
-        n_embd=BERT["hidden_size"], n_head=BERT["num_attention_heads"], n_layer=BERT["num_hidden_layers"], n_inner=BERT["intermediate_size"],
-        n_positions=8192, layer_norm_epsilon=1e-6, activation_function="swiglu", causal=False, prenorm=False, rotary_emb_base=1000,
-        rotary_emb_fraction=1.0, rotary_emb_interleaved=False, rotary_emb_scale_base=NULL, qkv_proj_bias=False, mlp_fc1_bias=False,
-        mlp_fc2_bias=False, hidden_size=None, num_attention_heads=None, num_hidden_layers=None, intermediate_size=None, head_dim=None,
-        max_position_embeddings=None, layer_norm_eps=None, hidden_act=None, rope_parameters=None)),
-    "roberta": encoder("XLMRobertaModel", dict(BERT, type_vocab_size=1, pad_token_id=1, max_position_embeddings=66),
-                       unseen=r"^pooler\.|key\.bias$"),
-    "bert_classifier": encoder("BertForSequenceClassification", dict(BERT, num_labels=3), gguf=None, unseen=r"key\.bias$"),
-    "distilbert_classifier": encoder("DistilBertForSequenceClassification", dict(
-        n_layers=2, dim=24, n_heads=4, hidden_dim=40, vocab_size=264, max_position_embeddings=64, num_labels=2), gguf=None,
-        unseen=r"k_lin\.bias$"),
-    "modernbert_classifier": encoder("ModernBertForSequenceClassification", dict(
-        num_hidden_layers=4, hidden_size=24, num_attention_heads=2, intermediate_size=32, vocab_size=264, max_position_embeddings=64,
-        local_attention=20, pad_token_id=0, bos_token_id=256, eos_token_id=257, cls_token_id=256, sep_token_id=257, num_labels=3,
-        classifier_pooling="mean"), gguf=None, visible=(dict(classifier_pooling="cls"),)),
-    "roberta_classifier": encoder("XLMRobertaForSequenceClassification", dict(
-        BERT, type_vocab_size=1, pad_token_id=1, max_position_embeddings=66, num_labels=5), gguf=None, unseen=r"(key|query)\.bias$"),
-    "bert": encoder("BertModel", BERT, unseen=r"^pooler\.|key\.bias$"),
-}
-
-BART = dict(d_model=24, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=2, encoder_ffn_dim=40,
-            decoder_ffn_dim=32, vocab_size=264, max_position_embeddings=64, pad_token_id=1, bos_token_id=256, eos_token_id=257,
-            forced_eos_token_id=257, decoder_start_token_id=257)
-
-
-def encoder_decoder(model, config, **more):
-    """Sources of a single token, of fewer than a block of the cache, and of more. Keys with a bias give the same."""
-    more = {"gguf": None, "unseen": r"k_proj\.bias$", **more}
-    return Fixture(model, config, is_encoder_decoder=True, prompt_lengths=(1, 13, 41), **more)
-
-
-T5 = dict(d_model=20, d_kv=6, d_ff=40, num_layers=3, num_decoder_layers=2, num_heads=3, vocab_size=264, relative_attention_num_buckets=8,
-          relative_attention_max_distance=20, layer_norm_epsilon=1e-6, feed_forward_proj="relu", pad_token_id=1, eos_token_id=257,
-          decoder_start_token_id=1, n_positions=64)
-T5_GAINS = {r"\.q\.weight$": 0.3}  # scores are not scaled
-
-FIXTURES |= {
-    "bart": encoder_decoder("BartForConditionalGeneration", dict(BART, scale_embedding=True), visible=(dict(scale_embedding=False),),
-                            gains={r"encoder_attn\.q_proj\.bias": 4, r"encoder_attn\.[qk]_proj\.weight": 2}),
-    "m2m100": encoder_decoder("M2M100ForConditionalGeneration", BART, visible=(dict(scale_embedding=False), dict(activation_function="gelu"))),
-    "marian": encoder_decoder("MarianMTModel", dict(BART, activation_function="swish", scale_embedding=True), constant="embed_positions",
-                              visible=(dict(activation_function="gelu"),)),
-    "mbart": encoder_decoder("MBartForConditionalGeneration", BART, visible=(dict(activation_function="relu"),)),
-    "pegasus": encoder_decoder("PegasusForConditionalGeneration", BART, constant="embed_positions"),
-    # GGUF has no key for the largest distance: it is 128.
-    "t5": encoder_decoder("T5ForConditionalGeneration", dict(T5, relative_attention_max_distance=128), gguf=LLAMA_CPP, unseen=None, gains=T5_GAINS, visible=(
-        dict(tie_word_embeddings=False), dict(relative_attention_max_distance=40))),
-    "t5_v1_1": encoder_decoder("T5ForConditionalGeneration", dict(
-        T5, feed_forward_proj="gated-gelu", num_decoder_layers=None, tie_word_embeddings=False), unseen=None, gains={r"\.q\.weight$": 0.2}, has_own_head=True,
-        published_config=dict(tie_word_embeddings=False, scale_decoder_outputs=None, is_gated_act=True, dense_act_fn="gelu_new"),
-        visible=(dict(relative_attention_max_distance=40), dict(feed_forward_proj="gated-relu"))),
-}
+FIXTURES |= ENCODERS | ENCODER_DECODERS
