@@ -9,16 +9,6 @@
 namespace weft {
 namespace {
 
-// What the kernels compute at once: a step that is cut to the time ends with a full tile.
-constexpr int32_t kTileRows = 16;
-// What the oldest prompt gets at least, whatever it costs, and others if there is time.
-constexpr int32_t kMinChunkRows = 8;
-
-// The least number of rows from kMinChunkRows on that fills up a tile behind `row_count` others.
-int32_t LeastChunk(int32_t row_count) {
-  return RoundUp(row_count + kMinChunkRows, kTileRows) - row_count;
-}
-
 bool IsPrompt(const Sequence* sequence) {
   return sequence->pending_count() > 1 || sequence->needs_source();
 }
@@ -26,7 +16,7 @@ bool IsPrompt(const Sequence* sequence) {
 }  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options, BlockPools& pools)
-    : options_(options), pools_(pools), cache_(pools) {
+    : options_(options), pools_(pools), cache_(pools), chunks_(cost_, options.whole_prompts) {
   WEFT_CHECK(options.max_batch_tokens > 0 && options.max_sequences > 0);
   WEFT_CHECK(options.max_stall.count() > 0);
 }
@@ -88,13 +78,13 @@ StepPlan Scheduler::Plan() {
   const bool admits = next != nullptr && HasRoom(*next);
   const bool prompts_run = std::any_of(running_.begin(), running_.end(), IsPrompt);
   if (plan.row_count == options_.max_batch_tokens || (!admits && !prompts_run)) return plan;
-  const Budget limit = LimitFor(plan);
+  const StepLimit limit = LimitFor(plan);
   // Blocks that the next one waits for are not for others, whose turn may come earlier in the step.
   const bool may_admit = admits || (next == nullptr && !lacks_blocks);
   PlanPrompts(may_admit, plan, limit);
-  ExtendChunks(plan, limit);
+  chunks_.Extend(plan, limit);
   if (limit.has_seconds()) {
-    Probe(plan, limit);
+    chunks_.Probe(plan, limit);
     plan.predicted_seconds = cost_.PredictSeconds(plan.shape);
   }
   return plan;
@@ -202,15 +192,15 @@ bool Scheduler::SecureBeams(const std::vector<Sequence*>& beams, StepPlan& plan)
   });
 }
 
-Scheduler::Budget Scheduler::LimitFor(const StepPlan& plan) {
+StepLimit Scheduler::LimitFor(const StepPlan& plan) {
   constexpr double kMostOverDecoding = 2;  // leaves prompts half of the time
   constexpr double kMostOverNothing = 8;   // leaves them most of it
-  Budget limit{.rows = options_.max_batch_tokens, .seconds = kUnlimited};
+  StepLimit limit{.rows = options_.max_batch_tokens, .seconds = StepLimit::kUnlimited};
   if (plan.stream_count == 0 && !JobsShareSteps()) return limit;
   cost_.Fit();
   limit.seconds = std::chrono::duration<double>(options_.max_stall).count();
   if (plan.stream_count == 0) {
-    if (!cost_.knows_small_steps()) limit.rows = std::min(limit.rows, 2 * kTileRows);
+    if (!cost_.knows_small_steps()) limit.rows = std::min(limit.rows, 2 * ChunkSizer::kTileRows);
     limit.seconds = std::max(limit.seconds, kMostOverNothing * cost_.PredictSeconds({}));
   } else if (cost_.knows_decoding()) {
     limit.seconds = std::max(limit.seconds, kMostOverDecoding * cost_.PredictSeconds(plan.shape));
@@ -227,7 +217,7 @@ bool Scheduler::JobsShareSteps() const {
   return jobs.size() > 1 || line_.OthersWait(*jobs.begin());
 }
 
-void Scheduler::PlanPrompts(bool may_admit, StepPlan& plan, const Budget& limit) {
+void Scheduler::PlanPrompts(bool may_admit, StepPlan& plan, const StepLimit& limit) {
   // One of each job, then the others.
   JobSet jobs;
   std::vector<Sequence*> others;
@@ -246,28 +236,21 @@ void Scheduler::PlanPrompts(bool may_admit, StepPlan& plan, const Budget& limit)
   if (may_admit) AdmitWaiting(nullptr, plan, limit);
 }
 
-bool Scheduler::PlanPrompt(Sequence& sequence, StepPlan& plan, const Budget& limit) {
+bool Scheduler::PlanPrompt(Sequence& sequence, StepPlan& plan, const StepLimit& limit) {
   if (IsComputedFor(sequence, plan)) return true;
-  if (!HasTimeForSource(sequence, plan, limit)) return false;
-  const int32_t row_count = RowsInTurn(sequence.computed_count, sequence.chunk_end(), plan, limit);
+  if (!MayTakeSource(sequence, plan, limit)) return false;
+  const int32_t row_count =
+      chunks_.RowsInTurn(sequence.computed_count, sequence.chunk_end(), plan, limit);
   if (row_count == 0) return false;
   TakeChunk(sequence, row_count, plan);
   if (sequence.needs_source()) TakeSource(sequence, plan);
   return true;
 }
 
-bool Scheduler::HasTimeForSource(const Sequence& sequence, const StepPlan& plan,
-                                 const Budget& limit) const {
-  if (!sequence.needs_source() || plan.source_row_count == 0 || cache_.HasSource(sequence)) {
-    return true;
-  }
-  const int32_t count = sequence.source_count();
-  if (plan.source_row_count + count > limit.rows) return false;
-  if (!limit.has_seconds()) return true;
-  StepShape shape = plan.shape;
-  shape.AddChunk(0, count);
-  return shape.chunk_rows <= cost_.trusted_chunk_rows() &&
-         cost_.PredictSeconds(shape) <= limit.seconds;
+bool Scheduler::MayTakeSource(const Sequence& sequence, const StepPlan& plan,
+                              const StepLimit& limit) const {
+  return !sequence.needs_source() || cache_.HasSource(sequence) ||
+         chunks_.HasRoomForSource(sequence.source_count(), plan, limit);
 }
 
 void Scheduler::TakeSource(Sequence& sequence, StepPlan& plan) {
@@ -325,7 +308,7 @@ bool Scheduler::HasSourceBlocks(const Sequence& sequence) const {
   return pools_[pools_.source_group()].free_count() >= needed;
 }
 
-void Scheduler::AdmitWaiting(JobSet* passed_over, StepPlan& plan, const Budget& limit) {
+void Scheduler::AdmitWaiting(JobSet* passed_over, StepPlan& plan, const StepLimit& limit) {
   while (Sequence* const next = NextInLine(passed_over)) {
     if (!Admit(*next, plan, limit)) return;
     if (passed_over != nullptr) passed_over->insert(next->job_id);
@@ -359,9 +342,10 @@ bool Scheduler::MayHold(const Sequence& sequence, int32_t slot_count) const {
   return held == 0 || held + slot_count <= fair_slots() || !line_.OthersWait(sequence.job_id);
 }
 
-bool Scheduler::Admit(Sequence& sequence, StepPlan& plan, const Budget& limit) {
-  if (!HasRoom(sequence) || !HasTimeForSource(sequence, plan, limit)) return false;
-  if (RowsInTurn(cache_.Match(sequence), sequence.chunk_end(), plan, limit) == 0) return false;
+bool Scheduler::Admit(Sequence& sequence, StepPlan& plan, const StepLimit& limit) {
+  if (!HasRoom(sequence) || !MayTakeSource(sequence, plan, limit)) return false;
+  if (chunks_.RowsInTurn(cache_.Match(sequence), sequence.chunk_end(), plan, limit) == 0)
+    return false;
   const int32_t slot_count = SlotsFor(sequence);
   line_.Erase(sequence);
   sequence.last_to_overtake.reset();
@@ -395,80 +379,6 @@ int32_t Scheduler::SlotsFor(const Sequence& sequence) const {
                            ? fair_slots() - line_.slot_count(sequence.job_id)
                            : options_.max_sequences;
   return std::clamp(std::min(free, fair), least, least + sequence.awaiting_count);
-}
-
-void Scheduler::ExtendChunks(StepPlan& plan, const Budget& limit) {
-  for (PlannedSequence& planned : plan.sequences) {
-    const int32_t position = planned.first_position + planned.row_count;
-    const int32_t pending_count = planned.sequence->chunk_end() - position;
-    if (pending_count <= 0) continue;
-    const int32_t row_count = RowsWithin(plan, limit, position, pending_count);
-    Extend(planned, row_count, plan);
-  }
-}
-
-void Scheduler::Probe(StepPlan& plan, const Budget& limit) const {
-  constexpr double kWellInside = 0.85;
-  if (cost_.PredictSeconds(plan.shape) > kWellInside * limit.seconds ||
-      cost_.knows_chunks_beyond(plan.shape.chunk_rows) ||
-      plan.shape.chunk_rows + kTileRows > cost_.trusted_chunk_rows()) {
-    return;
-  }
-  for (PlannedSequence& planned : plan.sequences) {
-    const int32_t position = planned.first_position + planned.row_count;
-    const int32_t pending_count = planned.sequence->chunk_end() - position;
-    if (pending_count <= 0) continue;
-    Extend(planned, std::min({kTileRows, pending_count, limit.rows - plan.row_count}), plan);
-    return;
-  }
-}
-
-void Scheduler::Extend(PlannedSequence& planned, int32_t row_count, StepPlan& plan) {
-  plan.shape.AddChunk(planned.first_position + planned.row_count, row_count);
-  planned.row_count += row_count;
-  plan.row_count += row_count;
-}
-
-int32_t Scheduler::RowsInTurn(int32_t first_position, int32_t end_position, const StepPlan& plan,
-                              const Budget& limit) const {
-  const double seconds = cost_.PredictSeconds(plan.shape);
-  const int32_t rows_left = limit.rows - plan.row_count;
-  const Budget half = {.rows = plan.row_count + rows_left / 2,
-                       .seconds = seconds + (limit.seconds - seconds) / 2};
-  const int32_t pending_count = end_position - first_position;
-  if (options_.whole_prompts) {
-    const bool fits = plan.row_count == 0 ||
-                      RowsWithin(plan, limit, first_position, pending_count) == pending_count;
-    return fits ? pending_count : 0;
-  }
-  const int32_t row_count = RowsWithin(plan, half, first_position, pending_count);
-  if (row_count >= kMinChunkRows) return row_count;
-  const int32_t least = std::min({LeastChunk(plan.row_count), pending_count, rows_left});
-  if (plan.shape.chunk_rows == 0) return least;  // the oldest: whatever it costs
-  return std::min(least, RowsWithin(plan, limit, first_position, pending_count));
-}
-
-int32_t Scheduler::RowsWithin(const StepPlan& plan, const Budget& budget, int32_t first_position,
-                              int32_t pending_count) const {
-  int32_t most = std::min(pending_count, budget.rows - plan.row_count);
-  if (budget.has_seconds()) {
-    most = std::min(most, cost_.trusted_chunk_rows() - plan.shape.chunk_rows);
-  }
-  if (most <= 0) return 0;
-  const auto fits = [&](int32_t row_count) {
-    StepShape shape = plan.shape;
-    shape.AddChunk(first_position, row_count);
-    return cost_.PredictSeconds(shape) <= budget.seconds;
-  };
-  if (fits(most)) return most;
-  // In tiles of the whole step: `low` fits or adds nothing, `high` does not fit.
-  int32_t low = plan.row_count / kTileRows;
-  int32_t high = CeilDivide(plan.row_count + most, kTileRows);
-  while (high - low > 1) {
-    const int32_t middle = (low + high) / 2;
-    (fits(middle * kTileRows - plan.row_count) ? low : high) = middle;
-  }
-  return std::max(low * kTileRows - plan.row_count, 0);
 }
 
 void Scheduler::TakeChunk(Sequence& sequence, int32_t row_count, StepPlan& plan) {

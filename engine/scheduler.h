@@ -44,10 +44,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <set>
 #include <vector>
 
+#include "engine/chunk_sizer.h"
 #include "engine/prefix_cache.h"
 #include "engine/sequence.h"
 #include "engine/sequence_blocks.h"
@@ -91,14 +91,6 @@ class Scheduler {
   const WaitingLine& line() const { return line_; }
 
  private:
-  static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-  // How much a step may hold.
-  struct Budget {
-    int32_t rows = 0;
-    double seconds = 0;
-    bool has_seconds() const { return seconds < kUnlimited; }
-  };
-
   using JobSet = std::set<RequestId>;
 
   int32_t free_slots() const { return options_.max_sequences - running_slots_; }
@@ -125,40 +117,27 @@ class Scheduler {
   // SecureNextPosition for all; false if they were the newest and have been preempted.
   bool SecureBeams(const std::vector<Sequence*>& beams, StepPlan& plan);
   // What the whole step may hold, its decode rows included.
-  Budget LimitFor(const StepPlan& plan);
+  StepLimit LimitFor(const StepPlan& plan);
   // Whether the prompts of several jobs are to be computed.
   bool JobsShareSteps() const;
   // The next chunks of running prompts, and of those that wait if `may_admit`.
-  void PlanPrompts(bool may_admit, StepPlan& plan, const Budget& limit);
+  void PlanPrompts(bool may_admit, StepPlan& plan, const StepLimit& limit);
   // A chunk of a running prompt, unless an older one computes it; false: the step is full.
-  bool PlanPrompt(Sequence& sequence, StepPlan& plan, const Budget& limit);
+  bool PlanPrompt(Sequence& sequence, StepPlan& plan, const StepLimit& limit);
   // Those that wait; if there is a set, one of each job that is not part of it, and becomes it.
-  void AdmitWaiting(JobSet* passed_over, StepPlan& plan, const Budget& limit);
+  void AdmitWaiting(JobSet* passed_over, StepPlan& plan, const StepLimit& limit);
   // Who is to be admitted next, without regard to blocks and rows; nullptr: nobody.
   Sequence* NextInLine(const JobSet* passed_over);
   bool MayHold(const Sequence& sequence, int32_t slot_count) const;
   // Whether the source that a sequence needs may join the step.
-  bool HasTimeForSource(const Sequence& sequence, const StepPlan& plan, const Budget& limit) const;
+  bool MayTakeSource(const Sequence& sequence, const StepPlan& plan, const StepLimit& limit) const;
   static void TakeSource(Sequence& sequence, StepPlan& plan);
   // The blocks of its source for each of a unit that is admitted.
   void CoverSources(const std::vector<Sequence*>& unit);
   // False: there is no room, or no row for it.
-  bool Admit(Sequence& sequence, StepPlan& plan, const Budget& limit);
+  bool Admit(Sequence& sequence, StepPlan& plan, const StepLimit& limit);
   // How many slots a waiting sequence gets.
   int32_t SlotsFor(const Sequence& sequence) const;
-  // Gives the rows that its turn did not bring to those that could use them, oldest first.
-  void ExtendChunks(StepPlan& plan, const Budget& limit);
-  // Now and then a tile more than is predicted to fit, where there is some time left: a scheduler
-  // that thinks larger chunks too slow would otherwise never learn that they no longer are.
-  void Probe(StepPlan& plan, const Budget& limit) const;
-  // The rows that a prompt gets in its turn, of those that it still has; 0: the step is full. Of
-  // whole prompts all or none.
-  int32_t RowsInTurn(int32_t first_position, int32_t end_position, const StepPlan& plan,
-                     const Budget& limit) const;
-  // The most rows, beginning at this position, that keep the step within the budget.
-  int32_t RowsWithin(const StepPlan& plan, const Budget& budget, int32_t first_position,
-                     int32_t pending_count) const;
-  static void Extend(PlannedSequence& planned, int32_t row_count, StepPlan& plan);
   static void Take(Sequence& sequence, int32_t row_count, StepPlan& plan);
   static void TakeChunk(Sequence& sequence, int32_t row_count, StepPlan& plan);
   // Whether an older sequence computes this one's next block in this step, to the block's end.
@@ -190,6 +169,7 @@ class Scheduler {
   SequenceQueue running_;
   int32_t running_slots_ = 0;
   StepCostModel cost_;
+  const ChunkSizer chunks_;
 };
 
 }  // namespace weft
