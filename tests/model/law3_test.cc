@@ -8,11 +8,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "tests/model/kernels/kernel_fixtures.h"
+#include "tests/model/kernels/tables_here.h"
 #include "tests/model/parity_fixture.h"
-#ifdef WEFT_SOFTWARE_AMX
-#include "tests/model/kernels/software_amx.h"
-#endif
 
 namespace weft {
 namespace {
@@ -20,17 +17,6 @@ namespace {
 // Chunks that many rows' kernels compute, and a last one for those of few.
 constexpr size_t kChunkSize = 23;
 constexpr int64_t kTokens = 3 * kChunkSize + 6;
-
-std::vector<KernelTable> TablesHere(Arithmetic arithmetic, KvType kv_type) {
-  std::vector<KernelTable> tables;
-  for (const KernelTable* table : AvailableTables(arithmetic, kv_type)) tables.push_back(*table);
-#ifdef WEFT_SOFTWARE_AMX
-  if (kv_type == KvType::kBF16 && software_amx::HasSoftwareAmx()) {
-    tables.push_back(software_amx::SoftwareAmxTable(arithmetic));
-  }
-#endif
-  return tables;
-}
 
 std::vector<std::vector<float>> LogitsOf(const std::string& path, const KernelTable& kernels) {
   RunnableModel model(path, {.arithmetic = kernels.arithmetic,
