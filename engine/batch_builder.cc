@@ -80,8 +80,10 @@ void BatchBuilder::Append(const PlannedSequence& planned) {
     const bool in_prompt = position < sequence.prompt_count;
     const bool for_prompt =
         position >= sequence.next_prompt_logprob && position + 1 < sequence.prompt_count;
-    const bool for_sample = sequence.samples && position + 1 == sequence.token_count();
-    if (for_prompt || for_sample) {
+    const bool is_last = position + 1 == sequence.token_count();
+    const bool is_wanted = sequence.wanted_logits == WantedLogits::kAll ||
+                           (sequence.wanted_logits == WantedLogits::kLast && is_last);
+    if (for_prompt || is_wanted) {
       logit_rows_.push_back(rows_.count());
       logit_targets_.push_back({.sequence = &sequence, .position = position});
     }

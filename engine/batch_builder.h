@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// Which position a row of logits belongs to; it predicts the token after it.
+// Which position a row of logits belongs to.
 struct LogitTarget {
   Sequence* sequence = nullptr;
   int32_t position = 0;
@@ -23,9 +23,9 @@ class BatchBuilder {
   // `max_rows`: of a step, and of the sources beside it.
   BatchBuilder(int32_t max_rows, const BlockPools& pools);
 
-  // Logits are wanted of the last token, if the sequence samples, and of prompt positions whose
-  // logprobs are asked for; hidden states of positions that are to be pooled. Valid until the next
-  // call, and while the planned sequences do not change.
+  // Logits are wanted of Sequence::wanted_logits, and of prompt positions whose logprobs are asked
+  // for; hidden states of positions that are to be pooled. Valid until the next call, and while the
+  // planned sequences do not change.
   ForwardBatch Build(const StepPlan& plan);
   // One for every entry of ForwardBatch::hidden_rows.
   const std::vector<Sequence*>& hidden_targets() const { return hidden_targets_; }

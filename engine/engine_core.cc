@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "engine/request_validation.h"
+#include "engine/row_math.h"
 
 namespace weft {
 namespace {
@@ -61,7 +62,9 @@ EngineCore::EngineCore(const EngineOptions& options, ModelRunner& runner, Clock 
                  pools_),
       batch_builder_(options.rows_of_a_step(), pools_),
       samplers_(static_cast<size_t>(runner.thread_count()),
-                Sampler(runner.vocab_size(), options.token_bytes)) {
+                Sampler(runner.vocab_size(), options.token_bytes)),
+      sparse_poolers_(runner.makes(PooledOutput::kSparse) ? options.max_sequences : 0,
+                      SparsePooler(runner.vocab_size())) {
   WEFT_CHECK(options.max_context > 0 && options.max_waiting > 0);
 }
 
@@ -155,6 +158,7 @@ Result<void> EngineCore::RunPlan(const StepPlan& plan) try {
     ++sequence.next_pooled;
   };
   batch.visit_hidden = &pool;
+  AssignSparsePoolers(plan);
   const auto vocab_size = static_cast<size_t>(runner_.vocab_size());
   const std::vector<LogitTarget>& targets = batch_builder_.logit_targets();
   outcomes_.clear();
@@ -171,16 +175,47 @@ Result<void> EngineCore::RunPlan(const StepPlan& plan) try {
   return Fail(ErrorCode::kInternal, "the step failed: {}", exception.what());
 }
 
+void EngineCore::AssignSparsePoolers(const StepPlan& plan) {
+  if (sparse_poolers_.empty()) return;
+  size_t used = 0;
+  for (const PlannedSequence& planned : plan.sequences) {
+    Sequence& sequence = *planned.sequence;
+    if (sequence.wanted_logits != WantedLogits::kAll) continue;
+    WEFT_CHECK(planned.first_position == 0 && planned.row_count == sequence.token_count());
+    sequence.sparse_pooler = &sparse_poolers_[used++];
+    sequence.sparse_pooler->Clear();
+  }
+}
+
 void EngineCore::VisitLogits(const LogitTarget& target, std::span<const float> logits,
                              Sampler& sampler, RowOutcome& outcome) const try {
   WEFT_CHECK(!std::exchange(outcome.visited, true));
   Sequence& sequence = *target.sequence;
   const bool last = target.position + 1 == sequence.token_count();
-  const Result<void> done = last ? SampleChoices(sequence, logits, sampler, outcome)
-                                 : MeasurePromptToken(target, logits, sampler, outcome);
+  const bool pools = sequence.request->pooling() != nullptr;
+  const Result<void> done = pools  ? PoolLogits(target, logits, outcome)
+                            : last ? SampleChoices(sequence, logits, sampler, outcome)
+                                   : MeasurePromptToken(target, logits, sampler, outcome);
   if (!done) outcome.error = done.error();
 } catch (const std::exception& exception) {
   outcome.error = Error{ErrorCode::kInternal, exception.what()};
+}
+
+Result<void> EngineCore::PoolLogits(const LogitTarget& target, std::span<const float> logits,
+                                    RowOutcome& outcome) {
+  const PoolingParams& pooling = *target.sequence->request->pooling();
+  if (pooling.output == PooledOutput::kSparse) {
+    target.sequence->sparse_pooler->Add(logits);
+    return {};
+  }
+  WEFT_CHECK(pooling.output == PooledOutput::kTokenLogits);
+  if (!AllFinite(logits)) return Fail(ErrorCode::kInternal, "the model's logits are not finite");
+  PooledResult& result = outcome.token_logits.emplace();
+  for (const TokenId token : pooling.tokens) {
+    result.values.push_back(logits[static_cast<size_t>(token)]);
+  }
+  result.log_sum = LogSumOfExp(logits);
+  return {};
 }
 
 Result<void> EngineCore::MeasurePromptToken(const LogitTarget& target,
@@ -251,6 +286,10 @@ void EngineCore::Commit(const StepPlan& plan) {
     }
   }
   for (const PlannedSequence& planned : plan.sequences) CommitPrompt(*planned.sequence);
+  for (size_t i = 0; i < targets.size(); ++i) {
+    std::optional<PooledResult>& logits = outcomes_[i].token_logits;
+    if (logits) FinishPooling(*targets[i].sequence->request, *std::move(logits));
+  }
   for (RowOutcome& outcome : outcomes_) {
     for (SampledToken& sampled : outcome.sampled) CommitToken(sampled);
   }
@@ -340,8 +379,13 @@ void EngineCore::CommitPrompt(Sequence& sequence) {
     report_.cache_hits += sequence.cached_count;
   }
   request.EmitPromptLogprobs();
-  if (request.pooler() != nullptr) return FinishEmbedding(request);
-  if (!sequence.samples) {
+  if (const PoolingParams* pooling = request.pooling()) {
+    if (pooling->output == PooledOutput::kTokenLogits) return;  // they are committed on their own
+    return FinishPooling(request, pooling->output == PooledOutput::kSparse
+                                      ? sequence.sparse_pooler->Take(runner_.sparse())
+                                      : request.FromHiddenStates(runner_));
+  }
+  if (sequence.wanted_logits == WantedLogits::kNone) {
     FinishAllChoices(
         request,
         {.reason = FinishReason::kLength, .stop_string = {}, .stop_token = {}, .error = {}});
@@ -353,9 +397,9 @@ void EngineCore::CommitPrompt(Sequence& sequence) {
   }
 }
 
-void EngineCore::FinishEmbedding(LiveRequest& request) {
-  const Result<void> emitted = request.EmitEmbedding(runner_);
-  FinishAllChoices(request, emitted ? Ending() : Failed(emitted.error()));
+void EngineCore::FinishPooling(LiveRequest& request, Result<PooledResult> result) {
+  if (result) request.EmitPooled(*std::move(result));
+  FinishAllChoices(request, result ? Ending() : Failed(result.error()));
 }
 
 void EngineCore::CommitToken(SampledToken& sampled) {

@@ -20,6 +20,7 @@
 #include "engine/sampler.h"
 #include "engine/scheduler.h"
 #include "engine/sequence_blocks.h"
+#include "engine/sparse_pooler.h"
 
 namespace weft {
 
@@ -73,12 +74,15 @@ class EngineCore {
     std::vector<SampledToken> sampled;  // a token a choice that continues from this row
     std::optional<TokenLogprob> prompt_logprob;
     std::optional<BeamRow> beam;
+    std::optional<PooledResult> token_logits;
     std::optional<Error> error;  // fails the request
   };
 
   Result<void> RunPlan(const StepPlan& plan);
-  // These five run on the threads that compute, each with a sampler of its own, and change nothing
-  // but `outcome`.
+  // A pooler of this step for each text that a sparse vector is made of.
+  void AssignSparsePoolers(const StepPlan& plan);
+  // These run on the threads that compute, each with a sampler of its own, and change nothing but
+  // `outcome`, and what the sequence's sparse pooler holds.
   void VisitLogits(const LogitTarget& target, std::span<const float> logits, Sampler& sampler,
                    RowOutcome& outcome) const;
   Result<void> MeasurePromptToken(const LogitTarget& target, std::span<const float> logits,
@@ -90,13 +94,16 @@ class EngineCore {
                            std::span<const float> logits, Sampler& sampler,
                            RowOutcome& outcome) const;
 
+  static Result<void> PoolLogits(const LogitTarget& target, std::span<const float> logits,
+                                 RowOutcome& outcome);
   static Result<void> RankBeam(Sequence& sequence, std::span<const float> logits, Sampler& sampler,
                                RowOutcome& outcome);
 
   void Commit(const StepPlan& plan);
   void CommitPromptLogprob(const LogitTarget& target, TokenLogprob logprob);
   void CommitPrompt(Sequence& sequence);
-  void FinishEmbedding(LiveRequest& request);
+  // The terminal events of a request that pools, where its result is there, an error or not.
+  void FinishPooling(LiveRequest& request, Result<PooledResult> result);
   void CommitToken(SampledToken& sampled);
   // The beams of this step, a request's together.
   void CommitBeams();
@@ -118,7 +125,8 @@ class EngineCore {
   BlockPools pools_;
   Scheduler scheduler_;
   BatchBuilder batch_builder_;
-  std::vector<Sampler> samplers_;  // one a thread that computes
+  std::vector<Sampler> samplers_;             // one a thread that computes
+  std::vector<SparsePooler> sparse_poolers_;  // one a sequence of a step, if the model has use
   // A step costs nothing a request that waits: what is looked for in all of them is counted.
   std::map<RequestId, std::unique_ptr<LiveRequest>> live_;
   std::vector<LiveRequest*> finished_;  // of live_, to be erased; room for all is there

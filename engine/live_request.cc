@@ -14,6 +14,20 @@ bool Contains(const std::vector<TokenId>& tokens, TokenId token) {
   return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
 }
 
+WantedLogits WantedLogitsOf(const Request& request) {
+  if (!request.pooling) {
+    return request.sampling.max_tokens > 0 ? WantedLogits::kLast : WantedLogits::kNone;
+  }
+  switch (request.pooling->output) {
+    case PooledOutput::kTokenLogits:
+      return WantedLogits::kLast;
+    case PooledOutput::kSparse:
+      return WantedLogits::kAll;
+    default:
+      return WantedLogits::kNone;
+  }
+}
+
 }  // namespace
 
 LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
@@ -32,7 +46,11 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
   const int32_t sequence_count = std::max(request_.choice_count, sampling.beam_width);
   // What is wanted of earlier positions of the prompt than its last can only be had by computing
   // them. The other choices come to it when the first has done so.
-  const bool pools_more = request_.pooling && request_.pooling != Pooling::kLast;
+  const PoolingParams* const pooled = pooling();
+  const bool pools_states = pooled != nullptr && (pooled->output == PooledOutput::kEmbedding ||
+                                                  pooled->output == PooledOutput::kLabels);
+  const bool pools_more = (pools_states && pooled->pooling != Pooling::kLast) ||
+                          (pooled != nullptr && pooled->output == PooledOutput::kSparse);
   const bool computes_prompt =
       !request_.reads_prefix_cache || sampling.prompt_logprobs || pools_more;
   // What is a source's is found by its salt alone: one of the request's own, where others' blocks
@@ -74,11 +92,11 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
   first.second_text = request_.second_text;
   if (computes_prompt) first.cache_limit = 0;
   first.next_prompt_logprob = sampling.prompt_logprobs ? 0 : first.prompt_count;
-  first.samples = sampling.max_tokens > 0;
-  if (request_.pooling) {
-    pooler_.emplace(*request_.pooling);
+  first.wanted_logits = WantedLogitsOf(request_);
+  if (pools_states) {
+    pooler_.emplace(pooled->pooling);
     first.next_pooled = pools_more ? 0 : first.prompt_count - 1;
-    first.pooled_end = request_.pooling == Pooling::kFirst ? 1 : first.prompt_count;
+    first.pooled_end = pooled->pooling == Pooling::kFirst ? 1 : first.prompt_count;
   }
   // OpenAI's echo counts the first prompt token as certain.
   if (sampling.prompt_logprobs)
@@ -113,16 +131,16 @@ void LiveRequest::EmitPromptLogprobs() {
   request_.sink->OnPromptLogprobs(std::exchange(prompt_logprobs_, {}));
 }
 
-Result<void> LiveRequest::EmitEmbedding(ModelRunner& runner) {
+Result<PooledResult> LiveRequest::FromHiddenStates(ModelRunner& runner) {
   WEFT_ASSIGN_OR_RETURN(std::vector<float> pooled, pooler_->Take());
-  std::vector<float> embedding = runner.FromPooled(request_.pooled_output, std::move(pooled));
-  for (const float number : embedding) {
+  PooledResult result;
+  result.values = runner.FromPooled(request_.pooling->output, std::move(pooled));
+  for (const float number : result.values) {
     if (!std::isfinite(number)) {
       return Fail(ErrorCode::kInternal, "what the model makes of its hidden states is not finite");
     }
   }
-  request_.sink->OnEmbedding(std::move(embedding));
-  return {};
+  return result;
 }
 
 std::string_view LiveRequest::TextOf(TokenId token, const TokenBytes& token_bytes) const {

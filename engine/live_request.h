@@ -9,10 +9,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/beam_search.h"
 #include "engine/model_runner.h"
+#include "engine/pooler.h"
 #include "engine/request.h"
 #include "engine/sampler.h"
 #include "engine/sequence.h"
@@ -58,11 +60,13 @@ class LiveRequest {
   // Hands the collected ones over, the first time it is called.
   void EmitPromptLogprobs();
 
-  // nullptr: nothing is pooled.
+  // nullptr: it generates.
+  const PoolingParams* pooling() const { return request_.pooling ? &*request_.pooling : nullptr; }
+  // Of the hidden states, where an embedding or labels are made of them; otherwise nullptr.
   Pooler* pooler() { return pooler_ ? &*pooler_ : nullptr; }
-  // Hands over what `runner` makes of the pooled vector; the prompt is computed. An
-  // error fails the request.
-  Result<void> EmitEmbedding(ModelRunner& runner);
+  // What `runner` makes of the pooled hidden states; all are there.
+  Result<PooledResult> FromHiddenStates(ModelRunner& runner);
+  void EmitPooled(PooledResult result) { request_.sink->OnPooled(std::move(result)); }
 
   // What a token adds to this request's text. `token_bytes`: what it adds to everybody's; may be
   // empty.

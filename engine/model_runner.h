@@ -27,7 +27,12 @@ class ModelRunner {
   // One step; logits are handed to `visit` before it returns. An error fails the sequences of this
   // batch, not the engine.
   virtual Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) = 0;
-  // What `output` says of a vector that was pooled of hidden states. kLabels: the model classifies.
+  virtual bool generates() const = 0;  // text
+  virtual bool makes(PooledOutput output) const = 0;
+  // How weights come of logits, if the model makes kSparse.
+  virtual SparseSpec sparse() const = 0;
+  // What kEmbedding or kLabels says of a vector that was pooled of hidden states; the model makes
+  // that.
   virtual std::vector<float> FromPooled(PooledOutput output, std::vector<float> pooled) = 0;
   // Copies the bytes of one of a group's KV blocks over another (copy on write).
   virtual void CopyBlock(size_t group, int32_t from, int32_t to) = 0;

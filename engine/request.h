@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/pooler.h"
 #include "engine/prefix_index.h"
 #include "engine/sampling_params.h"
 #include "engine/token_constraint.h"
 #include "model/forward_batch.h"
+#include "model/spec.h"
 #include "model/tensor.h"
 
 namespace weft {
@@ -71,6 +71,19 @@ struct FinishEvent {
   bool last = false;
 };
 
+// What PoolingParams ask for.
+struct PooledResult {
+  // kEmbedding: as long as the model's embeddings, not scaled; kLabels: a logit a label;
+  // kTokenLogits: a logit for each of PoolingParams::tokens, in their order; kSparse: weights above
+  // 0, at most as many as the vocabulary.
+  std::vector<float> values;
+  std::vector<TokenId> tokens;  // kSparse: whose weights they are, ascending; otherwise empty
+  // kTokenLogits: a logit less this is the natural logarithm of the token's probability.
+  double log_sum = 0;
+
+  bool operator==(const PooledResult&) const = default;
+};
+
 // Where a request's events go. Called on the engine thread; must not block or throw. Every accepted
 // request gets exactly one FinishEvent per choice, whatever happens, and nothing for that choice
 // after it.
@@ -81,9 +94,8 @@ class TokenSink {
       std::vector<TokenLogprob> logprobs) = 0;  // at most once, before any token; first entry: the
                                                 // first prompt token, logprob 0, no top
   // Once, before the terminal event of a request with `pooling` that does not fail; others never
-  // get one. What Request::pooled_output says: a vector as long as the model's embeddings, or a
-  // logit a label.
-  virtual void OnEmbedding(std::vector<float> embedding) = 0;
+  // get one.
+  virtual void OnPooled(PooledResult result) = 0;
   virtual void OnTokens(TokensEvent event) = 0;
   virtual void OnFinish(FinishEvent event) = 0;
 };
@@ -91,6 +103,14 @@ class TokenSink {
 // The text that tokens have which otherwise have none: control tokens whose text a reply cannot be
 // understood without.
 using VisibleTokens = std::map<TokenId, std::string>;
+
+// What is made of a prompt in place of text. The model must make it: ModelSpec::makes.
+struct PoolingParams {
+  PooledOutput output = PooledOutput::kEmbedding;
+  // kEmbedding and kLabels: of the hidden states as they are after the final norm.
+  Pooling pooling = Pooling::kLast;
+  std::vector<TokenId> tokens = {};  // kTokenLogits: whose logits are wanted, at least one
+};
 
 struct Request {
   RequestId id = 0;  // unique among live requests; Engine::NextId makes them
@@ -104,10 +124,9 @@ struct Request {
   SamplingParams sampling;
   int32_t choice_count = 1;  // n: continuations that share the prompt's blocks
   int32_t priority = 0;      // lower first; equal: first come, first served
-  // Generates nothing, but makes one vector of the prompt's hidden states, as they are after the
-  // final norm. One choice, max_tokens 0, nothing of the sampling parameters is looked at.
-  std::optional<Pooling> pooling;
-  PooledOutput pooled_output = PooledOutput::kEmbedding;  // kLabels: of a model that classifies
+  // Nothing is generated. One choice, max_tokens 0, nothing of the sampling parameters is looked
+  // at.
+  std::optional<PoolingParams> pooling;
   std::string tenant;
   // Whether blocks that other requests have computed may be used. Its own are kept in any case, and
   // its choices share them.

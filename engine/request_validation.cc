@@ -12,16 +12,6 @@
 namespace weft {
 namespace {
 
-Result<void> ValidatePooling(const Request& request) {
-  const SamplingParams& params = request.sampling;
-  if (request.choice_count == 1 && params.max_tokens == 0 && params.beam_width == 0 &&
-      !params.prompt_logprobs) {
-    return {};
-  }
-  return Fail(ErrorCode::kInvalidArgument,
-              "with pooling there is one choice, max_tokens is 0, and no beams or prompt_logprobs");
-}
-
 Result<void> ValidateTokens(std::string_view what, const std::vector<TokenId>& tokens,
                             int64_t vocab_size) {
   for (const TokenId token : tokens) {
@@ -31,6 +21,49 @@ Result<void> ValidateTokens(std::string_view what, const std::vector<TokenId>& t
                   vocab_size - 1);
   }
   return {};
+}
+
+// What a model is short of that does not make this.
+std::string_view LackFor(PooledOutput output) {
+  switch (output) {
+    case PooledOutput::kEmbedding:
+      return "the model makes no embeddings";
+    case PooledOutput::kLabels:
+      return "the model has no classifier, so that it scores no labels";
+    case PooledOutput::kTokenLogits:
+      return "the model generates no text, so that it has no logits of a next token";
+    case PooledOutput::kSparse:
+      return "the model has no masked-language head, so that it makes no sparse vectors";
+  }
+  return "";
+}
+
+Result<void> ValidatePooling(const Request& request, const ModelRunner& runner) {
+  const SamplingParams& params = request.sampling;
+  const PoolingParams& pooling = *request.pooling;
+  if (request.choice_count != 1 || params.max_tokens != 0 || params.beam_width != 0 ||
+      params.prompt_logprobs)
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        "with pooling there is one choice, max_tokens is 0, and no beams or prompt_logprobs");
+  if (!runner.makes(pooling.output))
+    return Fail(ErrorCode::kInvalidArgument, "{}", LackFor(pooling.output));
+  const bool of_tokens = pooling.output == PooledOutput::kTokenLogits;
+  if (of_tokens == pooling.tokens.empty())
+    return Fail(ErrorCode::kInvalidArgument, "{} tokens are named whose logits are wanted{}",
+                pooling.tokens.size(),
+                of_tokens ? ", expected one or more" : ", but logits are not");
+  return ValidateTokens("list of tokens", pooling.tokens, runner.vocab_size());
+}
+
+Result<void> ValidateGeneration(const Request& request, const EngineOptions& options,
+                                const ModelRunner& runner) {
+  if (options.is_encoder)
+    return Fail(ErrorCode::kInvalidArgument, "the model is an encoder, which generates nothing");
+  if (!runner.generates())
+    return Fail(ErrorCode::kInvalidArgument,
+                "the model has no language head: it generates nothing");
+  return ValidateSampling(request.sampling, runner.vocab_size());
 }
 
 Result<void> ValidateSource(const Request& request, const EngineOptions& options,
@@ -93,16 +126,13 @@ Result<void> ValidateRequest(const Request& request, const EngineOptions& option
                              const ModelRunner& runner) {
   WEFT_CHECK(request.sink != nullptr);
   const int64_t vocab_size = runner.vocab_size();
-  if (options.is_encoder && !request.pooling) {
-    return Fail(ErrorCode::kInvalidArgument, "the model is an encoder, which generates nothing");
-  }
-  WEFT_RETURN_IF_ERROR(request.pooling ? ValidatePooling(request)
-                                       : ValidateSampling(request.sampling, vocab_size));
+  WEFT_RETURN_IF_ERROR(ValidateSource(request, options, runner));
+  WEFT_RETURN_IF_ERROR(request.pooling ? ValidatePooling(request, runner)
+                                       : ValidateGeneration(request, options, runner));
   if (request.choice_count < 1 || request.choice_count > options.max_sequences)
     return Fail(ErrorCode::kInvalidArgument,
                 "the number of choices is {}, but must be from 1 to {}", request.choice_count,
                 options.max_sequences);
-  WEFT_RETURN_IF_ERROR(ValidateSource(request, options, runner));
   if (request.prompt.empty())
     return Fail(ErrorCode::kInvalidArgument, "the prompt is empty, but must have a token");
   WEFT_RETURN_IF_ERROR(ValidateTokens("prompt", request.prompt, vocab_size));

@@ -185,13 +185,17 @@ void Sampler::ApplyFilter(SamplerStage stage, const SamplingParams& params, cons
   }
 }
 
-Result<TokenLogprob> Sampler::Logprob(std::span<const float> logits, TokenId token,
-                                      int32_t top_count) {
-  if (!AllFinite(logits)) return Fail(ErrorCode::kInternal, kNotFinite);
+double LogSumOfExp(std::span<const float> logits) {
   const float max_logit = Largest(logits);
   const double sum =
       SumInLanes(logits.size(), [&](size_t i) { return ExpNonPositive(logits[i] - max_logit); });
-  const double log_sum = static_cast<double>(max_logit) + exact::Log(sum);
+  return static_cast<double>(max_logit) + exact::Log(sum);
+}
+
+Result<TokenLogprob> Sampler::Logprob(std::span<const float> logits, TokenId token,
+                                      int32_t top_count) {
+  if (!AllFinite(logits)) return Fail(ErrorCode::kInternal, kNotFinite);
+  const double log_sum = LogSumOfExp(logits);
   const auto logprob = [&](TokenId id) {
     return static_cast<float>(static_cast<double>(logits[static_cast<size_t>(id)]) - log_sum);
   };

@@ -49,6 +49,10 @@ struct TokenRule {
   bool is_narrow = false;               // few are allowed: TokenMatcher::IsNarrow
 };
 
+// The natural logarithm of the sum of exp(logit), all of which are finite: a logit less this is the
+// logarithm of the token's probability.
+double LogSumOfExp(std::span<const float> logits);
+
 // Holds scratch memory for one row at a time; used by one thread at a time.
 class Sampler {
  public:

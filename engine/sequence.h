@@ -20,6 +20,14 @@
 namespace weft {
 
 class LiveRequest;
+class SparsePooler;
+
+// Of which positions logits are wanted, besides those of prompt logprobs.
+enum class WantedLogits {
+  kNone,
+  kLast,  // of the last token, whichever that is
+  kAll,
+};
 
 enum class SequenceState {
   kAwaitingPrompt,  // a later choice, until the first one's prompt is computed; holds nothing
@@ -70,7 +78,8 @@ struct Sequence {
   // The prompt positions whose hidden states are still to be pooled.
   int32_t next_pooled = 0;
   int32_t pooled_end = 0;
-  bool samples = true;  // false: the prompt is computed and nothing generated (max_tokens 0)
+  WantedLogits wanted_logits = WantedLogits::kLast;
+  SparsePooler* sparse_pooler = nullptr;  // EngineCore's, in the step that computes its text
 
   // The prefix cache: how many leading positions it may find there instead of computing them. Where
   // others' are not to be used, those that its own request has computed.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/sampler.h"
+#include "engine/sparse_pooler.h"
 
 namespace weft {
 namespace {
@@ -24,7 +25,8 @@ TransformerRunner::TransformerRunner(Transformer transformer,
 int64_t TransformerRunner::WorkspaceBytes(const ModelSpec& spec, const KernelTable& kernels,
                                           const TransformerRunnerOptions& options) {
   return Workspace::Bytes(spec, kernels, WorkspaceFor(options)) +
-         options.thread_count * Sampler::ScratchBytes(spec.vocab_size);
+         options.thread_count * Sampler::ScratchBytes(spec.vocab_size) +
+         (spec.sparse ? options.max_sequences * SparsePooler::Bytes(spec.vocab_size) : 0);
 }
 
 Result<void> TransformerRunner::Run(const ForwardBatch& batch, const LogitsVisitor& visit) {

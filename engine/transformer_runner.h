@@ -17,6 +17,7 @@ struct TransformerRunnerOptions {
   int64_t block_size = 32;              // positions a KV block; a multiple of 16
   std::vector<StateGroup> groups = {};  // the model's, with the number of their blocks
   int32_t max_batch_tokens = 512;       // rows of one step, EngineOptions::max_batch_tokens
+  int32_t max_sequences = 64;           // of one step, EngineOptions::max_sequences
   int32_t thread_count = 1;             // of the pool that the transformer computes on
 };
 
@@ -25,7 +26,7 @@ class TransformerRunner : public ModelRunner {
  public:
   TransformerRunner(Transformer transformer, const TransformerRunnerOptions& options);
 
-  // What it and the engine's samplers take besides the weights and the KV cache.
+  // What it and the engine's samplers and sparse poolers take besides the weights and the KV cache.
   static int64_t WorkspaceBytes(const ModelSpec& spec, const KernelTable& kernels,
                                 const TransformerRunnerOptions& options);
 
@@ -36,6 +37,9 @@ class TransformerRunner : public ModelRunner {
   std::span<const int64_t> expert_tokens() const { return workspace_.expert_tokens; }
   int64_t expert_count() const { return transformer_.spec().expert_count(); }
   int thread_count() const override { return workspace_.options().thread_count; }
+  bool generates() const override { return transformer_.spec().generates(); }
+  bool makes(PooledOutput output) const override { return transformer_.spec().makes(output); }
+  SparseSpec sparse() const override { return transformer_.spec().sparse.value_or(SparseSpec()); }
   Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) override;
   std::vector<float> FromPooled(PooledOutput output, std::vector<float> pooled) override {
     return transformer_.FromPooled(output, std::move(pooled));

@@ -304,8 +304,13 @@ enum class Pooling { kLast, kFirst, kMean, kMax, kWeightedMean };
 
 enum class PooledActivation { kNone, kTanh, kRelu, kGelu };
 
-// What is made of a vector that was pooled.
-enum class PooledOutput { kEmbedding, kLabels };
+// What a model makes of a prompt in place of text.
+enum class PooledOutput {
+  kEmbedding,    // of the hidden states, pooled: ModelSpec::embedding_layers of that vector
+  kLabels,       // likewise, by the classifier: a logit a label
+  kTokenLogits,  // the head's logits of some tokens, at the prompt's last position
+  kSparse,       // a weight for every token of the vocabulary, few of them above 0; SparseSpec
+};
 
 // A layer behind the pooling, in float32: norm(activation(weight * x + bias)).
 struct PooledLayerSpec {
@@ -324,6 +329,12 @@ struct ClassifierSpec {
   std::vector<std::string> labels = {};
 };
 
+// SPLADE (https://arxiv.org/abs/2109.10086): a token's weight is log(1 + max(logit, 0)), of the
+// largest logit that any position has for it.
+struct SparseSpec {
+  int log_count = 1;  // 2: of the weight log(1 + weight) again
+};
+
 // How an encoder-decoder's text begins, and what it never has.
 struct TargetSpec {
   std::vector<TokenId> prefix = {};  // not empty: what is there before the first token is chosen
@@ -335,7 +346,7 @@ struct TargetSpec {
 struct ModelSpec {
   std::string architecture;  // the family's name for people: "llama", "qwen3moe", ...
   // Positions see those behind them, too: a text is computed whole, nothing of it is kept, and
-  // there is no head.
+  // nothing is generated.
   bool is_encoder = false;
   // Of an encoder-decoder (https://arxiv.org/abs/1706.03762): what computes a sequence's source,
   // whose normed hidden states the cross-attention of every layer reads. It is as wide, and its ids
@@ -353,13 +364,28 @@ struct ModelSpec {
   Pooling pooling = Pooling::kLast;
   std::vector<PooledLayerSpec> embedding_layers = {};  // from what is pooled to an embedding
   std::optional<ClassifierSpec> classifier = {};
+  std::optional<SparseSpec> sparse = {};  // of an encoder with a masked-language head
 
   int64_t layer_count() const { return std::ssize(layers); }
   bool has_tied_head() const { return head.linear.weights == embedding.tokens; }
   int64_t embedding_size() const {
     return embedding_layers.empty() ? hidden_size : embedding_layers.back().output_size;
   }
-  bool generates() const { return static_cast<bool>(head.linear); }
+  bool has_head() const { return static_cast<bool>(head.linear); }
+  bool generates() const { return has_head() && !is_encoder; }
+  bool makes(PooledOutput output) const {
+    switch (output) {
+      case PooledOutput::kEmbedding:
+        return encoder == nullptr;
+      case PooledOutput::kLabels:
+        return classifier.has_value();
+      case PooledOutput::kTokenLogits:
+        return generates() && encoder == nullptr;
+      case PooledOutput::kSparse:
+        return sparse.has_value();
+    }
+    return false;
+  }
   // The most of any layer; 0: the model has no experts.
   int64_t expert_count() const {
     int64_t count = 0;

@@ -28,7 +28,7 @@ void CheckBatch(const ModelSpec& spec, const ForwardBatch& batch, const Workspac
   WEFT_CHECK(std::ssize(batch.positions) == batch.row_count());
   WEFT_CHECK(std::ssize(batch.logit_rows) <= batch.row_count());
   WEFT_CHECK(batch.hidden_rows.empty() || batch.visit_hidden != nullptr);
-  WEFT_CHECK(batch.logit_rows.empty() || spec.generates());
+  WEFT_CHECK(batch.logit_rows.empty() || spec.has_head());
   WEFT_CHECK(cache.block_size() == options.block_size);
   for (const SequenceSpan& sequence : batch.sequences) {
     WEFT_CHECK(sequence.block_tables.size() == cache.groups().size());
@@ -136,7 +136,8 @@ void Transformer::Forward(const ForwardBatch& batch, KvCache& cache, Workspace& 
 
 std::vector<float> Transformer::FromPooled(PooledOutput output, std::vector<float> pooled) const {
   const bool labels = output == PooledOutput::kLabels;
-  WEFT_CHECK(!labels || spec_.classifier);
+  WEFT_CHECK(labels || output == PooledOutput::kEmbedding);
+  WEFT_CHECK(spec_.makes(output));
   return PooledLayers(kernels_, *weights_,
                       labels ? spec_.classifier->layers : spec_.embedding_layers,
                       std::move(pooled));

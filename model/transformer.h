@@ -38,8 +38,8 @@ class Transformer {
   void Forward(const ForwardBatch& batch, KvCache& cache, Workspace& workspace,
                const LogitsVisitor& visit, StepProfile* profile = nullptr);
 
-  // What `output` says of a vector that was pooled: ModelSpec::embedding_layers of it, or the
-  // classifier's, which is there. On the calling thread, which holds ScopedFlushDenormals.
+  // What kEmbedding or kLabels says of a vector that was pooled; the model makes that. On the
+  // calling thread, which holds ScopedFlushDenormals.
   std::vector<float> FromPooled(PooledOutput output, std::vector<float> pooled) const;
 
  private:

@@ -190,7 +190,7 @@ void Workspace::Lay(const ModelSpec& spec, const KernelTable& kernels, Arena& ar
     per_layer_inputs = arena.Floats(rows, spec.layer_count() * size);
     per_layer_row = arena.Floats(options_.thread_count, spec.layer_count() * size);
   }
-  const int64_t logit_rows = spec.generates() ? std::min(rows, kLogitRowsPerPiece) : 0;
+  const int64_t logit_rows = spec.has_head() ? std::min(rows, kLogitRowsPerPiece) : 0;
   logits = {reinterpret_cast<float*>(
                 arena.Take(logit_rows * spec.vocab_size * static_cast<int64_t>(sizeof(float)))),
             spec.vocab_size};

@@ -7,8 +7,8 @@ namespace weft {
 namespace {
 
 // What an event costs while it waits, and about what its JSON will cost. Prompt logprobs come once,
-// before the client could have been slow, and are bounded by the context: they are free; so are
-// embeddings, one a prompt.
+// before the client could have been slow, and are bounded by the context: they are free; so is what
+// is pooled, once a prompt.
 size_t CostBytes(const EngineEvent& event) {
   constexpr size_t kEnvelopeBytes = 256;
   constexpr size_t kCandidateBytes = 32;
@@ -75,9 +75,7 @@ void QueueSink::OnPromptLogprobs(std::vector<TokenLogprob> logprobs) {
   queue_->Push({prompt_index_, std::move(logprobs)});
 }
 
-void QueueSink::OnEmbedding(Embedding embedding) {
-  queue_->Push({prompt_index_, std::move(embedding)});
-}
+void QueueSink::OnPooled(PooledResult result) { queue_->Push({prompt_index_, std::move(result)}); }
 
 void QueueSink::OnTokens(TokensEvent event) { queue_->Push({prompt_index_, std::move(event)}); }
 

@@ -18,11 +18,10 @@
 namespace weft {
 
 using PromptLogprobs = std::vector<TokenLogprob>;
-using Embedding = std::vector<float>;  // as it is pooled, not scaled yet
 
 struct EngineEvent {
   int32_t prompt_index = 0;
-  std::variant<PromptLogprobs, Embedding, TokensEvent, FinishEvent> event;
+  std::variant<PromptLogprobs, PooledResult, TokensEvent, FinishEvent> event;
 };
 
 // Push on the engine thread, the rest on the session's strand. When more than `max_pending_bytes`
@@ -65,7 +64,7 @@ class QueueSink : public TokenSink {
   QueueSink(std::shared_ptr<EventQueue> queue, int32_t prompt_index)
       : queue_(std::move(queue)), prompt_index_(prompt_index) {}
   void OnPromptLogprobs(std::vector<TokenLogprob> logprobs) override;
-  void OnEmbedding(Embedding embedding) override;
+  void OnPooled(PooledResult result) override;
   void OnTokens(TokensEvent event) override;
   void OnFinish(FinishEvent event) override;
 

@@ -46,8 +46,8 @@ void GenerationAnswer::Consume(EngineEvent event) {
     OnPromptLogprobs(event.prompt_index, *logprobs);
     return;
   }
-  if (const auto* embedding = std::get_if<Embedding>(&event.event)) {
-    OnEmbedding(event.prompt_index, *embedding);
+  if (auto* pooled = std::get_if<PooledResult>(&event.event)) {
+    OnPooled(event.prompt_index, std::move(*pooled));
     return;
   }
   if (const auto* tokens = std::get_if<TokensEvent>(&event.event)) {

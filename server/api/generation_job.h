@@ -44,7 +44,7 @@ struct GenerationJob {
   std::vector<std::vector<TokenId>> prompts;
   std::vector<TokenId> target_prefix;
   int32_t choice_count = 1;                                     // a prompt
-  std::optional<Pooling> pooling;                               // see Request
+  std::optional<PoolingParams> pooling;                         // see Request
   int32_t max_in_flight = std::numeric_limits<int32_t>::max();  // engine requests at a time
   int32_t in_flight = 0;  // of them now: accepted, without their terminal event
   SamplingParams sampling;

@@ -26,7 +26,7 @@ class PrintingSink : public TokenSink {
  public:
   void OnPromptLogprobs(std::vector<TokenLogprob>) override {}
 
-  void OnEmbedding(std::vector<float>) override {}
+  void OnPooled(PooledResult) override {}
   void OnTokens(TokensEvent event) override {
     fmt::print("{}", decoder_.Append(event.text));
     std::fflush(stdout);

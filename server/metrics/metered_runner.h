@@ -23,6 +23,9 @@ class MeteredRunner : public ModelRunner {
   int64_t block_size() const override { return runner_->block_size(); }
   std::span<const StateGroup> groups() const override { return runner_->groups(); }
   int thread_count() const override { return runner_->thread_count(); }
+  bool generates() const override { return runner_->generates(); }
+  bool makes(PooledOutput output) const override { return runner_->makes(output); }
+  SparseSpec sparse() const override { return runner_->sparse(); }
   Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) override;
   std::vector<float> FromPooled(PooledOutput output, std::vector<float> pooled) override {
     return runner_->FromPooled(output, std::move(pooled));

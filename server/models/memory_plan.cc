@@ -138,6 +138,7 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
   TransformerRunnerOptions runner;
   runner.block_size = request.block_size;
   runner.thread_count = request.thread_count;
+  runner.max_sequences = request.max_sequences;
   MemoryPlan plan;
   plan.limit_bytes = request.limit_bytes;
   plan.stored_bytes = request.stored_bytes;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,6 +34,9 @@ class FakeModelRunner : public ModelRunner {
   int64_t block_size() const override { return options_.block_size; }
   std::span<const StateGroup> groups() const override { return options_.groups; }
   int thread_count() const override { return 1; }
+  bool generates() const override { return generates_text; }
+  bool makes(PooledOutput output) const override { return !lacks.contains(output); }
+  SparseSpec sparse() const override { return {.log_count = 2}; }
   Result<void> Run(const ForwardBatch& batch, const LogitsVisitor& visit) override;
   std::vector<float> FromPooled(PooledOutput output, std::vector<float> pooled) override {
     return from_pooled ? from_pooled(output, std::move(pooled)) : pooled;
@@ -44,6 +48,8 @@ class FakeModelRunner : public ModelRunner {
       fill_logits;
   // Overwrites hidden states, kHiddenSize numbers, which are hashes of what the row sees; optional.
   std::function<void(int32_t position, float* hidden)> fill_hidden;
+  bool generates_text = true;
+  std::set<PooledOutput> lacks;  // what it does not make
   // Of what was pooled; unset: the same.
   std::function<std::vector<float>(PooledOutput, std::vector<float>)> from_pooled;
   // Called at the start of every Run; may fail or throw.

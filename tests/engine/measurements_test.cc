@@ -190,7 +190,7 @@ TEST_F(MeasurementsTest, BeamsCountWhatIsReturned) {
 
 TEST_F(MeasurementsTest, AnEmbeddingGeneratesNothing) {
   Request request = MakeRequest(4, 0);
-  request.pooling = Pooling::kMean;
+  request.pooling = {.pooling = Pooling::kMean};
   Add(std::move(request));
   const StepReport all = Finish();
   EXPECT_EQ(all.computed_prompt_tokens, 4);

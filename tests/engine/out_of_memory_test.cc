@@ -46,7 +46,7 @@ namespace {
 class CountingSink : public TokenSink {
  public:
   void OnPromptLogprobs(std::vector<TokenLogprob>) override {}
-  void OnEmbedding(std::vector<float>) override {}
+  void OnPooled(PooledResult) override {}
   void OnTokens(TokensEvent) override {}
   void OnFinish(FinishEvent event) override {
     ++finish_count;

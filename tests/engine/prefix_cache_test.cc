@@ -133,10 +133,10 @@ TEST_F(PrefixCacheTest, WhoeverWantsAllPositionsComputesThemAndKeepsThemForOther
   EXPECT_EQ(again.cached(), 0);
   EXPECT_EQ(again.sink->prompt_logprobs().size(), 10U);
   Request mean = MakeRequest(Prompt(10), 0);
-  mean.pooling = Pooling::kMean;
+  mean.pooling = {.pooling = Pooling::kMean};
   EXPECT_EQ(Run(mean).cached(), 0);
   Request last = MakeRequest(Prompt(10), 0);
-  last.pooling = Pooling::kLast;
+  last.pooling = {.pooling = Pooling::kLast};
   const Outcome embedding = Run(last);
   EXPECT_EQ(embedding.cached(), 8);
   Request unwilling = MakeRequest(Prompt(10));

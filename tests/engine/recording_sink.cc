@@ -19,11 +19,11 @@ void RecordingSink::OnPromptLogprobs(std::vector<TokenLogprob> logprobs) {
   prompt_logprobs_ = std::move(logprobs);
 }
 
-void RecordingSink::OnEmbedding(std::vector<float> embedding) {
+void RecordingSink::OnPooled(PooledResult result) {
   const std::lock_guard lock(mutex_);
-  if (!embedding_.empty() || embedding.empty()) Complain("not one embedding");
-  if (choices_.front().finished()) Complain("the embedding came after the finish event");
-  embedding_ = std::move(embedding);
+  if (pooled_) Complain("what was pooled came twice");
+  if (choices_.front().finished()) Complain("what was pooled came after the finish event");
+  pooled_ = std::move(result);
 }
 
 void RecordingSink::OnTokens(TokensEvent event) {

@@ -118,9 +118,16 @@ void SearchBeams(Random& random, const Schedule& schedule, Request& request) {
   params.stop.clear();
 }
 
-// Turns a request into one for an embedding.
+// Turns a request into one for an embedding, or for logits.
 void Pool(Random& random, Request& request) {
-  request.pooling = OneIn(random, 2) ? Pooling::kMean : Pooling::kLast;
+  PoolingParams& pooling = request.pooling.emplace();
+  pooling.pooling = OneIn(random, 2) ? Pooling::kMean : Pooling::kLast;
+  if (OneIn(random, 2)) {
+    pooling.output = PooledOutput::kTokenLogits;
+    for (int32_t i = Between(random, 1, 4); i > 0; --i) {
+      pooling.tokens.push_back(Between(random, 0, 28));
+    }
+  }
   request.choice_count = 1;
   request.sampling = {};
   request.sampling.max_tokens = 0;
@@ -285,8 +292,8 @@ void CompareWithAlone(const Arrival& arrival, const Schedule& schedule) {
       continue;
     }
     ASSERT_EQ(sink.prompt_logprobs().size(), alone->prompt_logprobs().size());
-    ASSERT_EQ(sink.embedding(), alone->embedding());
-    ASSERT_EQ(sink.embedding().empty(), !arrival.request.pooling);
+    ASSERT_EQ(sink.pooled(), alone->pooled());
+    ASSERT_EQ(sink.pooled().has_value(), arrival.request.pooling.has_value());
     ASSERT_EQ(got.tokens, want.tokens);
     ASSERT_EQ(got.text, want.text);
     ASSERT_EQ(got.logprobs.size(), want.logprobs.size());

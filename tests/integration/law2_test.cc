@@ -138,7 +138,7 @@ std::vector<Request> RandomRequests(std::mt19937_64& random, int64_t vocab_size)
   for (const Pooling pooling : {Pooling::kLast, Pooling::kMean}) {
     Request request;
     request.id = requests.size() + 1;
-    request.pooling = pooling;
+    request.pooling = {.pooling = pooling};
     request.prompt.assign(requests[0].prompt.begin(), requests[0].prompt.begin() + 150);
     request.sampling.max_tokens = 0;
     requests.push_back(std::move(request));
@@ -157,7 +157,7 @@ void ExpectSameLogprobs(const std::vector<TokenLogprob>& a, const std::vector<To
 
 void ExpectSame(const RecordingSink& got, const RecordingSink& want) {
   ASSERT_EQ(got.complaint(), "");
-  ASSERT_EQ(got.embedding(), want.embedding());
+  ASSERT_EQ(got.pooled(), want.pooled());
   ASSERT_NO_FATAL_FAILURE(ExpectSameLogprobs(got.prompt_logprobs(), want.prompt_logprobs()));
   for (size_t i = 0; i < want.choice_count(); ++i) {
     SCOPED_TRACE(fmt::format("choice {}", i));

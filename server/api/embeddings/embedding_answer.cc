@@ -30,8 +30,9 @@ uint64_t EmbeddingAnswerBytes(int64_t input_count, int64_t dimensions, bool base
          EmbeddingJsonBytes(input_count, dimensions, base64);
 }
 
-void EmbeddingAnswer::OnEmbedding(int32_t prompt_index, const Embedding& pooled) {
-  embeddings_[static_cast<size_t>(prompt_index)] = NormalizedEmbedding(pooled, options_.dimensions);
+void EmbeddingAnswer::OnPooled(int32_t prompt_index, PooledResult result) {
+  embeddings_[static_cast<size_t>(prompt_index)] =
+      NormalizedEmbedding(result.values, options_.dimensions);
 }
 
 std::string EmbeddingAnswer::WholeBody() {

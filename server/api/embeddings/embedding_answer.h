@@ -37,7 +37,7 @@ class EmbeddingAnswer : public GenerationAnswer {
 
  private:
   void OnPromptLogprobs(int32_t, const PromptLogprobs&) override {}
-  void OnEmbedding(int32_t prompt_index, const Embedding& pooled) override;
+  void OnPooled(int32_t prompt_index, PooledResult result) override;
   void OnTokens(int32_t, const TokensEvent&) override {}
   void OnFinish(int32_t, const FinishEvent&) override {}
 

@@ -67,9 +67,9 @@ ApiResult<GenerationJob> PrepareEmbedding(std::string_view body, const PrepareCo
   job.has_seed = true;  // nothing is drawn
   job.sampling.max_tokens = 0;
   job.max_in_flight = kMaxInFlight;
-  job.pooling = request.pooling == EmbeddingPooling::kLast   ? Pooling::kLast
-                : request.pooling == EmbeddingPooling::kMean ? Pooling::kMean
-                                                             : (*model)->pooling;
+  job.pooling = {.pooling = request.pooling == EmbeddingPooling::kLast   ? Pooling::kLast
+                            : request.pooling == EmbeddingPooling::kMean ? Pooling::kMean
+                                                                         : (*model)->pooling};
   for (size_t i = 0; i < request.input.prompts.size(); ++i) {
     const std::string path = request.input.is_list ? fmt::format("input[{}]", i) : "input";
     ApiResult<std::vector<TokenId>> tokens = Tokenize(request.input.prompts[i], path, **model);

@@ -32,7 +32,7 @@ class ArrivalSink : public TokenSink {
  public:
   void OnPromptLogprobs(std::vector<TokenLogprob>) override {}
 
-  void OnEmbedding(std::vector<float>) override {}
+  void OnPooled(PooledResult) override {}
   void OnTokens(TokensEvent event) override {
     const Clock::time_point now = Clock::now();
     const std::lock_guard lock(mutex_);
