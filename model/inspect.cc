@@ -208,6 +208,7 @@ int64_t ActiveExpertParameters(const Checkpoint& checkpoint) {
     const MixtureSpec* mixture = layer.mixture();
     if (mixture == nullptr) continue;
     for (const StackId id : {mixture->gate, mixture->up, mixture->down}) {
+      if (id == StackId::kNone) continue;
       const TensorView& expert = checkpoint.tensors.stacks[static_cast<size_t>(id)].front().view;
       active += expert.element_count() * mixture->experts_per_token;
     }

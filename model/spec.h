@@ -197,12 +197,13 @@ struct RouterSpec {
   NormSpec norm = {};  // of the residual stream, if the router reads that and not what experts read
 };
 
-// A mixture of gated MLPs (https://arxiv.org/abs/1701.06538).
+// A mixture of MLPs (https://arxiv.org/abs/1701.06538), with gates or without.
 struct MixtureSpec {
   int64_t expert_count = 0;
   int64_t experts_per_token = 0;
   int64_t width = 0;  // of one expert
   ActivationKind activation = ActivationKind::kSilu;
+  bool is_gated = true;
   RouterSpec router = {};
   StackId gate = StackId::kNone;       // (width, D) each
   StackId up = StackId::kNone;         // (width, D)
@@ -210,6 +211,7 @@ struct MixtureSpec {
   TableId gate_bias = TableId::kNone;  // (experts, width)
   TableId up_bias = TableId::kNone;    // (experts, width)
   TableId down_bias = TableId::kNone;  // (experts, D)
+  TableId bias = TableId::kNone;       // (D): of what a row's experts give together
   DenseMlpSpec shared = {};            // that every row passes, too; width 0: none
   float shared_multiplier = 1;         // of what the shared one gives, where it has no gate
   // Of Gemma 4, whose two halves have norms of their own: the shared one reads the layer's, the
@@ -235,6 +237,7 @@ struct PerLayerInputSpec {
 // x += cross(cross_norm(x)), in the decoder of an encoder-decoder
 // x += m * mlp_output_norm(mlp(mlp_norm(x)))
 // with m the residual multiplier; in a parallel layer attention and MLP begin from the same x.
+// Where attention's output norm is of the sum, it is attention_output_norm(attention(x) + x).
 // Where norms come behind the sum, x = attention_sum_norm(x), x = cross_sum_norm(x) and
 // x = mlp_sum_norm(x) follow.
 struct LayerSpec {
@@ -242,6 +245,7 @@ struct LayerSpec {
   AttentionSpec attention = {};
   std::optional<LatentSpec> latent = {};  // the way into `attention`, in place of its projections
   NormSpec attention_output_norm = {};
+  bool output_norm_of_sum = false;
   NormSpec attention_sum_norm = {};
   NormSpec cross_norm = {};
   std::optional<AttentionSpec> cross = {};

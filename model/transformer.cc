@@ -61,7 +61,7 @@ void RunLayer(const Step& step, const ForwardBatch& batch, int64_t index, int64_
               KvCache& cache) {
   const LayerSpec& layer = step.spec.layers[static_cast<size_t>(index)];
   BlockOutput attended(step, layer.attention_output_norm, layer.residual_multiplier,
-                       /*waits=*/layer.is_parallel);
+                       /*waits=*/layer.is_parallel, layer.output_norm_of_sum);
   if (layer.latent) {
     LatentAttention(step, batch, layer, cached, cache, attended);
   } else {

@@ -7,14 +7,17 @@
 
 namespace weft {
 
-// residual += multiplier * norm(output). The output is a sum of products, each added with Add;
-// where nothing comes between, they are added to the stream itself.
+// residual += multiplier * norm(output), or, with a norm of the sum, += norm(output + residual).
+// The output is a sum of products, each added with Add; where nothing comes between, they are added
+// to the stream itself.
 class BlockOutput {
  public:
   // `waits`: the stream must not change until Finish, since another block has yet to read it.
-  BlockOutput(const Step& step, const NormSpec& norm, float multiplier, bool waits = false)
+  BlockOutput(const Step& step, const NormSpec& norm, float multiplier, bool waits = false,
+              bool norm_of_sum = false)
       : step_(step),
         norm_(norm),
+        norm_of_sum_(norm_of_sum),
         multiplier_(multiplier),
         is_direct_(!norm && multiplier == 1 && !waits),
         rows_(is_direct_ ? step.buffers.residual : step.buffers.block_output),
@@ -51,6 +54,7 @@ class BlockOutput {
     ParallelRows(step_.threads, step_.row_count, [&](int64_t row, int) {
       float* x = rows_[row];
       float* residual = step_.buffers.residual[row];
+      if (norm_of_sum_) step_.kernels.add(x, residual, size);
       if (norm_) step_.Norm(norm_, x, size, x);
       if (multiplier_ == 1) {
         step_.kernels.add(residual, x, size);
@@ -63,6 +67,7 @@ class BlockOutput {
  private:
   const Step& step_;
   const NormSpec norm_ = {};
+  const bool norm_of_sum_ = false;
   const float multiplier_;
   const bool is_direct_;
   const FloatRows rows_;

@@ -227,19 +227,23 @@ void ActivateExperts(const Step& step, const MixtureSpec& mixture, const Operand
                      const Operands& activated) {
   const KernelTable& kernels = step.kernels;
   const Workspace& b = step.buffers;
-  const std::span<const PackedMatrix> gate = step.weights.stack(mixture.gate);
   const std::span<const PackedMatrix> up = step.weights.stack(mixture.up);
+  const std::span<const PackedMatrix> gate =
+      mixture.is_gated ? step.weights.stack(mixture.gate) : up;
   const std::span<const PackedMatrix> down = step.weights.stack(mixture.down);
-  ParallelExperts(step, mixture, gate.front().panel_count(),
+  ParallelExperts(step, mixture, up.front().panel_count(),
                   [&](size_t expert, int64_t slot, int64_t slot_count, Panels panels) {
                     const int32_t* rows = b.row_of_slot.data() + slot;
                     const FloatRows gate_rows = b.gate.From(slot);
                     const FloatRows up_rows = b.up.From(slot);
                     const Activation activation = {
                         .kind = mixture.activation,
+                        .is_gated = mixture.is_gated,
                         .gate_bias = RowOf(step, mixture.gate_bias, expert, mixture.width),
                         .up_bias = RowOf(step, mixture.up_bias, expert, mixture.width)};
-                    Multiply(kernels, gate[expert], panels, normed, rows, slot_count, gate_rows);
+                    if (mixture.is_gated) {
+                      Multiply(kernels, gate[expert], panels, normed, rows, slot_count, gate_rows);
+                    }
                     Multiply(kernels, up[expert], panels, normed, rows, slot_count, up_rows);
                     if (mixture.router.weighs_input) {
                       WeighInputs(step, mixture, static_cast<int32_t>(expert), rows, panels,
@@ -297,13 +301,14 @@ void Mixture(const Step& step, const NormSpec& norm, const MixtureSpec& mixture,
   const Workspace& b = step.buffers;
   const int64_t hidden = step.spec.hidden_size;
   const int64_t chosen_count = mixture.experts_per_token;
-  const PackedMatrix& gate = step.weights.stack(mixture.gate).front();
   const PackedMatrix& up = step.weights.stack(mixture.up).front();
+  const PackedMatrix& gate = mixture.is_gated ? step.weights.stack(mixture.gate).front() : up;
   const bool has_shared = mixture.shared.width > 0;
   const PackedMatrix& shared_up = has_shared ? step.weights.matrix(mixture.shared.up.weights) : up;
   const PackedMatrix& shared_gated =
       has_shared ? step.weights.matrix(mixture.shared.gate.weights) : gate;
   const float* shared_gate = step.weights.table(mixture.shared_gate);
+  const float* bias = step.weights.table(mixture.bias);
   const Operands normed = b.normed.Rows(step.row_count);
   const Operands activated = b.activated.Rows(step.row_count * chosen_count);
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int thread) {
@@ -332,6 +337,7 @@ void Mixture(const Step& step, const NormSpec& norm, const MixtureSpec& mixture,
       const float weight = mixture.router.weighs_input ? 1.0F : b.chosen_weight[i];
       kernels.multiply_add(out, b.expert_output[b.slot_of_choice[i]], weight, hidden);
     }
+    if (bias != nullptr) kernels.add(out, bias, hidden);
     if (mixture.experts_output_norm) step.Norm(mixture.experts_output_norm, out, hidden, out);
   });
   if (!has_shared) return;

@@ -1,22 +1,16 @@
 // BERT (https://arxiv.org/abs/1810.04805), the many sentence encoders that are made of it
-// (https://arxiv.org/abs/1908.10084), and those that differ from it in names: RoBERTa
-// (https://arxiv.org/abs/1907.11692), XLM-R (https://arxiv.org/abs/1911.02116), DistilBERT
-// (https://arxiv.org/abs/1910.01108).
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+// (https://arxiv.org/abs/1908.10084), and DistilBERT (https://arxiv.org/abs/1910.01108), which
+// differs from it in names.
+#include "model/families/bert.h"
 
-#include "model/families/decoder.h"
+#include <utility>
+
+#include <fmt/core.h>
 
 namespace weft {
-namespace {
 
-constexpr double kEpsilon = 1e-12;
-
-// With positions from a table, and norms behind the sums.
 ModelSpec ReadBert(Hyperparameters& h, std::string_view architecture, const HfSizeKeys& keys) {
-  h.SetHfDefaults({{"layer_norm_eps", kEpsilon}});
+  h.SetHfDefaults({{"layer_norm_eps", 1e-12}});
   ModelSpec spec = ReadEncoderSizes(h, architecture, NormKind::kLayer, keys);
   SetNoRope(spec);
   spec.embedding.norm = spec.head.norm;
@@ -25,7 +19,17 @@ ModelSpec ReadBert(Hyperparameters& h, std::string_view architecture, const HfSi
   return spec;
 }
 
-// Of transformers' names those that begin with `base`, which checkpoints without a head have not.
+void SetPositionsBehindPadding(Hyperparameters& h, int64_t padding, ModelSpec& spec) {
+  spec.embedding.position_offset = padding + 1;
+  if (spec.context_length <= spec.embedding.position_offset) {
+    h.Reject(ErrorCode::kInvalidArgument, {"", "max_position_embeddings"},
+             fmt::format("is {}, which leaves no position behind the {} of padding",
+                         spec.context_length, spec.embedding.position_offset));
+    return;
+  }
+  spec.context_length -= spec.embedding.position_offset;
+}
+
 DecoderTensors BertTensors(std::string_view base, std::string_view layers) {
   return {.hf_base = base,
           .hf_layers = layers,
@@ -50,8 +54,6 @@ ModelDescription WithoutHeads(ModelDescription description,
   return description;
 }
 
-}  // namespace
-
 ModelDescription DescribeBert(Hyperparameters& h) {
   ModelSpec spec = ReadBert(h, "bert", {.kv_head_count = ""});
   h.RefuseUnless({"", "position_embedding_type"}, std::string("absolute"));
@@ -68,30 +70,6 @@ ModelDescription DescribeBert(Hyperparameters& h) {
   AddClassifier(h, Pooling::kFirst,
                 {{.name = "bert.pooler.dense", .activation = PooledActivation::kTanh},
                  {.name = "classifier"}},
-                description);
-  return description;
-}
-
-ModelDescription DescribeRoberta(Hyperparameters& h) {
-  ModelSpec spec = ReadBert(h, "roberta", {.kv_head_count = ""});
-  h.RefuseUnless({"", "position_embedding_type"}, std::string("absolute"));
-  // The table's first rows are padding's and those of the tokens before it.
-  const int64_t padding = h.Int({"", "pad_token_id"}, {0, spec.context_length - 2}, 1);
-  spec.embedding.position_offset = padding + 1;
-  spec.context_length -= spec.embedding.position_offset;
-  spec.embedding.type_count = ReadTypeCount(h, 2);
-  ReadDenseMlp(h, ReadActivation(h, "hidden_act", ActivationKind::kGeluExact), spec,
-               /*is_gated=*/false);
-  DecoderTensors tensors = BertTensors("roberta.", "roberta.encoder.layer");
-  tensors.embedding = {"", "roberta.embeddings.word_embeddings"};
-  tensors.positions = {"", "roberta.embeddings.position_embeddings"};
-  tensors.token_types = {"", "roberta.embeddings.token_type_embeddings"};
-  tensors.embedding_norm = {"", "roberta.embeddings.LayerNorm"};
-  ModelDescription description = WithoutHeads(WithParameters(h, tensors, std::move(spec)),
-                                              {"roberta.pooler.", "pooler.", "lm_head."});
-  AddClassifier(h, Pooling::kFirst,
-                {{.name = "classifier.dense", .activation = PooledActivation::kTanh},
-                 {.name = "classifier.out_proj"}},
                 description);
   return description;
 }

@@ -72,6 +72,7 @@ struct DecoderTensors {
   TensorName gate = {"ffn_gate", "mlp.gate_proj"};
   TensorName up = {"ffn_up", "mlp.up_proj"};
   FusedName gate_up = {};
+  bool up_before_gate = false;  // there
   TensorName down = {"ffn_down", "mlp.down_proj"};
   TensorName mlp_output_norm = {"post_ffw_norm", "post_feedforward_layernorm"};
   TensorName head_norm = {"output_norm", "model.norm"};
@@ -86,12 +87,15 @@ struct DecoderTensors {
   std::vector<float> xielu_negative = {};
 
   bool norm_bias = false;  // of layer norms, but for those of queries and keys
+  bool qk_norm_bias = false;
   bool qkv_bias = false;
   bool attention_output_bias = false;
   bool mlp_bias = false;
+  bool mlp_down_bias = false;  // of its last matrix alone
   bool head_bias = false;
   bool sinks = false;                   // of attention
   bool expert_biases = false;           // of the router, and of what experts multiply
+  TensorName experts_bias = {};         // of what a row's experts give together
   bool hf_interleaved_gate_up = false;  // of experts: gate and up are every second row of MXFP4's
   bool router_correction = false;       // added to scores for the choice of experts
   bool shared_gate = false;             // of the expert that all rows pass

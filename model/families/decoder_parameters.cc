@@ -4,21 +4,20 @@
 #include <utility>
 
 #include "model/families/decoder.h"
+#include "model/families/tensor_lister.h"
 #include "model/kernels/kernels.h"
 
 namespace weft {
 namespace {
 
-class ParameterLister {
+class ParameterLister : private TensorLister {
  public:
   // Behind what is in `list`.
   ParameterLister(Hyperparameters& h, const DecoderTensors& names, ModelSpec& spec,
                   ParameterList list = {})
-      : gguf_(h.is_gguf()),
-        names_(names),
+      : TensorLister(h, names, spec.is_encoder, std::move(list)),
         spec_(spec),
-        hidden_(spec.hidden_size),
-        list_(std::move(list)) {}
+        hidden_(spec.hidden_size) {}
 
   ParameterList List(bool tied_head) {
     const int64_t vocabulary = spec_.vocab_size;
@@ -155,6 +154,11 @@ class ParameterLister {
       norm.weight = Table(Source(name, ".weight"), all_heads ? heads * a.key_dim : a.key_dim);
     }
     list_.tables.back().plus = NormPlus();
+    if (!names_.qk_norm_bias) return;
+    Parameter bias = list_.tables.back();
+    bias.sources = Source(name, ".bias");
+    list_.tables.push_back(std::move(bias));
+    norm.bias = static_cast<TableId>(list_.tables.size() - 1);
   }
 
   // The matrices of heads are tensors of their own in new files of llama.cpp, those of keys already
@@ -214,13 +218,13 @@ class ParameterLister {
   // --- MLPs ---
 
   void ListMlp(DenseMlpSpec& mlp) {
-    const Placing gate = {.fused = mlp.is_gated ? names_.gate_up.name : TensorName{},
-                          .fused_rows = 2 * mlp.width};
+    Placing gate = {.fused = mlp.is_gated ? names_.gate_up.name : TensorName{},
+                    .fused_rows = 2 * mlp.width};
     Placing up = gate;
-    up.rows.first = mlp.width;
+    (names_.up_before_gate ? gate : up).rows.first = mlp.width;
     if (mlp.is_gated) mlp.gate = Linear(names_.gate, mlp.width, hidden_, names_.mlp_bias, gate);
     mlp.up = Linear(names_.up, mlp.width, hidden_, names_.mlp_bias, up);
-    mlp.down = Linear(names_.down, hidden_, mlp.width, names_.mlp_bias, {});
+    mlp.down = Linear(names_.down, hidden_, mlp.width, names_.mlp_bias || names_.mlp_down_bias, {});
     if (mlp.activation == ActivationKind::kXielu) {
       mlp.xielu_positive = Xielu(names_.xielu_positive, "mlp.act_fn.alpha_p");
       mlp.xielu_negative = Xielu(names_.xielu_negative, "mlp.act_fn.alpha_n");
@@ -240,7 +244,8 @@ class ParameterLister {
                                                   {"feed_forward.router.weight"},
                                                   {"router.proj.weight"},
                                                   {"block_sparse_moe.router.layer.weight"},
-                                                  {"mlp.router.weight"}}),
+                                                  {"mlp.router.weight"},
+                                                  {"mlp.router.layer.weight"}}),
               mixture.expert_count, hidden_);
     if (names_.expert_biases) ListExpertBiases(mixture);
     if (names_.router_correction) {
@@ -250,7 +255,14 @@ class ParameterLister {
                                                  {"mlp.moe_statics.e_score_correction_bias"}}),
                 mixture.expert_count);
     }
-    ListExperts(mixture);
+    if (!NameIn(names_.experts_bias).empty()) {
+      mixture.bias = Table(Source(names_.experts_bias, ""), hidden_);
+    }
+    if (mixture.is_gated) {
+      ListExperts(mixture);
+    } else {
+      ListPlainExperts(mixture);
+    }
     if (mixture.experts_norm) {
       ListMixtureBeside(mixture);
     } else if (mixture.shared.width > 0) {
@@ -290,6 +302,18 @@ class ParameterLister {
                                   {"block_sparse_moe.output_linear.weight"},
                                   {"feed_forward.experts.down_proj", {}, 0, true}}),
                          mixture.expert_count, hidden_, width);
+  }
+
+  // Those without gates. MegaBlocks has all of them in a tensor of two dimensions.
+  void ListPlainExperts(MixtureSpec& mixture) {
+    const int64_t width = mixture.width;
+    mixture.up = Stack(
+        Sources({{"ffn_up_exps.weight"}}, {{.name = "mlp.experts.mlp.w1", .entry_rows = width}}),
+        mixture.expert_count, width, hidden_);
+    mixture.down =
+        Stack(Sources({{"ffn_down_exps.weight"}},
+                      {{.name = "mlp.experts.mlp.w2", .is_transposed = true, .entry_rows = width}}),
+              mixture.expert_count, hidden_, width);
   }
 
   // gpt-oss as it was published, in codes and scales of MXFP4, or unpacked and transposed.
@@ -368,104 +392,9 @@ class ParameterLister {
     ListMlp(mixture.shared);
   }
 
-  // --- tensors ---
-
-  // The tensor that may have a projection among others, and which of its rows are the projection's;
-  // and whether it shares a loop with the one before it.
-  struct Placing {
-    TensorName fused = {};
-    RowOrder rows = {};
-    int64_t fused_rows = 0;
-    bool continues_loop = false;
-  };
-
-  std::vector<TensorSource> Sources(std::vector<TensorSource> gguf, std::vector<TensorSource> hf) {
-    std::vector<TensorSource>& sources = gguf_ ? gguf : hf;
-    for (TensorSource& source : sources) {
-      source.name = prefix_ + source.name;
-      if (!source.scales.empty()) source.scales = prefix_ + source.scales;
-    }
-    return std::move(sources);
-  }
-  std::vector<TensorSource> Source(TensorName name, std::string_view what, RowOrder rows = {},
-                                   int64_t tensor_rows = 0) {
-    std::string tensor = prefix_ + std::string(NameIn(name)) + std::string(what);
-    std::vector<TensorSource> sources = {{tensor, rows, tensor_rows}};
-    if (!gguf_ && !names_.hf_base.empty() && tensor.starts_with(names_.hf_base)) {
-      sources.push_back({tensor.substr(names_.hf_base.size()), rows, tensor_rows});
-    }
-    return sources;
-  }
-  std::string_view NameIn(TensorName name) const { return gguf_ ? name.gguf : name.hf; }
-
-  // A projection's rows in the tensor of several, or its own tensor, whichever the checkpoint has.
-  std::vector<TensorSource> Source(TensorName name, std::string_view what, const Placing& placing) {
-    std::vector<TensorSource> sources;
-    if (!NameIn(placing.fused).empty()) {
-      sources = Source(placing.fused, what, placing.rows, placing.fused_rows);
-    }
-    for (TensorSource& source : Source(name, what)) sources.push_back(std::move(source));
-    return sources;
-  }
-
-  LinearSpec Linear(TensorName name, int64_t rows, int64_t columns, bool has_bias,
-                    const Placing& placing) {
-    LinearSpec linear;
-    std::vector<TensorSource> weights = Source(name, ".weight", placing);
-    for (TensorSource& source : weights) source.is_transposed = !gguf_ && names_.hf_transposed;
-    linear.weights = Matrix(std::move(weights), rows, columns, placing.continues_loop);
-    if (has_bias) linear.bias = Table(Source(name, ".bias", placing), rows);
-    return linear;
-  }
-  void ListNorm(TensorName name, int64_t size, NormSpec& norm) {
-    if (!norm || NameIn(name).empty()) return;
-    norm.weight = Table(NormSource(name, ".weight", ".gamma"), size);
-    list_.tables.back().plus = NormPlus();
-    if (norm.kind == NormKind::kLayer && names_.norm_bias) {
-      norm.bias = Table(NormSource(name, ".bias", ".beta"), size);
-    }
-  }
-  // The first encoders were published in TensorFlow's words.
-  std::vector<TensorSource> NormSource(TensorName name, std::string_view what,
-                                       std::string_view old_word) {
-    std::vector<TensorSource> sources = Source(name, what);
-    if (gguf_ || !spec_.is_encoder) return sources;
-    for (TensorSource& source : Source(name, old_word)) sources.push_back(std::move(source));
-    return sources;
-  }
-  float NormPlus() const { return !gguf_ && names_.hf_norms_less_one ? 1.0F : 0.0F; }
-  MatrixId Matrix(std::vector<TensorSource> sources, int64_t rows, int64_t columns,
-                  bool continues_loop = false) {
-    list_.matrices.push_back({.sources = std::move(sources),
-                              .rows = rows,
-                              .columns = columns,
-                              .continues_loop = continues_loop});
-    return static_cast<MatrixId>(list_.matrices.size() - 1);
-  }
-  StackId Stack(std::vector<TensorSource> sources, int64_t count, int64_t rows, int64_t columns) {
-    list_.stacks.push_back(
-        {.sources = std::move(sources), .rows = rows, .columns = columns, .count = count});
-    return static_cast<StackId>(list_.stacks.size() - 1);
-  }
-  TableId Table(std::vector<TensorSource> sources, int64_t rows, int64_t columns = 0) {
-    list_.tables.push_back({.sources = std::move(sources), .rows = rows, .columns = columns});
-    return static_cast<TableId>(list_.tables.size() - 1);
-  }
-  TableId Values(std::function<std::vector<float>()> values, int64_t count) {
-    list_.tables.push_back({.sources = {}, .rows = count, .values = std::move(values)});
-    return static_cast<TableId>(list_.tables.size() - 1);
-  }
-  TableId Values(const std::vector<float>& values) {
-    return Values([values] { return values; }, std::ssize(values));
-  }
-
-  const bool gguf_;
-  const DecoderTensors& names_;
   ModelSpec& spec_;
   const int64_t hidden_;
-  ParameterList list_;
   size_t layer_ = 0;
-  std::string prefix_;  // of the layer's tensors
 };
 
 bool HasTiedHead(Hyperparameters& h) {

@@ -55,11 +55,14 @@ ModelDescription DescribeGptOss(Hyperparameters& h);
 ModelDescription DescribeGranite(Hyperparameters& h);
 ModelDescription DescribeGraniteMoe(Hyperparameters& h);
 ModelDescription DescribeGraniteMoeHybrid(Hyperparameters& h);
+ModelDescription DescribeGte(Hyperparameters& h);
 ModelDescription DescribeHelium(Hyperparameters& h);
 ModelDescription DescribeHunyuanDense(Hyperparameters& h);
 ModelDescription DescribeHunyuanMoe(Hyperparameters& h);
 ModelDescription DescribeHyperClovaX(Hyperparameters& h);
 ModelDescription DescribeJais2(Hyperparameters& h);
+ModelDescription DescribeJinaBert(Hyperparameters& h);
+ModelDescription DescribeJinaEmbeddingsV3(Hyperparameters& h);
 ModelDescription DescribeLlama(Hyperparameters& h);
 ModelDescription DescribeLlama4(Hyperparameters& h);
 ModelDescription DescribeM2M100(Hyperparameters& h);
@@ -71,6 +74,7 @@ ModelDescription DescribeMistral(Hyperparameters& h);
 ModelDescription DescribeMistral3(Hyperparameters& h);
 ModelDescription DescribeMixtral(Hyperparameters& h);
 ModelDescription DescribeModernBert(Hyperparameters& h);
+ModelDescription DescribeMpnet(Hyperparameters& h);
 ModelDescription DescribeMpt(Hyperparameters& h);
 ModelDescription DescribeNanoChat(Hyperparameters& h);
 ModelDescription DescribeNemotron(Hyperparameters& h);
@@ -147,11 +151,14 @@ constexpr Family kFamilies[] = {
     {"granitemoe", "GraniteMoeForCausalLM", "granitemoe", DescribeGraniteMoe},
     {"", "GraniteMoeHybridForCausalLM", "granitemoehybrid", DescribeGraniteMoeHybrid},
     {"", "GraniteMoeSharedForCausalLM", "granitemoeshared", DescribeGraniteMoe},
+    {"", "GteModel", "gte", DescribeGte},
     {"", "HeliumForCausalLM", "helium", DescribeHelium},
     {"hunyuan-dense", "HunYuanDenseV1ForCausalLM", "hunyuan_v1_dense", DescribeHunyuanDense},
     {"hunyuan-moe", "HunYuanMoEV1ForCausalLM", "hunyuan_v1_moe", DescribeHunyuanMoe},
     {"", "HyperCLOVAXForCausalLM", "hyperclovax", DescribeHyperClovaX},
     {"jais2", "Jais2ForCausalLM", "jais2", DescribeJais2},
+    {"jina-bert-v2", "JinaBertModel", "", DescribeJinaBert},
+    {"jina-bert-v3", "JinaEmbeddingsV3Model", "jina_embeddings_v3", DescribeJinaEmbeddingsV3},
     {"llama4", "Llama4ForCausalLM", "llama4_text", DescribeLlama4},
     {"llama", "LlamaForCausalLM", "llama", DescribeLlama},
     {"", "M2M100ForConditionalGeneration", "m2m_100", DescribeM2M100},
@@ -164,11 +171,15 @@ constexpr Family kFamilies[] = {
     {"", "MistralForCausalLM", "mistral", DescribeMistral},
     {"", "MixtralForCausalLM", "mixtral", DescribeMixtral},
     {"modern-bert", "ModernBertModel", "modernbert", DescribeModernBert},
+    {"", "MPNetModel", "mpnet", DescribeMpnet},
     {"", "MptForCausalLM", "", DescribeMpt},
     {"mpt", "MPTForCausalLM", "mpt", DescribeMpt},
     {"", "MT5ForConditionalGeneration", "mt5", DescribeT5},
     {"", "NanoChatForCausalLM", "nanochat", DescribeNanoChat},
     {"nemotron", "NemotronForCausalLM", "nemotron", DescribeNemotron},
+    {"", "NewModel", "new", DescribeGte},
+    // Its class is the next one's.
+    {"nomic-bert-moe", "", "", DescribeNomicBert},
     {"nomic-bert", "NomicBertModel", "nomic_bert", DescribeNomicBert},
     {"olmo2", "Olmo2ForCausalLM", "olmo2", DescribeOlmo2},
     {"", "Olmo3ForCausalLM", "olmo3", DescribeOlmo3},

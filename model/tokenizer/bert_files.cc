@@ -15,21 +15,34 @@ namespace {
 
 using nlohmann::json;
 
-// Those that differ from BertTokenizer in their names alone. Old directories name none.
-constexpr auto kBertClasses = std::to_array<std::string_view>({
-    "",
-    "BertTokenizer",
-    "BertTokenizerFast",
-    "DistilBertTokenizer",
-    "DistilBertTokenizerFast",
-    "ElectraTokenizer",
-    "ElectraTokenizerFast",
-    "LayoutLMTokenizer",
-    "LayoutLMTokenizerFast",
-    "MobileBertTokenizer",
-    "MobileBertTokenizerFast",
-    "RetriBertTokenizer",
-    "RetriBertTokenizerFast",
+// A class that reads such files: its special tokens where no file names them, and whether two texts
+// are put together as RoBERTa's are.
+struct VocabularyClass {
+  std::string_view name;
+  std::string_view pad = "[PAD]";
+  std::string_view cls = "[CLS]";
+  std::string_view sep = "[SEP]";
+  std::string_view mask = "[MASK]";
+  bool is_roberta = false;
+};
+
+// But for MPNet's, they differ from BertTokenizer in their names alone. Old directories name none.
+constexpr auto kVocabularyClasses = std::to_array<VocabularyClass>({
+    {""},
+    {"BertTokenizer"},
+    {"BertTokenizerFast"},
+    {"DistilBertTokenizer"},
+    {"DistilBertTokenizerFast"},
+    {"ElectraTokenizer"},
+    {"ElectraTokenizerFast"},
+    {"LayoutLMTokenizer"},
+    {"LayoutLMTokenizerFast"},
+    {"MobileBertTokenizer"},
+    {"MobileBertTokenizerFast"},
+    {"RetriBertTokenizer"},
+    {"RetriBertTokenizerFast"},
+    {"MPNetTokenizer", "<pad>", "<s>", "</s>", "<mask>", true},
+    {"MPNetTokenizerFast", "<pad>", "<s>", "</s>", "<mask>", true},
 });
 
 // Of several lines with one token, the last counts.
@@ -54,7 +67,9 @@ Result<json> ReadTokenLines(std::string_view text, const std::string& path) {
 
 Result<json> ReadBertVocabulary(std::string_view text, const std::string& path,
                                 const SpecialTokenHints& hints) {
-  if (std::ranges::find(kBertClasses, hints.tokenizer_class) == kBertClasses.end()) {
+  const auto* known =
+      std::ranges::find(kVocabularyClasses, hints.tokenizer_class, &VocabularyClass::name);
+  if (known == kVocabularyClasses.end()) {
     return Fail(ErrorCode::kUnsupported,
                 "{}: read for the class BertTokenizer and its likes, tokenizer_config.json names "
                 "{}; put a tokenizer.json beside it",
@@ -68,12 +83,11 @@ Result<json> ReadBertVocabulary(std::string_view text, const std::string& path,
     added.push_back({{"id", *found}, {"content", special}, {"special", true}});
   };
   const std::string unknown = hints.unk_text.value_or("[UNK]");
-  const std::string cls = hints.cls_text.value_or("[CLS]");
-  const std::string sep = hints.sep_text.value_or("[SEP]");
-  for (const std::string& special :
-       {hints.pad_text.value_or("[PAD]"), unknown, cls, sep, hints.mask_text.value_or("[MASK]")}) {
-    add_special(special);
-  }
+  const std::string cls = hints.cls_text.value_or(std::string(known->cls));
+  const std::string sep = hints.sep_text.value_or(std::string(known->sep));
+  const std::string pad = hints.pad_text.value_or(std::string(known->pad));
+  const std::string mask = hints.mask_text.value_or(std::string(known->mask));
+  for (const std::string& special : {pad, unknown, cls, sep, mask}) add_special(special);
   for (const AddedToken& token : hints.added_tokens) {
     added.push_back({{"id", token.id}, {"content", token.text}, {"special", token.is_special}});
   }
@@ -92,7 +106,7 @@ Result<json> ReadBertVocabulary(std::string_view text, const std::string& path,
         {"lowercase", hints.lower_case}}},
       {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
       {"post_processor",
-       {{"type", "BertProcessing"},
+       {{"type", known->is_roberta ? "RobertaProcessing" : "BertProcessing"},
         {"cls", {cls, vocabulary[cls]}},
         {"sep", {sep, vocabulary[sep]}}}},
       {"decoder", {{"type", "WordPiece"}}},

@@ -9,70 +9,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/model/encoder_fixture.h"
 #include "tests/model/kernels/kernel_fixtures.h"
-#include "tests/model/parity_fixture.h"
 
 namespace weft {
 namespace {
-
-// Of tests/tools/make_parity_fixtures.py.
-constexpr std::array kEncoderFixtures = {
-    "bert",             // token types, norms of sums
-    "distilbert",       // no token types
-    "eurobert",         // RMS norms
-    "gemma_embedding",  // windows to both sides, norms of what attention and MLP give
-    "modernbert",       // windows to both sides, two rotations, no norm before the first layer
-    "nomic_bert",       // one rotation, one matrix of query, key and value
-    "roberta",          // positions behind the padding's
-};
-
-using Rows = std::vector<std::vector<float>>;
-
-struct Text {
-  std::vector<TokenId> tokens;
-  Rows hidden;  // the reference's
-};
-
-std::vector<Text> ReadTexts(const std::string& fixture) {
-  std::ifstream text(ParityPath(fixture, "expected.json"));
-  const auto json = nlohmann::json::parse(text);
-  std::ifstream numbers(ParityPath(fixture, "hidden.f32"), std::ios::binary);
-  std::vector<Text> texts;
-  for (const auto& tokens : json.at("texts")) {
-    Text next{tokens, {}};
-    for (size_t row = 0; row < next.tokens.size(); ++row) {
-      std::vector<float> values(json.at("hidden_size").get<size_t>());
-      numbers.read(reinterpret_cast<char*>(values.data()),
-                   static_cast<std::streamsize>(values.size() * sizeof(float)));
-      next.hidden.push_back(std::move(values));
-    }
-    texts.push_back(std::move(next));
-  }
-  EXPECT_TRUE(numbers.good() && numbers.peek() == std::ifstream::traits_type::eof()) << fixture;
-  return texts;
-}
-
-// The hidden states of each text, all in one step. As in the fixtures, a second text begins in the
-// middle of each.
-std::vector<Rows> Encode(RunnableModel& model, const std::vector<Text>& texts) {
-  std::vector<Chunk> chunks;
-  int32_t first_block = 0;
-  for (const Text& text : texts) {
-    const auto length = std::ssize(text.tokens);
-    chunks.push_back({.tokens = text.tokens,
-                      .block_table = model.Blocks(first_block, length),
-                      .second_text = static_cast<int32_t>(length / 2)});
-    first_block += static_cast<int32_t>(std::ssize(chunks.back().block_table));
-  }
-  const Rows rows = model.HiddenStates(chunks);
-  std::vector<Rows> hidden;
-  auto at = rows.begin();
-  for (const Text& text : texts) {
-    hidden.emplace_back(at, at + std::ssize(text.tokens));
-    at += std::ssize(text.tokens);
-  }
-  return hidden;
-}
 
 class EncoderTest : public testing::TestWithParam<const char*> {
  protected:
@@ -86,9 +27,11 @@ class EncoderTest : public testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(EncoderTest, Float32FromGguf) { ExpectParity("model.gguf", Arithmetic::kF32, 1e-4); }
+class GgufEncoderTest : public EncoderTest {};
+
+TEST_P(GgufEncoderTest, Float32) { ExpectParity("model.gguf", Arithmetic::kF32, 1e-4); }
+TEST_P(GgufEncoderTest, Bfloat16) { ExpectParity("model.gguf", Arithmetic::kBF16, 2e-2); }
 TEST_P(EncoderTest, Float32FromHuggingFace) { ExpectParity("hf", Arithmetic::kF32, 1e-4); }
-TEST_P(EncoderTest, Bfloat16FromGguf) { ExpectParity("model.gguf", Arithmetic::kBF16, 2e-2); }
 TEST_P(EncoderTest, Bfloat16FromHuggingFace) { ExpectParity("hf", Arithmetic::kBF16, 2e-2); }
 
 // Laws 2 and 3.
@@ -122,14 +65,6 @@ TEST_P(EncoderTest, EveryPositionSeesEveryOther) {
   }
 }
 
-// Of the same script: a classifier of each family.
-constexpr std::array kClassifierFixtures = {
-    "bert_classifier",        // a dense layer with tanh
-    "distilbert_classifier",  // with ReLU
-    "modernbert_classifier",  // with GELU and a norm, over the mean
-    "roberta_classifier",     // five labels
-};
-
 class ClassifierTest : public EncoderTest {};
 
 TEST_P(ClassifierTest, LogitsOfLabels) {
@@ -155,10 +90,15 @@ TEST_P(ClassifierTest, LogitsOfLabels) {
   }
 }
 
+std::string NameOf(const testing::TestParamInfo<const char*>& parameter) { return parameter.param; }
+
 INSTANTIATE_TEST_SUITE_P(Architectures, ClassifierTest, testing::ValuesIn(kClassifierFixtures),
-                         [](const auto& parameter) { return std::string(parameter.param); });
-INSTANTIATE_TEST_SUITE_P(Architectures, EncoderTest, testing::ValuesIn(kEncoderFixtures),
-                         [](const auto& parameter) { return std::string(parameter.param); });
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Architectures, EncoderTest, testing::ValuesIn(kEncoderFixtures), NameOf);
+INSTANTIATE_TEST_SUITE_P(Architectures, GgufEncoderTest, testing::ValuesIn(kEncoderFixtures),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(ArchitecturesWithoutGguf, EncoderTest,
+                         testing::ValuesIn(kEncoderFixturesWithoutGguf), NameOf);
 
 }  // namespace
 }  // namespace weft

@@ -9,8 +9,8 @@
 #include "base/resources.h"
 #include "model/families/families.h"
 #include "model/formats/config_json.h"
+#include "tests/model/encoder_fixture.h"
 #include "tests/model/gguf_example.h"
-#include "tests/model/parity_fixture.h"
 #include "tests/model/refusals.h"
 #include "tests/sanitizer.h"
 
@@ -70,9 +70,24 @@ constexpr Refusal kRefusals[] = {
     {"granite", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},
     {"granitemoehybrid", R"({"layer_types": ["attention", "mamba"]})",
      "has layers that are not attention"},
+    {"gte", R"({"position_embedding_type": "absolute"})", "position_embedding_type is 'absolute'"},
+    {"gte", R"({"layer_norm_type": "rms_norm"})", "layer_norm_type is 'rms_norm'"},
+    {"gte", R"({"logn_attention_scale": true})", "logn_attention_scale is true"},
+    {"gte", R"({"rope_scaling": {"type": "dynamic2"}})", "rope_scaling.rope_type is 'dynamic2'"},
+    {"gte", R"({"rope_scaling": {"factor": 0.1}})", "turn a pair by more than 1 radian"},
+    {"gte_classifier", R"({"rope_scaling": {"mixed_b": -1}})", "rope_scaling.mixed_b is -1"},
     {"helium", R"({"mlp_bias": true})", "mlp_bias is true"},
     {"hyperclovax", R"({"logits_scaling": 0})", "logits_scaling is 0"},
     {"jais2", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},
+    {"jina_bert", R"({"position_embedding_type": "absolute"})",
+     "position_embedding_type is 'absolute'"},
+    {"jina_bert", R"({"position_embedding_type": null})", "position_embedding_type is missing"},
+    {"jina_bert", R"({"feed_forward_type": "original"})",
+     "feed_forward_type is 'original', expected geglu or reglu"},
+    {"jina_embeddings_v3", R"({"position_embedding_type": "alibi"})",
+     "position_embedding_type is 'alibi', expected absolute or rotary"},
+    {"jina_reranker_v2", R"({"max_position_embeddings": 2})",
+     "max_position_embeddings is 2, which leaves no position behind the 2 of padding"},
     {"mellum", R"({"mlp_layer_types": ["dense", "sparse", "sparse"]})",
      "has layers that are no mixture"},
     {"ministral", R"({"layer_types": ["chunked_attention"]})",
@@ -95,10 +110,22 @@ constexpr Refusal kRefusals[] = {
     {"hunyuan_v1_dense",
      R"({"rope_parameters": {"rope_type": "dynamic", "alpha": 1000, "factor": 2}})",
      "rope_parameters.factor is 2"},
+    {"mpnet", R"({"relative_attention_num_buckets": 64})", "relative_attention_num_buckets is 64"},
+    {"mpnet", R"({"max_position_embeddings": 2})",
+     "max_position_embeddings is 2, which leaves no position"},
     {"mpt", R"({"attn_config": {"alibi": false}})", "attn_config.alibi is false"},
     {"mpt", R"({"attn_config": {"qk_ln": true}})", "attn_config.qk_ln is true"},
     {"mpt", R"({"attn_config": {"softmax_scale": 0.5}})", "attn_config.softmax_scale is given"},
     {"nanochat", R"({"final_logit_softcapping": -1})", "final_logit_softcapping is -1"},
+    {"nomic_bert_moe", R"({"moe_top_k": 5})", "moe_top_k is 5"},
+    {"nomic_bert_moe", R"({"num_experts": 0})", "num_experts is 0"},
+    {"nomic_bert_moe", R"({"expert_choice_router": true})", "expert_choice_router is true"},
+    {"nomic_bert_moe", R"({"moe_normalize_expert_weights": true})",
+     "moe_normalize_expert_weights is true"},
+    {"nomic_bert_moe", R"({"num_shared_experts": 1})", "num_shared_experts is 1"},
+    {"nomic_bert_moe", R"({"activation_function": "swiglu"})", "activation_function is 'swiglu'"},
+    {"nomic_bert_moe", R"({"qkv_proj_bias": false})", "qkv_proj_bias is false"},
+    {"nomic_bert_moe", R"({"moe_every_n_layers": 0})", "activation_function is 'gelu'"},
     {"nemotron", R"({"hidden_act": "relu"})", "hidden_act is 'relu'"},
     {"opt", R"({"layer_norm_elementwise_affine": false})",
      "layer_norm_elementwise_affine is false"},
@@ -121,20 +148,22 @@ TEST(FamiliesRefusalTest, NamesWhatItDoesNotCompute) {
   }
 }
 
-// Every key of a GGUF file is read, or known to change nothing.
+// Every key of a GGUF file is read, or known to change nothing; `is_causal` as it is not.
+void ExpectKeysRead(const std::string& fixture, bool is_causal) {
+  const GgufFile file = GgufFile::Open(ParityPath(fixture, "model.gguf")).value();
+  const auto& name = std::get<std::string_view>(file.metadata.values().at("general.architecture"));
+  const std::string prefix = std::string(name) + ".attention.";
+  EXPECT_THAT(GgufError(fixture, prefix + "unheard_of", int64_t{1}),
+              HasSubstr(prefix + "unheard_of is 1, which changes"))
+      << fixture;
+  EXPECT_THAT(GgufError(fixture, prefix + "causal", is_causal),
+              HasSubstr(fmt::format("{}causal is {}, which is not supported", prefix, is_causal)))
+      << fixture;
+}
+
 TEST(FamiliesRefusalTest, NoFamilyPassesOverAKeyInGguf) {
-  for (const char* const fixture : kParityFixtures) {
-    const GgufFile file = GgufFile::Open(ParityPath(fixture, "model.gguf")).value();
-    const auto& name =
-        std::get<std::string_view>(file.metadata.values().at("general.architecture"));
-    const std::string prefix = std::string(name) + ".attention.";
-    EXPECT_THAT(GgufError(fixture, prefix + "unheard_of", int64_t{1}),
-                HasSubstr(prefix + "unheard_of is 1, which changes"))
-        << fixture;
-    EXPECT_THAT(GgufError(fixture, prefix + "causal", false),
-                HasSubstr(prefix + "causal is false, which is not supported"))
-        << fixture;
-  }
+  for (const char* const fixture : kParityFixtures) ExpectKeysRead(fixture, false);
+  for (const char* const fixture : kEncoderFixtures) ExpectKeysRead(fixture, true);
 }
 
 // Of a config.json, those that are known to change the result.

@@ -1,10 +1,15 @@
 // The table of families, and that both formats of a checkpoint describe one model.
 #include "model/families/families.h"
 
+#include <array>
+#include <string>
+#include <string_view>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "model/rope.h"
+#include "model/tensor_binding.h"
 #include "tests/model/parity_fixture.h"
 
 namespace weft {
@@ -124,6 +129,38 @@ TEST(FamiliesTest, EarlyFilesOfOlmo3) {
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     EXPECT_EQ(spec.layers[i].attention.window, expected.layers[i].attention.window);
     EXPECT_EQ(spec.layers[i].attention.rope, expected.layers[i].attention.rope);
+  }
+}
+
+// Older files have the two halves of what is now one tensor under names of their own, whichever
+// comes first in it.
+TEST(FamiliesTest, EarlyFilesOfJinaBert) {
+  for (const auto& [fixture, first, second] :
+       {std::array{"jina_bert", ".ffn_gate.weight", ".ffn_up.weight"},
+        std::array{"jina_bert_code", ".ffn_up.weight", ".ffn_gate.weight"}}) {
+    GgufFile file = GgufFile::Open(ParityPath(fixture, "model.gguf")).value();
+    const auto bind = [&] { return BindTensors(file.tensors, *DescribeGguf(file), "").value(); };
+    const ModelTensors expected = bind();
+    constexpr std::string_view kBoth = ".ffn_up.weight";
+    TensorMap halves;
+    for (const auto& [name, view] : file.tensors) {
+      if (!name.ends_with(kBoth)) {
+        halves.emplace(name, view);
+        continue;
+      }
+      const std::string layer = name.substr(0, name.size() - kBoth.size());
+      TensorView half = view;
+      half.dims[0] /= 2;
+      halves.emplace(layer + first, half);
+      half.data += half.dims[0] * half.strides_bytes[0];
+      halves.emplace(layer + second, half);
+    }
+    file.tensors = halves;
+    const ModelTensors found = bind();
+    ASSERT_EQ(found.matrices.size(), expected.matrices.size());
+    for (size_t i = 0; i < found.matrices.size(); ++i) {
+      EXPECT_EQ(found.matrices[i].view.data, expected.matrices[i].view.data) << fixture << " " << i;
+    }
   }
 }
 

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <string>
 
-#include "tests/model/parity_fixture.h"
+#include "tests/model/encoder_fixture.h"
 
 namespace weft {
 namespace {
@@ -33,16 +34,29 @@ Errors Measure(const std::string& fixture, const std::string& file, Arithmetic a
   return errors;
 }
 
-std::string Cell(const Errors& errors) {
+std::string Cell(const std::string& fixture, const std::string& file, Arithmetic arithmetic) {
+  const Errors errors = Measure(fixture, file, arithmetic);
   return fmt::format("{:.1e}, {}/{}", errors.largest, errors.agreeing, errors.positions);
 }
 
+std::string EncoderCell(const std::string& fixture, const std::string& file,
+                        Arithmetic arithmetic) {
+  RunnableModel model(ParityPath(fixture, file), {.arithmetic = arithmetic});
+  double largest = 0;
+  for (const Text& text : ReadTexts(fixture)) {
+    largest = std::max(largest, RelativeError(Encode(model, {text}).front(), text.hidden));
+  }
+  return fmt::format("{:.1e}", largest);
+}
+
 // An empty name: the fixture has no such file.
-void PrintRow(const std::string& fixture, const std::array<std::string, 2>& files) {
+void PrintRow(
+    const std::string& fixture, const std::array<std::string, 2>& files,
+    const std::function<std::string(const std::string&, const std::string&, Arithmetic)>& cell) {
   std::string row = "| " + fixture + " |";
   for (const Arithmetic arithmetic : {Arithmetic::kF32, Arithmetic::kBF16}) {
     for (const std::string& file : files) {
-      row += file.empty() ? " - |" : " " + Cell(Measure(fixture, file, arithmetic)) + " |";
+      row += file.empty() ? " - |" : " " + cell(fixture, file, arithmetic) + " |";
     }
   }
   fmt::print("{}\n", row);
@@ -61,11 +75,26 @@ void Print() {
       "(`bf16`) and no other token.\n\n"
       "| fixture | f32, GGUF | f32, safetensors | bf16, GGUF | bf16, safetensors |\n"
       "|---|---|---|---|---|\n");
-  for (const std::string fixture : kParityFixtures) PrintRow(fixture, {"model.gguf", "hf"});
-  for (const std::string fixture : kParityFixturesWithoutGguf) PrintRow(fixture, {"", "hf"});
+  for (const std::string fixture : kParityFixtures) PrintRow(fixture, {"model.gguf", "hf"}, Cell);
+  for (const std::string fixture : kParityFixturesWithoutGguf) PrintRow(fixture, {"", "hf"}, Cell);
   fmt::print(
-      "\nWhat each fixture is there for is said in `tests/model/parity_fixture.h`. A dash: "
-      "llama.cpp\n"
+      "\nOf encoders the hidden states of all positions are compared, the largest error over three "
+      "texts.\n"
+      "Where transformers has no class (Jina's BERT, Nomic's mixture) the reference is a "
+      "definition "
+      "in\n"
+      "`tests/tools/parity_definitions.py`, and llama.cpp's converter made the GGUF.\n\n"
+      "| fixture | f32, GGUF | f32, safetensors | bf16, GGUF | bf16, safetensors |\n"
+      "|---|---|---|---|---|\n");
+  for (const std::string fixture : kEncoderFixtures) {
+    PrintRow(fixture, {"model.gguf", "hf"}, EncoderCell);
+  }
+  for (const std::string fixture : kEncoderFixturesWithoutGguf) {
+    PrintRow(fixture, {"", "hf"}, EncoderCell);
+  }
+  fmt::print(
+      "\nWhat each fixture is there for is said in `tests/model/parity_fixture.h` and "
+      "`encoder_fixture.h`. A dash: llama.cpp\n"
       "has no files of that family, or none that tell what it computes. This page is written by\n"
       "`build/release/bin/parity_report > docs/PARITY.md` (target `parity_report`).\n");
 }

@@ -63,8 +63,8 @@ CLASSIFIER = "ForSequenceClassification"
 def families():
     """class -> GGUF's name of it, and the function that describes it"""
     text = (ROOT / "model/families/families.cc").read_text()
-    return {name: (gguf, function)
-            for gguf, name, function in re.findall(r'\{"([^"]*)",\s+"([^"]*)",\s+"[^"]*",\s+(Describe\w+)', text)}
+    return {name: (gguf, function)  # a GGUF name alone is another form of a class that has a row
+            for gguf, name, function in re.findall(r'\{"([^"]*)",\s+"([^"]*)",\s+"[^"]*",\s+(Describe\w+)', text) if name}
 
 
 def with_classifiers():
@@ -72,7 +72,7 @@ def with_classifiers():
     found = set()
     for path in (ROOT / "model/families").glob("*.cc"):
         parts = re.split(r"^ModelDescription (Describe\w+)\(Hyperparameters& h\) \{", path.read_text(), flags=re.MULTILINE)
-        found |= {function for function, body in zip(parts[1::2], parts[2::2]) if "AddClassifier(" in body}
+        found |= {function for function, body in zip(parts[1::2], parts[2::2]) if re.search(r"Add\w*Classifier\(", body)}
     return found
 
 
@@ -80,7 +80,8 @@ def fixtures():
     """class -> its fixtures"""
     found = {}
     for config in sorted(PARITY.glob("*/hf/config.json")):
-        found.setdefault(json.loads(config.read_text())["architectures"][0], []).append(config.parent.parent)
+        name = json.loads(config.read_text())["architectures"][0]
+        found.setdefault(re.sub("ForMaskedLM$", "Model", name), []).append(config.parent.parent)
     return found
 
 
@@ -125,8 +126,8 @@ def main():
 Every class of the causal language models that transformers {transformers.__version__} knows, and the encoders, their classifiers and the
 encoder-decoders that are served. A class that is served computes what transformers computes: the fixtures that are named are tiny random
 checkpoints of it, of which each row of logits, or of hidden states, is compared, in float32 and bf16, in each format that is named
-([PARITY.md](PARITY.md)). GGUF means files of llama.cpp's converter. Another class, or a checkpoint of a served one whose hyperparameters
-ask for something else, is refused by name.
+([PARITY.md](PARITY.md)); of a class that transformers does not have, with a definition of ours. GGUF means files of llama.cpp's converter.
+Another class, or a checkpoint of a served one whose hyperparameters ask for something else, is refused by name.
 
 Refused in each of them: weights in FP8, GPTQ, AWQ or another format that `quantization_config` names (gpt-oss' MXFP4 is served), and
 `pytorch_model.bin`, which transformers' `save_pretrained` turns into safetensors.

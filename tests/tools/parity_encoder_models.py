@@ -11,6 +11,23 @@ def encoder(model, config, **more):
     return Fixture(model, config, is_encoder=True, prompt_lengths=(1, 13, 41), **more)
 
 
+JINA_BERT = dict(num_hidden_layers=3, hidden_size=24, num_attention_heads=6, intermediate_size=32, vocab_size=264, max_position_embeddings=64,
+                 layer_norm_eps=1e-6, type_vocab_size=2, pad_token_id=0, feed_forward_type="geglu", hidden_act="gelu",
+                 position_embedding_type="alibi", tie_word_embeddings=False)
+JINA_BERT_FILE = dict(model_type="bert", qk_post_norm=None)
+JINA_BERT_CODE = dict(AutoConfig="jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig",
+                      AutoModel="jinaai/jina-bert-implementation--modeling_bert.JinaBertModel")
+NOMIC_MOE = dict(n_layer=4, n_embd=16, n_head=2, n_inner=20, n_positions=2048, vocab_size=264, type_vocab_size=1, layer_norm_epsilon=1e-5,
+                 rotary_emb_base=1000.0, num_experts=4, moe_top_k=2, moe_every_n_layers=2, activation_function="gelu", causal=False,
+                 prenorm=False, qkv_proj_bias=True, mlp_fc1_bias=True, mlp_fc2_bias=True, rotary_emb_fraction=1.0,
+                 rotary_emb_interleaved=False, rotary_emb_scale_base=None, expert_choice_router=False, moe_normalize_expert_weights=False,
+                 num_shared_experts=0, ffn_div=1, pad_token_id=1, tie_word_embeddings=False)
+GTE = dict(num_hidden_layers=3, hidden_size=24, num_attention_heads=3, intermediate_size=32, vocab_size=264, max_position_embeddings=64,
+           layer_norm_eps=1e-6, type_vocab_size=0, pad_token_id=0, rope_parameters=rope("ntk", 500.0, factor=3.0))
+JINA_V3 = dict(BERT, type_vocab_size=1, pad_token_id=1, max_position_embeddings=66, rope_parameters=rope(theta=500.0))
+FLASH = dict(model_type="xlm-roberta", auto_map=dict(AutoConfig="configuration_xlm_roberta.XLMRobertaFlashConfig"))
+
+
 ENCODERS = {
     # The pooler is no part of hidden states; keys with a bias give the same. The second type's embedding is a second text's.
     "distilbert": encoder("DistilBertModel", dict(n_layers=2, dim=24, n_heads=4, hidden_dim=40, vocab_size=264, max_position_embeddings=64),
@@ -48,6 +65,43 @@ ENCODERS = {
         classifier_pooling="mean"), gguf=None, visible=(dict(classifier_pooling="cls"),)),
     "roberta_classifier": encoder("XLMRobertaForSequenceClassification", dict(
         BERT, type_vocab_size=1, pad_token_id=1, max_position_embeddings=66, num_labels=5), gguf=None, unseen=r"(key|query)\.bias$"),
+    "mpnet": encoder("MPNetModel", dict(BERT, max_position_embeddings=66, pad_token_id=1), gguf=None, unseen=r"^pooler\.|attn\.k\.bias$"),
+    "mpnet_classifier": encoder("MPNetForSequenceClassification", dict(BERT, max_position_embeddings=66, pad_token_id=1, num_labels=2), gguf=None,
+                                unseen=r"attn\.[kq]\.bias$", gains={r"attn\.[kq]\.weight": 2}),
+    "jina_bert": encoder("JinaBertModel", dict(JINA_BERT, qk_post_norm=False), plain_config=True, unseen=r"^pooler\.|key\.bias$",
+                         published_class="JinaBertForMaskedLM", published_config=dict(JINA_BERT_FILE, auto_map=JINA_BERT_CODE)),
+    # The last type of a norm leaves nothing to see of a bias that is the same for all keys.
+    "jina_bert_code": encoder("JinaBertModel", dict(JINA_BERT, qk_post_norm=True, num_hidden_layers=2), plain_config=True, unseen=r"^pooler\.|layer_norm_k\.bias$",
+                              published_class="JinaBertForMaskedLM", published_config=dict(JINA_BERT_FILE, auto_map=dict(
+                                  AutoModel="jinaai/jina-bert-v2-qk-post-norm--modeling_bert.JinaBertModel"))),
+    "jina_bert_classifier": encoder("JinaBertForSequenceClassification", dict(
+        JINA_BERT, qk_post_norm=False, feed_forward_type="reglu", num_labels=3), gguf=None, unseen=r"(key|query)\.bias$",
+        published_config=dict(JINA_BERT_FILE, auto_map=JINA_BERT_CODE)),
+    # GGUF has no bias of experts: none but zeros are published.
+    "nomic_bert_moe": encoder("NomicMoeModel", NOMIC_MOE, plain_config=True, published_class="NomicBertModel", constant=r"experts\.bias$",
+                              unseen=r"Wqkv\.bias$|experts\.bias$|token_type", published_config=dict(model_type="nomic_bert")),
+    "nomic_bert_moe_bias": encoder("NomicMoeModel", NOMIC_MOE, gguf=None, published_class="NomicBertModel", published_config=dict(
+        model_type="nomic_bert"), unseen=r"token_type"),
+    "gte": encoder("GteModel", GTE, gguf=None, published_class="NewModel", published_config=dict(
+        model_type="new", rope_parameters=None, rope_theta=500.0, rope_scaling=dict(factor=3.0, type="ntk"), position_embedding_type="rope",
+        layer_norm_type="layer_norm", pack_qkv=True, logn_attention_scale=False), unseen=r"k_proj\.bias$"),
+    "gte_types": encoder("GteModel", dict(GTE, type_vocab_size=1, rope_parameters=rope(theta=160000.0)), gguf=None, unseen=r"k_proj\.bias$"),
+    "gte_classifier": encoder("GteForSequenceClassification", dict(
+        GTE, num_labels=1, rope_parameters=rope("ntk", 500.0, factor=3.0, mixed_b=1.5)), gguf=None, published_class="NewForSequenceClassification",
+                              published_config=dict(
+        model_type="new", rope_parameters=None, rope_theta=500.0, rope_scaling=dict(factor=3.0, type="ntk", mixed_b=1.5)), unseen=r"[kq]_proj\.bias$", renamed={r"^gte\.": "new."}),
+    # Adapters of tasks lie beside the weights, and count for nothing without a task.
+    "jina_embeddings_v3": encoder("JinaEmbeddingsV3Model", JINA_V3, plain_config=True, published_class="XLMRobertaModel", published_config=dict(
+        FLASH, rope_parameters=None, position_embedding_type="rotary", rotary_emb_base=500.0, lora_adaptations=["separation", "retrieval.query"],
+        lora_rank=2, lora_alpha=1), unseen=r"^pooler\.|k_proj\.bias$", adapters=2),
+    "jina_embeddings_v3_hf": encoder("JinaEmbeddingsV3ForSequenceClassification", dict(JINA_V3, num_labels=2), gguf=None,
+                                     unseen=r"[kq]_proj\.bias$"),
+    "jina_reranker_v2": encoder("XLMRobertaForSequenceClassification", dict(
+        BERT, num_hidden_layers=2, type_vocab_size=1, pad_token_id=1, max_position_embeddings=66, num_labels=1), gguf=None, unseen=r"(key|query)\.bias$",
+        published_config=dict(FLASH, position_embedding_type="absolute"), renamed={
+            r"embeddings\.LayerNorm": "emb_ln", r"encoder\.layer\.": "encoder.layers.", r"attention\.output\.dense": "mixer.out_proj",
+            r"attention\.output\.LayerNorm": "norm1", r"intermediate\.dense": "mlp.fc1", r"output\.dense": "mlp.fc2",
+            r"output\.LayerNorm": "norm2"}, joined={r"attention\.self\.(query|key|value)": "mixer.Wqkv"}),
     "bert": encoder("BertModel", BERT, unseen=r"^pooler\.|key\.bias$"),
 }
 

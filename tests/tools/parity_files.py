@@ -72,6 +72,36 @@ def write_mxfp4(path, pattern):
     safetensors.torch.save_file(tensors, path, metadata={"format": "pt"})
 
 
+def rename(path, fixture):
+    """To the names that published files have, with projections joined as they have them."""
+    tensors = safetensors.torch.load_file(path)
+    for pattern, whole in fixture.joined.items():
+        words = re.search(r"\((.*)\)", pattern)[1].split("|")
+        for name in [name for name in tensors if (found := re.search(pattern, name)) and found[1] == words[0]]:
+            parts = [tensors.pop(name.replace(words[0], word)) for word in words]
+            tensors[re.sub(pattern, whole, name)] = torch.cat(parts)
+    for pattern, name in fixture.renamed.items():
+        tensors = {re.sub(pattern, name, key): value for key, value in tensors.items()}
+    safetensors.torch.save_file(tensors, path, metadata={"format": "pt"})
+
+
+def write_adapters(path, count, rank=2):
+    """PyTorch's parametrizations of all matrices: the matrix under a name of its own, and factors of what is added to it."""
+    tensors = safetensors.torch.load_file(path)
+    random = np.random.default_rng(1)
+    for name in [name for name in tensors if tensors[name].ndim == 2]:
+        matrix, owner = tensors.pop(name), name.removesuffix("weight")
+        rows, columns = matrix.shape
+        shapes = {"A": (count, rank, columns), "B": (count, rows, rank)}
+        if "embeddings" in name:
+            shapes = {"A": (count, rows, rank), "B": (count, rank, columns)}
+        tensors[owner + "parametrizations.weight.original"] = matrix
+        for half, shape in shapes.items():
+            values = torch.from_numpy(random.standard_normal(shape).astype(np.float32))
+            tensors[f"{owner}parametrizations.weight.0.lora_{half}"] = values.to(matrix.dtype)
+    safetensors.torch.save_file(tensors, path, metadata={"format": "pt"})
+
+
 def changed(config, changes):
     """With the changes' values, and without their keys that have none."""
     nested = {key: changed(config[key], value) if isinstance(config.get(key), dict) and isinstance(value, dict) else value
@@ -87,6 +117,10 @@ def write_hugging_face(directory, name, model):
     typed.save_pretrained(directory, max_shard_size="100KB" if name == SHARDED else "5GB", save_original_format=name != FUSED_EXPERTS)
     if fixture.mxfp4:
         write_mxfp4(directory / "model.safetensors", fixture.mxfp4)
+    if fixture.renamed or fixture.joined:
+        rename(directory / "model.safetensors", fixture)
+    if fixture.adapters:
+        write_adapters(directory / "model.safetensors", fixture.adapters)
     write_tokenizer(directory, model.config.get_text_config().vocab_size, indented=fixture.gguf not in (LLAMA_CPP, None))
     if fixture.published_class or fixture.published_config:
         config = json.loads((directory / "config.json").read_text())

@@ -8,7 +8,7 @@ NULL = object()  # null, where None takes a key away
 
 @dataclasses.dataclass(frozen=True)
 class Fixture:
-    model: str  # class in transformers
+    model: str  # class in parity_definitions.py or in transformers
     config: dict
     element_type: str = "BF16"  # of the matrices
     gguf: str | None = LLAMA_CPP  # or an architecture that parity_files.py writes, or none
@@ -24,6 +24,9 @@ class Fixture:
     mxfp4: str | None = None  # pattern of the tensors stored so
     visible: tuple = ()  # changes of the configuration, each of which must change the logits
     plain_config: bool = False  # llama.cpp's converter is to read config.json itself, not through transformers
+    renamed: dict = dataclasses.field(default_factory=dict)  # pattern in tensors' names -> what published files have there, one after the other
+    joined: dict = dataclasses.field(default_factory=dict)  # pattern with a group of words -> the name of all these one below the other
+    adapters: int = 0  # so many low-rank adapters of each matrix lie beside it
     published_class: str | None = None  # where config.json on the hub names another class than transformers'
     published_config: dict = dataclasses.field(default_factory=dict)  # and other keys
 

@@ -12,6 +12,7 @@ import transformers
 from transformers.models.llama import modeling_llama
 from transformers.models.phi3 import modeling_phi3
 
+import parity_definitions
 from parity_files import LLAMA_CPP_COMMIT, TORCH_TYPES, mxfp4
 from parity_models import FIXTURES, LLAMA_CPP
 
@@ -68,7 +69,7 @@ def fill(name, model):
 
 
 def make_model(name, **changes):
-    model_class = getattr(transformers, FIXTURES[name].model)
+    model_class = getattr(parity_definitions, FIXTURES[name].model, None) or getattr(transformers, FIXTURES[name].model)
     config = model_class.config_class(**copy.deepcopy({**FIXTURES[name].config, **changes}))
     # Falcon's eager attention adds ALiBi twice, once with the mask.
     config._attn_implementation = "sdpa" if getattr(config, "alibi", False) else "eager"

@@ -172,6 +172,21 @@ TEST(PieceModelsJsonTest, WhatIsWrongOrUnknownIsRefusedByName) {
   }
 }
 
+// As transformers' MPNetTokenizer reads it.
+TEST(BertFilesTest, MPNetHasTokensOfItsOwn) {
+  const TemporaryDirectory directory;
+  directory.Write("vocab.txt", "<s>\n<pad>\n</s>\n[UNK]\nhello\nwor\n##ld\n,\n<mask>\n");
+  directory.Write("tokenizer_config.json", R"({"tokenizer_class": "MPNetTokenizer"})");
+  const auto tokenizer = Tokenizer::FromDirectory(directory.path(), 9);
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+  const auto encode = [&](const char* text) { return (*tokenizer)->Encode(text, {}).value(); };
+  EXPECT_EQ(encode("Hello, World"), (std::vector<TokenId>{0, 4, 7, 5, 6, 2}));
+  EXPECT_EQ(encode("hello <mask> world <mask>"), (std::vector<TokenId>{0, 4, 8, 5, 6, 8, 2}));
+  EXPECT_EQ(encode("h\u00E9llo nope</s>"), (std::vector<TokenId>{0, 4, 3, 2, 2}));
+  EXPECT_EQ((*tokenizer)->EncodePair("hello", "world", {}, {}).value().ids,
+            (std::vector<TokenId>{0, 4, 2, 2, 5, 6, 2}));
+}
+
 TEST(BertFilesTest, TheVocabularyIsReadAsItsClassDoes) {
   const TemporaryDirectory directory;
   const auto load = [&] { return Tokenizer::FromDirectory(directory.path(), 20); };
@@ -189,7 +204,7 @@ TEST(BertFilesTest, TheVocabularyIsReadAsItsClassDoes) {
   tokenizer = load();
   ASSERT_TRUE(tokenizer) << tokenizer.error().message;
   EXPECT_EQ((*tokenizer)->Encode("Un\u00E2ble", {}).value(), (std::vector<TokenId>{3, 7, 8, 4}));
-  directory.Write("tokenizer_config.json", R"({"tokenizer_class": "MPNetTokenizer"})");
+  directory.Write("tokenizer_config.json", R"({"tokenizer_class": "BertJapaneseTokenizer"})");
   EXPECT_NE(error().find("vocab.txt: read for the class BertTokenizer"), std::string::npos);
   directory.Write("tokenizer_config.json", R"({"cls_token": "<s>"})");
   EXPECT_NE(error().find("the special token '<s>' is not there"), std::string::npos) << error();
