@@ -49,7 +49,32 @@ bool IsSmall(const weft::Checkpoint& checkpoint, const weft::KernelTable& kernel
          weft::KvCache::BlockBytes(spec, kernels, kBlockSize) <= kMaxBytes;
 }
 
-// Two steps: a short prompt, and one position after it; or, of an encoder, two texts.
+// The rows of the one sequence there is.
+struct Rows {
+  std::vector<weft::TokenId> tokens;
+  std::vector<int32_t> positions;
+  std::vector<weft::TokenPhase> phases;
+  std::vector<weft::SequenceSpan> sequences;
+
+  Rows(const weft::ModelSpec& spec, const weft::SequenceSpan& span)
+      : phases(static_cast<size_t>(span.row_count), weft::TokenPhase::kPrompt), sequences({span}) {
+    for (int32_t i = 0; i < span.row_count; ++i) {
+      const int32_t position = span.first_position + i;
+      tokens.push_back((7 * position) % static_cast<weft::TokenId>(spec.vocab_size));
+      positions.push_back(position);
+    }
+  }
+  weft::ForwardBatch batch() const {
+    return {.token_ids = tokens,
+            .positions = positions,
+            .phases = phases,
+            .sequences = sequences,
+            .logit_rows = {}};
+  }
+};
+
+// Two steps: a short prompt, and one position after it; or, of an encoder, two texts. An
+// encoder-decoder reads its source before the first one.
 void Run(weft::Transformer& transformer, const weft::WorkspaceOptions& options) {
   const weft::ScopedFlushDenormals flush_denormals;
   std::vector<weft::StateGroup> groups =
@@ -57,35 +82,29 @@ void Run(weft::Transformer& transformer, const weft::WorkspaceOptions& options) 
   for (weft::StateGroup& group : groups) group.block_count = 1;
   weft::KvCache cache(transformer.spec(), transformer.kernels(), groups, kBlockSize);
   weft::Workspace workspace(transformer.spec(), transformer.kernels(), options);
-  const auto vocabulary = static_cast<weft::TokenId>(transformer.spec().vocab_size);
+  const weft::ModelSpec& spec = transformer.spec();
+  const bool reads_source = spec.encoder != nullptr;
   const std::vector<int32_t> blocks = {0};
   const std::vector<std::span<const int32_t>> tables(groups.size(), blocks);
+  constexpr int32_t kSourceCount = 3;
+  const Rows source(spec, {.row_count = kSourceCount, .block_tables = tables});
+  const weft::ForwardBatch sources = source.batch();
   int32_t first_position = 0;
   for (const int32_t row_count : {3, 1}) {
-    std::vector<weft::TokenId> tokens;
-    std::vector<int32_t> positions;
-    for (int32_t i = 0; i < row_count; ++i) {
-      tokens.push_back((7 * (first_position + i)) % vocabulary);
-      positions.push_back(first_position + i);
-    }
-    const std::vector<weft::TokenPhase> phases(tokens.size(), weft::TokenPhase::kPrompt);
-    const std::vector<weft::SequenceSpan> sequences = {{.first_row = 0,
-                                                        .row_count = row_count,
-                                                        .first_position = first_position,
-                                                        .second_text = 1,
-                                                        .block_tables = tables}};
+    const Rows rows(spec, {.row_count = row_count,
+                           .first_position = first_position,
+                           .second_text = 1,
+                           .source_count = reads_source ? kSourceCount : 0,
+                           .block_tables = tables});
+    weft::ForwardBatch batch = rows.batch();
+    if (reads_source && first_position == 0) batch.sources = &sources;
     const std::vector<int32_t> last_row = {row_count - 1};
     const weft::HiddenVisitor visit_hidden = [](int64_t, std::span<const float>) {};
-    weft::ForwardBatch batch{.token_ids = tokens,
-                             .positions = positions,
-                             .phases = phases,
-                             .sequences = sequences,
-                             .logit_rows = {},
-                             .hidden_rows = last_row,
-                             .visit_hidden = &visit_hidden};
-    if (transformer.spec().generates()) batch.logit_rows = last_row;
+    batch.hidden_rows = last_row;
+    batch.visit_hidden = &visit_hidden;
+    if (spec.generates()) batch.logit_rows = last_row;
     transformer.Forward(batch, cache, workspace, [](int64_t, int, float*) {});
-    if (!transformer.spec().is_encoder) first_position += row_count;
+    if (!spec.is_encoder) first_position += row_count;
   }
 }
 
