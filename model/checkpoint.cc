@@ -26,6 +26,12 @@ uint64_t TotalBytes(const std::vector<MappedFile>& files) {
   return total;
 }
 
+// A classifier with one label says how well two texts go together.
+std::optional<Ranking> RankingOf(const ModelSpec& spec) {
+  if (!spec.classifier || spec.classifier->labels.size() != 1) return std::nullopt;
+  return Ranking();
+}
+
 // What is the same in both formats, once a checkpoint is described.
 Result<Checkpoint> Bind(const std::string& path, ModelDescription description,
                         const TensorMap& tensors, std::vector<MappedFile> files) {
@@ -33,6 +39,7 @@ Result<Checkpoint> Bind(const std::string& path, ModelDescription description,
   checkpoint.path = path;
   WEFT_ASSIGN_OR_RETURN(checkpoint.tensors, BindTensors(tensors, description, path));
   checkpoint.spec = std::move(description.spec);
+  checkpoint.ranking = RankingOf(checkpoint.spec);
   checkpoint.file_bytes = TotalBytes(files);
   checkpoint.files = std::move(files);
   return checkpoint;

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/mapped_file.h"
 #include "base/result.h"
 #include "model/parameters.h"
+#include "model/ranking.h"
 #include "model/spec.h"
 #include "model/tokenizer/tokenizer.h"
 
@@ -21,7 +23,8 @@ struct Checkpoint {
   ModelSpec spec;
   ModelTensors tensors;  // views into `files`
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::string chat_template;  // Jinja source; empty if the model brings none
+  std::string chat_template;       // Jinja source; empty if the model brings none
+  std::optional<Ranking> ranking;  // of a model that ranks
   uint64_t file_bytes = 0;
   std::vector<MappedFile> files;
 };

@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "model/ranking.h"
 #include "model/source_task.h"
 #include "model/spec.h"
 #include "model/tokenizer/tokenizer.h"
@@ -23,9 +26,11 @@ struct ServedModel {
   // says.
   TargetSpec target = {};
   SourceTask task = {};
-  int64_t embedding_size = 0;        // numbers of an embedding
-  Pooling pooling = Pooling::kLast;  // of embeddings, unless the request says
-  Engine* engine = nullptr;          // outlives the server
+  int64_t embedding_size = 0;            // numbers of an embedding
+  Pooling pooling = Pooling::kLast;      // of embeddings, unless the request says
+  std::optional<Ranking> ranking = {};   // of a model that ranks
+  std::vector<std::string> labels = {};  // of a classifier
+  Engine* engine = nullptr;              // outlives the server
 };
 
 }  // namespace weft
