@@ -83,8 +83,11 @@ struct BoundMatrix {
   bool is_transposed = false;
   bool continues_loop = false;
   TensorView scales = {};
+  bool becomes_q8_0 = false;  // when it is packed
 
-  bool is_as_stored() const { return rows.run == 0 && !is_transposed && !scales; }
+  // Of what is packed.
+  DataType type() const { return becomes_q8_0 ? DataType::kQ8_0 : view.type; }
+  bool is_as_stored() const { return rows.run == 0 && !is_transposed && !scales && !becomes_q8_0; }
 };
 struct BoundTable {
   TensorView view = {};
@@ -105,7 +108,11 @@ struct ModelTensors {
   std::vector<std::vector<BoundMatrix>> stacks;
   std::vector<BoundTable> tables;
 
-  const TensorView& matrix(MatrixId id) const { return matrices[static_cast<size_t>(id)].view; }
+  const BoundMatrix& matrix(MatrixId id) const { return matrices[static_cast<size_t>(id)]; }
 };
+
+// Has all matrices, those of stacks included, become Q8_0 that a file holds without quantisation
+// and that have whole blocks of columns. Before memory is planned.
+void QuantizeMatrices(ModelTensors& tensors);
 
 }  // namespace weft

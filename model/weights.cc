@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/checked_math.h"
 #include "base/float_env.h"
 #include "model/formats/dequantize.h"
 #include "model/formats/mxfp4.h"
+#include "model/formats/quantize.h"
 
 namespace weft {
 namespace {
@@ -30,8 +32,8 @@ void VisitLoop(std::span<const BoundMatrix> matrices, const Visit& visit) {
   }
 }
 
-int64_t PanelBytes(const TensorView& view, const KernelTable& kernels) {
-  return kernels.panel_bytes(kernels.packed_layout(view.type), view.columns());
+int64_t PanelBytes(const BoundMatrix& matrix, const KernelTable& kernels) {
+  return kernels.panel_bytes(kernels.packed_layout(matrix.type()), matrix.view.columns());
 }
 
 void GatherRow(const BoundMatrix& matrix, int64_t row, std::byte* out) {
@@ -54,16 +56,40 @@ void GatherRow(const BoundMatrix& matrix, int64_t row, std::byte* out) {
   std::memcpy(out, stored, static_cast<size_t>(RowBytes(view.type, view.columns())));
 }
 
-// A copy of rows that do not lie in order, or lie as columns, or in two tensors.
+// Rows one after the other, each through the same two buffers.
+class RowQuantizer {
+ public:
+  explicit RowQuantizer(const BoundMatrix& matrix)
+      : matrix_(matrix),
+        stored_(static_cast<size_t>(RowBytes(matrix.view.type, matrix.view.columns()))),
+        values_(static_cast<size_t>(matrix.view.columns())) {}
+
+  void operator()(int64_t row, std::byte* out) {
+    const int64_t columns = matrix_.view.columns();
+    GatherRow(matrix_, row, stored_.data());
+    DequantizeRow(matrix_.view.type, stored_.data(), columns, values_.data());
+    QuantizeRowQ8_0(values_.data(), columns, out);
+  }
+
+ private:
+  const BoundMatrix& matrix_;
+  std::vector<std::byte> stored_;
+  std::vector<float> values_;
+};
+
+// A copy of rows that do not lie in order, or lie as columns, or in two tensors, or become Q8_0.
 AlignedBuffer Gather(const BoundMatrix& matrix, ThreadPool& threads) {
   const int64_t rows = matrix.view.rows();
-  const int64_t row_bytes = RowBytes(matrix.view.type, matrix.view.columns());
+  const int64_t row_bytes = RowBytes(matrix.type(), matrix.view.columns());
   AlignedBuffer buffer(static_cast<size_t>(rows * row_bytes));
   constexpr int64_t kRowsPerTask = 64;
   threads.ParallelFor(CeilDivide(rows, kRowsPerTask), [&](int64_t task, int) {
+    std::optional<RowQuantizer> quantize;
+    if (matrix.becomes_q8_0) quantize.emplace(matrix);
     const int64_t end = std::min(rows, (task + 1) * kRowsPerTask);
     for (int64_t row = task * kRowsPerTask; row < end; ++row) {
-      GatherRow(matrix, row, buffer.data() + row * row_bytes);
+      std::byte* const out = buffer.data() + row * row_bytes;
+      quantize ? (*quantize)(row, out) : GatherRow(matrix, row, out);
     }
   });
   return buffer;
@@ -90,12 +116,12 @@ class Packer {
     TensorView view = matrix.view;
     if (!matrix.is_as_stored()) {
       gathered = Gather(matrix, threads_);
-      view = TensorView::Contiguous(gathered.data(), view.type, {view.rows(), view.columns()});
+      view = TensorView::Contiguous(gathered.data(), matrix.type(), {view.rows(), view.columns()});
     }
     packed.layout = kernels_.packed_layout(view.type);
     packed.rows = view.rows();
     packed.columns = view.columns();
-    packed.panel_bytes = PanelBytes(view, kernels_);
+    packed.panel_bytes = PanelBytes(matrix, kernels_);
     packed.storage = AlignedBuffer(static_cast<size_t>(packed.panel_count() * packed.panel_bytes));
     constexpr int64_t kPanelsPerTask = 8;
     const int64_t panel_count = packed.panel_count();
@@ -181,19 +207,20 @@ class Packer {
   int64_t done_bytes_ = 0;
 };
 
-// Adds up measure(view) over all matrices, those of stacks included.
+// Adds up measure(matrix) over all matrices, those of stacks included.
 template <typename Measure>
 int64_t SumMatrices(const ModelTensors& tensors, const Measure& measure) {
   int64_t total = 0;
-  for (const BoundMatrix& matrix : tensors.matrices) total += measure(matrix.view);
+  for (const BoundMatrix& matrix : tensors.matrices) total += measure(matrix);
   for (const std::vector<BoundMatrix>& stack : tensors.stacks) {
-    for (const BoundMatrix& matrix : stack) total += measure(matrix.view);
+    for (const BoundMatrix& matrix : stack) total += measure(matrix);
   }
   return total;
 }
 
 int64_t FileBytes(const ModelTensors& tensors) {
-  int64_t total = SumMatrices(tensors, [](const TensorView& view) { return view.size_bytes(); });
+  int64_t total =
+      SumMatrices(tensors, [](const BoundMatrix& matrix) { return matrix.view.size_bytes(); });
   for (const BoundTable& table : tensors.tables) {
     if (table.view) total += table.view.size_bytes();
     for (const TensorView& entry : table.entries) total += entry.size_bytes();
@@ -201,7 +228,19 @@ int64_t FileBytes(const ModelTensors& tensors) {
   return total;
 }
 
+void QuantizeIfPlain(BoundMatrix& matrix) {
+  matrix.becomes_q8_0 = !IsQuantized(matrix.view.type) &&
+                        matrix.view.columns() % TraitsOf(DataType::kQ8_0).block_elements == 0;
+}
+
 }  // namespace
+
+void QuantizeMatrices(ModelTensors& tensors) {
+  for (BoundMatrix& matrix : tensors.matrices) QuantizeIfPlain(matrix);
+  for (std::vector<BoundMatrix>& stack : tensors.stacks) {
+    for (BoundMatrix& matrix : stack) QuantizeIfPlain(matrix);
+  }
+}
 
 Weights Weights::Pack(const ModelTensors& tensors, std::span<const MappedFile> files,
                       const KernelTable& kernels, ThreadPool& threads,
@@ -232,8 +271,8 @@ Weights Weights::Pack(const ModelTensors& tensors, std::span<const MappedFile> f
 }
 
 int64_t Weights::PackedBytes(const ModelTensors& tensors, const KernelTable& kernels) {
-  int64_t total = SumMatrices(tensors, [&](const TensorView& view) {
-    return PanelCount(view) * PanelBytes(view, kernels);
+  int64_t total = SumMatrices(tensors, [&](const BoundMatrix& matrix) {
+    return PanelCount(matrix.view) * PanelBytes(matrix, kernels);
   });
   for (const BoundTable& table : tensors.tables) {
     int64_t elements = table.value_count;

@@ -147,6 +147,7 @@ Result<void> Bench(BenchOptions options) {
   const KernelTable& kernels =
       KernelsFor(options.arithmetic, isa, options.kv_type.value_or(KvType::kBF16));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(options.model_path));
+  if (options.quantize) QuantizeMatrices(checkpoint.tensors);
   if (checkpoint.spec.is_encoder || checkpoint.spec.encoder != nullptr) {
     return Fail(ErrorCode::kUnsupported,
                 "{} is an encoder, or has one, which neither prefills nor decodes: there is no "

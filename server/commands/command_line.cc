@@ -29,6 +29,15 @@ void AddComputeFlags(CLI::App& app, Arithmetic& arithmetic, int32_t& thread_coun
       ->check(CLI::Range(1, 4096));
 }
 
+void AddWeightsFlag(CLI::App& app, bool& quantize) {
+  app.add_option_function<std::string>(
+         "--weights", [&quantize](const std::string& name) { quantize = name == "q8_0"; },
+         "What matrices are held in: file, or q8_0, as which those are quantised while they are "
+         "loaded that the file has in F32, F16 or BF16")
+      ->check(CLI::IsMember({"file", "q8_0"}))
+      ->default_str("file");
+}
+
 void AddKvTypeFlag(CLI::App& app, std::optional<KvType>& kv_type) {
   app.add_option_function<std::string>(
          "--kv-type",
@@ -47,6 +56,7 @@ void AddModelFlags(CLI::App& app, ModelOptions& options) {
   app.add_option("--model", options.path,
                  "GGUF file or Hugging Face directory (the bundled model)");
   AddComputeFlags(app, options.arithmetic, options.thread_count);
+  AddWeightsFlag(app, options.quantize);
   AddKvTypeFlag(app, options.kv_type);
   app.add_option("--context", options.context, "Positions a sequence may have (the model's)")
       ->check(CLI::Range(1, kMaxInt32));

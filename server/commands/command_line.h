@@ -18,6 +18,8 @@ inline constexpr int kUsageError = 2;  // exit status
 
 // --compute, --threads
 void AddComputeFlags(CLI::App& app, Arithmetic& arithmetic, int32_t& thread_count);
+// --weights: whether matrices that the file holds unquantised are quantised
+void AddWeightsFlag(CLI::App& app, bool& quantize);
 // --kv-type
 void AddKvTypeFlag(CLI::App& app, std::optional<KvType>& kv_type);
 // --model, --context, --memory and those

@@ -12,11 +12,12 @@
 namespace weft {
 namespace {
 
-Result<void> Inspect(std::string model_path) {
+Result<void> Inspect(std::string model_path, bool quantize) {
   if (model_path.empty()) {
     WEFT_ASSIGN_OR_RETURN(model_path, FindBundledModel());
   }
-  WEFT_ASSIGN_OR_RETURN(const Checkpoint checkpoint, LoadCheckpoint(model_path));
+  WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(model_path));
+  if (quantize) QuantizeMatrices(checkpoint.tensors);
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   fmt::print("{}",
              DescribeCheckpoint(checkpoint, {.isa = isa, .thread_count = AvailableCpuCount()}));
@@ -27,10 +28,12 @@ Result<void> Inspect(std::string model_path) {
 
 int InspectCommand(int argc, const char* const* argv) {
   std::string model_path;
+  bool quantize = false;
   CLI::App app("Prints what a model file holds and the memory it will take.", "weft inspect");
   app.add_option("MODEL", model_path, "GGUF file or Hugging Face directory (the bundled model)");
+  AddWeightsFlag(app, quantize);
   if (const auto status = ParseOrExit(app, argc, argv)) return *status;
-  const Result<void> inspected = Inspect(std::move(model_path));
+  const Result<void> inspected = Inspect(std::move(model_path), quantize);
   return inspected ? 0 : FailCommand(app, inspected.error());
 }
 

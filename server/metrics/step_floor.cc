@@ -11,8 +11,9 @@
 namespace weft {
 namespace {
 
-ProductCost CostOfMatrix(const TensorView& matrix, const KernelTable& kernels) {
-  const DataType layout = kernels.packed_layout(matrix.type);
+ProductCost CostOfMatrix(const BoundMatrix& bound, const KernelTable& kernels) {
+  const TensorView& matrix = bound.view;
+  const DataType layout = kernels.packed_layout(bound.type());
   const auto weights = static_cast<double>(matrix.rows() * matrix.columns());
   ProductCost cost;
   cost.bytes = static_cast<double>(CeilDivide(matrix.rows(), kPanelRows) *
@@ -129,7 +130,7 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
   for (size_t i = 0; i < tensors.stacks.size(); ++i) {
     ProductCost& sum = spec.holds_experts(static_cast<StackId>(i)) ? cost.experts : cost.dense;
     for (const BoundMatrix& matrix : tensors.stacks[i]) {
-      sum.Add(CostOfMatrix(matrix.view, kernels));
+      sum.Add(CostOfMatrix(matrix, kernels));
     }
   }
   for (const LayerSpec& layer : spec.layers) {

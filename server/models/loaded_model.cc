@@ -38,12 +38,13 @@ std::string DescribeNodes(const ThreadPool& threads) {
   return text + " threads";
 }
 
-void LogFacts(const Checkpoint& checkpoint, const KernelTable& kernels, const MemoryPlan& memory,
-              const ThreadPool& threads) {
+void LogFacts(const Checkpoint& checkpoint, bool quantize, const KernelTable& kernels,
+              const MemoryPlan& memory, const ThreadPool& threads) {
   Log(LogLevel::kInfo, "model {}: {}, {}, {}, {}", checkpoint.path, checkpoint.spec.architecture,
       checkpoint.format, FormatBytes(checkpoint.file_bytes), checkpoint.tokenizer->description());
-  Log(LogLevel::kInfo, "kernels {}, KV cache {}, {} threads, context {}", kernels.name,
-      NameOf(kernels.kv_type), threads.thread_count(), memory.context);
+  Log(LogLevel::kInfo, "kernels {}{}, KV cache {}, {} threads, context {}", kernels.name,
+      quantize ? ", weights quantised to Q8_0" : "", NameOf(kernels.kv_type),
+      threads.thread_count(), memory.context);
   if (threads.node_count() > 1) Log(LogLevel::kInfo, "{}", DescribeNodes(threads));
   Log(LogLevel::kInfo, "{}", Describe(memory));
 }
@@ -90,6 +91,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& optio
       KernelsFor(options.arithmetic, isa, options.kv_type.value_or(KvType::kBF16));
   std::unique_ptr<LoadedModel> model(new LoadedModel(kernels));
   WEFT_ASSIGN_OR_RETURN(model->checkpoint_, LoadCheckpoint(options.path));
+  if (options.quantize) QuantizeMatrices(model->checkpoint_.tensors);
   WEFT_RETURN_IF_ERROR(CheckKvType(model->checkpoint_.spec, kernels, options.kv_type));
   const int thread_count = options.thread_count > 0 ? options.thread_count : AvailableCpuCount();
 
@@ -104,7 +106,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& optio
   WEFT_ASSIGN_OR_RETURN(model->memory_, PlanMemory(model->checkpoint_, kernels, request));
   ServeContext(model->memory_.context, model->checkpoint_.spec.ropes);
   model->threads_ = std::make_unique<ThreadPool>(thread_count, NumaNodes());
-  LogFacts(model->checkpoint_, kernels, model->memory_, *model->threads_);
+  LogFacts(model->checkpoint_, options.quantize, kernels, model->memory_, *model->threads_);
 
   ModelCost cost;
   if (options.meter != nullptr) {

@@ -23,6 +23,7 @@ struct EngineFacts;
 struct ModelOptions {
   std::string path;
   Arithmetic arithmetic = kAutoArithmetic;
+  bool quantize = false;          // QuantizeMatrices
   std::optional<KvType> kv_type;  // nullopt: what goes with the arithmetic
   int32_t thread_count = 0;       // 0: what this process may use
   uint64_t memory_bytes = 0;      // 0: what this process may use

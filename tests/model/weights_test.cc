@@ -12,6 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "base/resources.h"
+#include "model/formats/dequantize.h"
+#include "model/formats/quantize.h"
 #include "model/workspace.h"
 #include "tests/model/parity_fixture.h"
 #include "tests/sanitizer.h"
@@ -115,6 +117,61 @@ TEST(WeightsTest, PackingByNodePacksEveryPanel) {
   for (size_t i = 0; i < 5; ++i) {
     expect_same(weights.stack(StackId{0})[i], expected.stack(StackId{0})[i]);
   }
+}
+
+// What is quantised while it is packed is what a file of Q8_0 would have held.
+TEST(WeightsTest, MatricesBecomeQ8_0) {
+  constexpr int64_t kRows = 50;
+  constexpr int64_t kColumns = 96;
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<size_t>(kRows * kColumns));
+  for (float& value : values) value = BFloat16ToFloat(FloatToBFloat16(normal(random)));
+  std::vector<uint16_t> halves;
+  for (const float value : values) halves.push_back(FloatToBFloat16(value));
+  std::vector<float> columns;
+  for (int64_t column = 0; column < kColumns; ++column) {
+    for (int64_t row = 0; row < kRows; ++row) {
+      columns.push_back(values[static_cast<size_t>(row * kColumns + column)]);
+    }
+  }
+  std::vector<std::byte> blocks(static_cast<size_t>(kRows * RowBytes(DataType::kQ8_0, kColumns)));
+  for (int64_t row = 0; row < kRows; ++row) {
+    QuantizeRowQ8_0(values.data() + row * kColumns, kColumns,
+                    blocks.data() + row * RowBytes(DataType::kQ8_0, kColumns));
+  }
+  const auto view = [](const auto& data, DataType type) {
+    return TensorView::Contiguous(reinterpret_cast<const std::byte*>(data.data()), type,
+                                  {kRows, kColumns});
+  };
+  TensorView transposed = view(columns, DataType::kF32);
+  transposed.strides_bytes[0] = kRows * 4;
+  TensorView narrow = view(values, DataType::kF32);
+  narrow.dims[1] = 80;
+  ModelTensors tensors;
+  tensors.matrices = {{view(values, DataType::kF32)},
+                      {view(halves, DataType::kBF16)},
+                      {.view = transposed, .is_transposed = true},
+                      {view(blocks, DataType::kQ8_0)},
+                      {narrow}};
+  tensors.stacks = {{BoundMatrix{view(values, DataType::kF32)}}};
+  QuantizeMatrices(tensors);
+
+  ThreadPool threads(2);
+  const Weights weights = Weights::Pack(tensors, {}, Bf16(), threads);
+  const PackedMatrix& expected = weights.matrix(MatrixId{3});
+  int64_t packed_bytes = 0;
+  const auto expect_same = [&](const PackedMatrix& matrix) {
+    EXPECT_EQ(matrix.layout, DataType::kQ8_0);
+    EXPECT_TRUE(std::ranges::equal(matrix.storage.bytes(), expected.storage.bytes()));
+    packed_bytes += matrix.panel_count() * matrix.panel_bytes;
+  };
+  for (int i = 0; i < 4; ++i) expect_same(weights.matrix(MatrixId{i}));
+  expect_same(weights.stack(StackId{0})[0]);
+  const PackedMatrix& plain = weights.matrix(MatrixId{4});
+  EXPECT_EQ(plain.layout, DataType::kBF16);  // 80 columns are no whole blocks
+  packed_bytes += plain.panel_count() * plain.panel_bytes;
+  EXPECT_EQ(Weights::PackedBytes(tensors, Bf16()), packed_bytes);
 }
 
 // Norms of which the file holds the weight less 1.

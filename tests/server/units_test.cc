@@ -92,6 +92,7 @@ TEST(ServeOptionsTest, FlagsWinOverTheFile) {
   const std::string path = directory.path() + "/config.json";
   std::ofstream(path)
       << R"({"port": 1234, "max-sequences": 3, "memory": "2GiB", "compute": "f32", "kv-type": "q8",
+                            "weights": "q8_0",
                             "idle-timeout": 1.5, "cors-origin": ["https://a", "http://b:1"]})";
   const auto options = Parse({"--config", path.c_str(), "--port", "4321"});
   ASSERT_TRUE(options) << options.error().message;
@@ -100,6 +101,7 @@ TEST(ServeOptionsTest, FlagsWinOverTheFile) {
   EXPECT_EQ(options->model.memory_bytes, 2ULL << 30);
   EXPECT_EQ(options->model.arithmetic, Arithmetic::kF32);
   EXPECT_EQ(options->model.kv_type, KvType::kQ8);
+  EXPECT_TRUE(options->model.quantize);
   EXPECT_EQ(options->server.idle_timeout, std::chrono::milliseconds(1500));
   EXPECT_EQ(options->server.host, "127.0.0.1");
   EXPECT_THAT(options->server.cors_origins, testing::ElementsAre("https://a", "http://b:1"));
@@ -135,6 +137,7 @@ TEST(ServeOptionsTest, MistakesAreOneLine) {
   refused({"--port", "70000"}, "--port");
   refused({"--compute", "int3"}, "--compute");
   refused({"--kv-type", "q4"}, "--kv-type");
+  refused({"--weights", "q4_0"}, "--weights");
   refused({"--max-body", "0"}, "--max-body");
   for (const char* size : {"-5", "-5GiB", "+5", "5XB", "", "GiB", "1.5GiB", "99999999999GiB"}) {
     for (const char* option : {"--memory", "--max-body", "--response-store"}) {

@@ -16,6 +16,7 @@ namespace weft {
 struct BenchOptions {
   std::string model_path;
   Arithmetic arithmetic = kAutoArithmetic;
+  bool quantize = false;  // QuantizeMatrices
   std::optional<KvType> kv_type;
   int32_t thread_count = 0;  // 0: what this process may use
   std::vector<int32_t> prompt_tokens = {512};

@@ -27,14 +27,17 @@ inline Windows CutIntoWindows(const Tokenizer& tokenizer, std::string_view text,
   return windows;
 }
 
-inline Logits LogitsOf(const std::string& model_path, const RunOptions& options,
-                       const Windows& windows) {
-  RunnableModel model(model_path, options);
+inline Logits LogitsOf(Checkpoint checkpoint, const RunOptions& options, const Windows& windows) {
+  RunnableModel model(std::move(checkpoint), options);
   Logits logits;
   for (const std::vector<TokenId>& window : windows) {
     for (std::vector<float>& row : model.RunSequence(window, 256)) logits.push_back(std::move(row));
   }
   return logits;
+}
+inline Logits LogitsOf(const std::string& model_path, const RunOptions& options,
+                       const Windows& windows) {
+  return LogitsOf(LoadOrThrow(model_path), options, windows);
 }
 
 struct Divergence {

@@ -37,24 +37,45 @@ TEST(Divergence, IsTheTextbooks) {
   EXPECT_EQ(DivergenceFrom(reference, reference).same_top, 1);
 }
 
-class AccuracyTest : public testing::TestWithParam<DataType> {
+class DemoTest : public testing::Test {
  protected:
-  Logits Run(const std::string& path, Arithmetic arithmetic) const {
-    return LogitsOf(path, {.arithmetic = arithmetic, .isa = ChooseIsa().value()}, windows_);
+  // The bytes of the bundled model with its matrices in another type.
+  std::string Requantized(DataType type) const {
+    const std::string source = Contents(demo_);
+    return std::string(AsText(RequantizeGguf(std::as_bytes(std::span(source)), type)));
   }
 
+  const TemporaryDirectory directory_;
   const std::string demo_ = SourcePath("model/demo/weft-demo.gguf");
   // Any English text that does not change.
   const Windows windows_ =
       CutIntoWindows(*LoadCheckpoint(demo_)->tokenizer, Contents(SourcePath("LICENSE")), 256, 4);
 };
 
+// A model whose matrices are quantised while it is loaded computes what its quantised file does.
+TEST_F(DemoTest, QuantisedWhileLoadingIsAsQuantisedInTheFile) {
+  const std::string plain = Requantized(DataType::kF32);
+  const std::string plain_path = directory_.Write("plain.gguf", plain);
+  const std::string blocks_path = directory_.Write(
+      "blocks.gguf", AsText(RequantizeGguf(std::as_bytes(std::span(plain)), DataType::kQ8_0)));
+  const RunOptions options = {.arithmetic = Arithmetic::kInt8, .isa = ChooseIsa().value()};
+  Checkpoint quantized = LoadOrThrow(plain_path);
+  QuantizeMatrices(quantized.tensors);
+  const Logits expected = LogitsOf(blocks_path, options, windows_);
+  EXPECT_EQ(LogitsOf(std::move(quantized), options, windows_), expected);
+  EXPECT_NE(LogitsOf(plain_path, options, windows_), expected);
+}
+
+class AccuracyTest : public DemoTest, public testing::WithParamInterface<DataType> {
+ protected:
+  Logits Run(const std::string& path, Arithmetic arithmetic) const {
+    return LogitsOf(path, {.arithmetic = arithmetic, .isa = ChooseIsa().value()}, windows_);
+  }
+};
+
 TEST_P(AccuracyTest, DefinitionsAreNearFloat32) {
   ASSERT_EQ(windows_.size(), 4U);
-  const std::string source = Contents(demo_);
-  const TemporaryDirectory directory;
-  const std::string path = directory.Write(
-      "model.gguf", AsText(RequantizeGguf(std::as_bytes(std::span(source)), GetParam())));
+  const std::string path = directory_.Write("model.gguf", Requantized(GetParam()));
   const Logits reference = Run(path, Arithmetic::kF32);
   const Divergence bf16 = DivergenceFrom(reference, Run(path, Arithmetic::kBF16));
   const Divergence int8 = DivergenceFrom(reference, Run(path, Arithmetic::kInt8));

@@ -7,24 +7,11 @@
 #include "base/check.h"
 #include "model/formats/dequantize.h"
 #include "model/formats/mxfp4.h"
+#include "model/formats/quantize.h"
 #include "tests/model/formats/gguf_builder.h"
 
 namespace weft {
 namespace {
-
-// Round to nearest, ties to even.
-uint16_t FloatToHalf(float value) {
-  const int sign = std::signbit(value) ? 0x8000 : 0;
-  int exponent = 0;
-  std::frexp(value, &exponent);  // |value| is in [2^(exponent - 1), 2^exponent)
-  const int unit = std::max(exponent - 11, -24);
-  const double rounded = std::ldexp(std::nearbyint(std::ldexp(std::abs(value), -unit)), unit);
-  WEFT_CHECK(rounded < 65536);
-  if (rounded < 0x1p-14) return static_cast<uint16_t>(sign | static_cast<int>(rounded * 0x1p24));
-  const double fraction = std::frexp(rounded, &exponent);
-  const int mantissa = static_cast<int>(std::ldexp(fraction, 11)) - 1024;
-  return static_cast<uint16_t>(sign | (exponent + 14) << 10 | mantissa);
-}
 
 // What a reader will multiply with.
 float RoundToHalf(float value) { return HalfToFloat(FloatToHalf(value)); }
@@ -66,9 +53,9 @@ void WriteFifthBits(const std::array<int, 32>& codes, ByteWriter& out) {
 }
 
 void QuantizeQ8_0(std::span<const float> x, ByteWriter& out) {
-  const float d = RoundToHalf(std::abs(Farthest(x)) / 127);
-  out.Number(FloatToHalf(d));
-  for (const float value : x) out.Number(static_cast<int8_t>(Code(value, d, -127, 127)));
+  std::array<std::byte, 34> block;
+  QuantizeRowQ8_0(x.data(), 32, block.data());
+  out.Bytes(block);
 }
 
 // The farthest element gets the lowest code, which has no counterpart above.
