@@ -11,9 +11,11 @@
 #include "loadtest/command.h"
 #include "server/commands/bench_command.h"
 #include "server/commands/command_line.h"
+#include "server/commands/embed_command.h"
 #include "server/commands/generate_command.h"
 #include "server/commands/health_command.h"
 #include "server/commands/inspect_command.h"
+#include "server/commands/rerank_command.h"
 #include "server/commands/serve_command.h"
 #include "server/commands/tokenize_command.h"
 #include "server/version.h"
@@ -29,6 +31,8 @@ struct Command {
 constexpr std::array kCommands = {
     Command{"serve", "serves a model over HTTP", weft::ServeCommand},
     Command{"generate", "continues a prompt on stdout", weft::GenerateCommand},
+    Command{"embed", "makes embeddings of texts, a corpus of them", weft::EmbedCommand},
+    Command{"rerank", "ranks documents for a query", weft::RerankCommand},
     Command{"bench", "times a model alone, without a server", weft::BenchCommand},
     Command{"tokenize", "prints the token ids of a text", weft::TokenizeCommand},
     Command{"inspect", "prints what a model file holds", weft::InspectCommand},

@@ -32,15 +32,6 @@ void AppendBase64(std::span<const unsigned char> bytes, std::string& output) {
   }
 }
 
-void AppendNumbers(const std::vector<float>& numbers, std::string& output) {
-  output += '[';
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (i > 0) output += ',';
-    fmt::format_to(std::back_inserter(output), "{}", numbers[i]);
-  }
-  output += ']';
-}
-
 void AppendBytes(const std::vector<float>& numbers, std::string& output) {
   std::vector<unsigned char> bytes(numbers.size() * sizeof(float));
   std::memcpy(bytes.data(), numbers.data(), bytes.size());
@@ -50,6 +41,15 @@ void AppendBytes(const std::vector<float>& numbers, std::string& output) {
 }
 
 }  // namespace
+
+void AppendNumbers(const std::vector<float>& numbers, std::string& output) {
+  output += '[';
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (i > 0) output += ',';
+    fmt::format_to(std::back_inserter(output), "{}", numbers[i]);
+  }
+  output += ']';
+}
 
 uint64_t EmbeddingJsonBytes(int64_t count, int64_t dimensions, bool base64) {
   constexpr int64_t kNumberBytes = 16;  // "-0.000123456789,"

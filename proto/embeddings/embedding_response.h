@@ -14,6 +14,9 @@ struct EmbeddingResponse {
   int64_t prompt_tokens = 0;
 };
 
+// A JSON array; the numbers, which are finite, are the shortest that read back as the same float32.
+void AppendNumbers(const std::vector<float>& numbers, std::string& output);
+
 // The most that ToJson makes of so many embeddings.
 uint64_t EmbeddingJsonBytes(int64_t count, int64_t dimensions, bool base64);
 

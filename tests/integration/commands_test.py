@@ -4,12 +4,17 @@ import json
 import os
 import re
 import resource
+import signal
+import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 from harness import main, options
 
+ENCODER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../model/fixtures/parity/bert/model.gguf")
+RANKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../model/fixtures/parity/jina_reranker_v2/hf")
 README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../README.md")
 
 
@@ -23,7 +28,7 @@ class Usage(unittest.TestCase):
     def test_help_lists_every_command(self):
         status, text, _ = weft("--help")
         self.assertEqual(status, 0)
-        for command in ("serve", "generate", "bench", "inspect", "tokenize", "loadtest"):
+        for command in ("serve", "generate", "embed", "rerank", "bench", "inspect", "tokenize", "loadtest"):
             self.assertIn(f"\n  {command} ", text)
             self.assertEqual(weft(command, "--help")[0], 0)
 
@@ -45,13 +50,13 @@ class Usage(unittest.TestCase):
 
     def test_mistakes_are_one_line_on_stderr(self):
         for arguments in (["weave"], ["generate"], ["generate", "--prompt", "a", "--prompt-file", "b"],
-                          ["bench", "--batch", "0"], ["inspect", "--colour"], ["serve", "--port", "70000"]):
+                          ["bench", "--batch", "0"], ["rerank", "--query", "a", "--queries", "b"], ["inspect", "--colour"], ["serve", "--port", "70000"]):
             with self.subTest(arguments=arguments):
                 status, out, err = weft(*arguments)
                 self.assertEqual((status, out, err.count("\n")), (2, "", 1), err)
 
     def test_help_has_no_values_of_flags(self):
-        for command in (["generate"], ["bench"], ["tokenize"], ["inspect"], ["health"], ["serve"],
+        for command in (["generate"], ["embed"], ["rerank"], ["bench"], ["tokenize"], ["inspect"], ["health"], ["serve"],
                         ["loadtest"], ["loadtest", "sweep"], ["loadtest", "compare"]):
             with self.subTest(command=command):
                 status, text, _ = weft(*command, "--help")
@@ -110,7 +115,7 @@ class Usage(unittest.TestCase):
                 self.assertIn("--compute f32 needs an address space without limit", err)
 
     def test_a_missing_model_is_named(self):
-        for command in (["generate", "--prompt", "a"], ["bench"], ["tokenize", "a"], ["serve"]):
+        for command in (["generate", "--prompt", "a"], ["embed", "/dev/null"], ["rerank", "--query", "a", "/dev/null"], ["bench"], ["tokenize", "a"], ["serve"]):
             with self.subTest(command=command):
                 status, out, err = weft(*command, "--model", "/nowhere/model.gguf")
                 self.assertEqual((status, out, err.count("\n")), (1, "", 1), err)
@@ -141,6 +146,153 @@ class Generate(unittest.TestCase):
                 self.assertIn(isa, done.stderr)  # this machine lacks it, and the message says so
         self.assertIn("scalar", texts)
         self.assertEqual(len(set(texts.values())), 1, texts)
+
+
+def read_npy(path):
+    """(shape, rows) of float32."""
+    with open(path, "rb") as file:
+        magic, size = file.read(8), struct.unpack("<H", file.read(2))[0]
+        header = file.read(size).decode()
+        numbers = [number for (number,) in struct.iter_unpack("<f", file.read())]
+    shape = tuple(int(each) for each in re.search(r"'shape': \((\d+), (\d+)\)", header).groups())
+    assert (magic, (size + 10) % 64) == (b"\x93NUMPY\x01\x00", 0) and "'descr': '<f4', 'fortran_order': False" in header, header
+    return shape, [numbers[row * shape[1]:(row + 1) * shape[1]] for row in range(shape[0])]
+
+
+def float32(number):
+    return struct.unpack("<f", struct.pack("<f", number))[0]
+
+
+class Embed(unittest.TestCase):
+    def embed(self, *arguments, stdin=""):
+        """([vector, ...], stderr)"""
+        status, out, err = weft("embed", "--model", ENCODER, "--threads", "2", *arguments, stdin=stdin)
+        self.assertEqual(status, 0, err)
+        lines = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual([line["index"] for line in lines], list(range(len(lines))))
+        return [line["embedding"] for line in lines], err
+
+    def test_a_corpus_is_its_texts(self):
+        texts = [f"{'the fox ' * (i % 9)}number {i}" for i in range(700)] + ["", "Größe — naïve"]
+        vectors, err = self.embed(stdin="".join(text + "\n" for text in texts))
+        self.assertEqual(len(vectors), len(texts))
+        self.assertRegex(err, r"^702 texts of [\d,]+ tokens in \d+\.\d s: [\d.,]+ texts/s\n$")
+        self.assertTrue(all(abs(sum(number * number for number in vector) - 1) < 1e-5 for vector in vectors))
+        for i in (0, 8, 333, 700, 701):
+            self.assertEqual(self.embed("--quiet", stdin=texts[i] + "\n"), ([vectors[i]], ""), i)
+
+    def test_formats_and_files(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path, out = os.path.join(directory, "a.jsonl"), os.path.join(directory, "a.npy")
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(json.dumps({"id": i, "text": f"text {i}"}) + "\n" for i in range(20))
+            lines, _ = self.embed(stdin="".join(f"text {i}\n" for i in range(20)))
+            self.assertEqual(self.embed("--jsonl", "text", path)[0], lines)
+            self.assertEqual(self.embed("--jsonl", "text", path, path)[0], lines + lines)
+            self.assertEqual(self.embed("--jsonl", "text", path, "--format", "npy", "--output", out)[0], [])
+            self.assertEqual(sorted(os.listdir(directory)), ["a.jsonl", "a.npy"])
+            shape, rows = read_npy(out)
+            self.assertEqual(shape, (20, len(lines[0])))
+            self.assertEqual(rows, [[float32(number) for number in line] for line in lines])
+            self.embed("--jsonl", "text", path, "-o", os.path.join(directory, "lines"))
+            with open(os.path.join(directory, "lines"), encoding="utf-8") as file:
+                self.assertEqual([json.loads(line)["embedding"] for line in file], lines)
+            short, _ = self.embed("--jsonl", "text", path, "--dimensions", "4", "--no-normalize", "--pooling", "cls", "--prompt", "a: ")
+            self.assertEqual({len(vector) for vector in short}, {4})
+
+    def test_mistakes_are_told_and_leave_no_file(self):
+        with tempfile.TemporaryDirectory() as directory:
+            out = os.path.join(directory, "out.npy")
+            for arguments, stdin, message in (
+                    (["/nowhere/texts"], "", "/nowhere/texts: cannot read it: No such file or directory"),
+                    (["--format", "npy"], "a\n", "--output must be a file"),
+                    (["--dimensions", "4096", "-o", out], "a\n", "--dimensions is 4096, but this model's embeddings have"),
+                    (["--jsonl", "text", "-o", out], '{"text": "a"}\n{"text": 1}\n', "standard input:2: expected a JSON object"),
+                    (["-o", out], "a\n" + "b " * 5000 + "\n", "standard input:2: the text has 10000 tokens"),
+                    (["-o", "/dev/full"], "a\n", "/dev/full: cannot write it: No space left on device")):
+                with self.subTest(message=message):
+                    status, text, err = weft("embed", "--model", ENCODER, "--quiet", *arguments, stdin=stdin)
+                    self.assertEqual((status, text, err.count("\n")), (1, "", 1), err)
+                    self.assertTrue(err.startswith("weft embed: "), err)
+                    self.assertIn(message, err)
+                    self.assertEqual(os.listdir(directory), [])
+            _, err = self.embed("--truncate", "--quiet", stdin="a\n" + "b " * 5000 + "\n")
+            self.assertRegex(err, r"^1 of the texts were too long: [\d,]+ of their tokens were dropped\n$")
+            marian = os.path.join(os.path.dirname(ENCODER), "../marian/hf")
+            status, text, err = weft("embed", "--model", marian, stdin="a\n")
+            self.assertEqual((status, text), (1, ""), err)
+            self.assertIn("the model makes no embeddings", err)
+
+    def test_a_reader_that_leaves_and_an_interruption(self):
+        command = [options.weft, "embed", "--model", ENCODER, "--quiet", "--threads", "1"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdin.write(b"a\n")
+            process.stdin.flush()
+            self.assertEqual(json.loads(process.stdout.readline())["index"], 0)  # at once: nothing else is to be had
+            process.stdout.close()
+            process.stdin.write(b"b\n")
+            process.stdin.close()
+            self.assertEqual(process.stderr.read(), b"weft embed: standard output: cannot write it: Broken pipe\n")
+            self.assertEqual(process.wait(60), 1)
+        with tempfile.TemporaryDirectory() as directory:
+            out = os.path.join(directory, "out.npy")
+            with subprocess.Popen([*command, "--format", "npy", "-o", out], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                process.stdin.write(b"a\n")
+                process.stdin.flush()
+                deadline = time.monotonic() + 60
+                while not os.listdir(directory) and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                self.assertNotIn("out.npy", os.listdir(directory))
+                process.send_signal(signal.SIGINT)
+                self.assertEqual(process.stderr.read().decode(), f"weft: interrupted; {out} was not written\n")
+                self.assertEqual(process.wait(60), 128 + signal.SIGINT)
+            self.assertEqual(os.listdir(directory), [])
+
+
+class Rerank(unittest.TestCase):
+    DOCUMENTS = [f"{word} number {i}" for i, word in enumerate(("fox", "loom", "weft and warp", "", "thread") * 30)]
+
+    def rerank(self, *arguments, documents):
+        status, out, err = weft("rerank", "--model", RANKER, "--threads", "2", "--quiet", *arguments,
+                                stdin="".join(text + "\n" for text in documents))
+        self.assertEqual((status, err), (0, ""), err)
+        return [json.loads(line) for line in out.splitlines()]
+
+    def test_documents_in_the_order_of_their_scores(self):
+        rows = self.rerank("--query", "what is a loom", documents=self.DOCUMENTS)
+        self.assertEqual(sorted(row["index"] for row in rows), list(range(len(self.DOCUMENTS))))
+        self.assertEqual(rows, sorted(rows, key=lambda row: (-row["score"], row["index"])))
+        self.assertTrue(all(0 < row["score"] < 1 for row in rows))
+        for row in (rows[0], rows[77], rows[-1]):  # alone as in the crowd
+            self.assertEqual(self.rerank("--query", "what is a loom", documents=[self.DOCUMENTS[row["index"]]]), [{**row, "index": 0}])
+        top = self.rerank("--query", "what is a loom", "--top-n", "3", "--with-documents", documents=self.DOCUMENTS)
+        self.assertEqual(top, [{**row, "document": self.DOCUMENTS[row["index"]]} for row in rows[:3]])
+        raw = self.rerank("--query", "what is a loom", "--raw-scores", documents=self.DOCUMENTS)
+        self.assertEqual([row["index"] for row in raw], [row["index"] for row in rows])
+        self.assertNotEqual(raw, rows)
+        self.assertEqual(self.rerank("--query", "a", documents=[]), [])
+        with tempfile.TemporaryDirectory() as directory:
+            queries = os.path.join(directory, "queries")
+            with open(queries, "w", encoding="utf-8") as file:
+                file.write("a fox\nwhat is a loom\n")
+            both = self.rerank("--queries", queries, documents=self.DOCUMENTS)
+            self.assertEqual(both[:150], [{"query": 0, **row} for row in self.rerank("--query", "a fox", documents=self.DOCUMENTS)])
+            self.assertEqual(both[150:], [{"query": 1, **row} for row in rows])
+
+    def test_mistakes_are_told(self):
+        long = "b " * 3000
+        for arguments, stdin, message in (
+                (["--model", ENCODER], "a\n", f"{ENCODER}: the model does not rank"),
+                (["--model", RANKER, "--instruction", "b"], "a\n", "--instruction: this model reads a query and a document"),
+                (["--model", RANKER], f"a\n{long}\n", "standard input:2: query and document have"),
+                (["--model", RANKER, "/nowhere/texts"], "", "/nowhere/texts: cannot read it")):
+            with self.subTest(message=message):
+                status, text, err = weft("rerank", "--query", "a", "--quiet", *arguments, stdin=stdin)
+                self.assertEqual((status, text, err.count("\n")), (1, "", 1), err)
+                self.assertIn(message, err)
+        status, _, err = weft("rerank", "--model", RANKER, "--query", "a", "--quiet", "--truncate", stdin=f"a\n{long}\n")
+        self.assertEqual(status, 0, err)
+        self.assertRegex(err, r"^1 of the texts were too long: [\d,]+ of their tokens were dropped\n$")
 
 
 class Tokenize(unittest.TestCase):
