@@ -121,12 +121,13 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
   const size_t inline_bytes = context_.options.inline_body_bytes;
   PrepareContext context{
       .models = context_.models, .responses = &context_.responses, .owner = request_.key_name};
-  if (body_bytes <= inline_bytes) context.max_bytes = inline_bytes;
+  // What a long body's work holds is of its size.
+  context.max_bytes = body_bytes <= inline_bytes ? inline_bytes : 2 * body_bytes;
   ApiResult<GenerationJob> job;
   const std::function<void()> work = [&] { job = prepare_(body_, context); };
   ApiResult<void> run =
       co_await RunHeldPreparation(context_, body_bytes, PreparationBytes(body_), held_, work);
-  if (run && job && job->excess_bytes > 0) {  // a short body that refers to a long conversation
+  if (run && job && job->excess_bytes > 0) {  // it stands for more than it holds
     context.max_bytes = std::numeric_limits<size_t>::max();
     const size_t excess_bytes = job->excess_bytes;
     run = co_await RunHeldPreparation(context_, excess_bytes, PreparationBytes(excess_bytes), held_,
@@ -227,7 +228,9 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerWhole() {
   HttpResponse response;
   const std::function<void()> make = [&] { response.body = answer.WholeBody(); };
   const LogprobUse& logprobs = job_.logprobs;
-  co_await RunAnswering(context_, static_cast<size_t>(logprobs.count) * logprobs.bytes_each, make);
+  co_await RunAnswering(
+      context_, job_.answer_bytes + static_cast<uint64_t>(logprobs.count) * logprobs.bytes_each,
+      make);
   const ExchangeOutcome sent = co_await SendResponse(connection_, request_, response,
                                                      request_.keep_alive && !context_.draining);
   co_return Outcome(sent.status, sent.keep_alive);

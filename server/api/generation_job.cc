@@ -7,6 +7,7 @@
 #include <openssl/sha.h>
 
 #include "engine/engine.h"
+#include "server/api/pooling/model_kind.h"
 
 namespace weft {
 namespace {
@@ -82,16 +83,10 @@ ApiResult<const ServedModel*> FindGenerator(const std::optional<std::string>& id
   if (!model) return model;
   const EngineOptions& engine = (*model)->engine->options();
   if (engine.is_encoder) {
-    return tl::unexpected(InvalidField(
-        "model", fmt::format("the model '{}' is an encoder, which generates no text: it serves "
-                             "/v1/embeddings",
-                             (*model)->id)));
+    return tl::unexpected(NotServedBy(**model, "generates no text"));
   }
   if (engine.reads_sources && takes_sources == TakesSources::kNo) {
-    return tl::unexpected(InvalidField(
-        "model", fmt::format("the model '{}' is an encoder-decoder, which holds no conversations: "
-                             "it serves /v1/completions",
-                             (*model)->id)));
+    return tl::unexpected(NotServedBy(**model, "holds no conversations"));
   }
   return model;
 }

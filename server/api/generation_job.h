@@ -43,6 +43,7 @@ struct GenerationJob {
   // text begins with `target_prefix`.
   std::vector<std::vector<TokenId>> prompts;
   std::vector<TokenId> target_prefix;
+  std::vector<int32_t> second_texts;                            // a prompt; see Request. Or empty
   int32_t choice_count = 1;                                     // a prompt
   std::optional<PoolingParams> pooling;                         // see Request
   int32_t max_in_flight = std::numeric_limits<int32_t>::max();  // engine requests at a time
@@ -78,8 +79,8 @@ struct PrepareContext {
   const std::vector<ServedModel>& models;  // not empty
   ResponseStore* responses = nullptr;      // what /v1/responses comes back to
   std::string_view owner = {};  // the name of the request's key; empty: there are no keys
-  // Where a body and what it refers to are longer, the job is an excess: it has to be prepared
-  // where that may take long (law 5).
+  // Where a body and what it refers to, or what its texts come to together, are longer, the job is
+  // an excess: it has to be prepared where that may take long (law 5), with memory held for it.
   size_t max_bytes = std::numeric_limits<size_t>::max();
 };
 

@@ -40,6 +40,7 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
       request.prompt = job.target_prefix;
     } else {
       request.prompt = job.prompts[i];
+      if (!job.second_texts.empty()) request.second_text = job.second_texts[i];
     }
     request.sampling = job.sampling;
     request.choice_count = job.choice_count;

@@ -203,9 +203,7 @@ Result<void> Serve(ServeOptions options) {
   WEFT_ASSIGN_OR_RETURN(served.task, TaskOf(model->checkpoint(), options.task));
   served.embedding_size = model->checkpoint().spec.embedding_size();
   served.ranking = model->checkpoint().ranking;
-  if (const auto& classifier = model->checkpoint().spec.classifier) {
-    served.labels = classifier->labels;
-  }
+  served.classifier = model->checkpoint().spec.classifier;
   served.pooling = options.pooling.value_or(model->checkpoint().spec.pooling);
   if (const ModelSpec& spec = model->checkpoint().spec; spec.generates() && !spec.encoder) {
     WEFT_ASSIGN_OR_RETURN(served.chat,

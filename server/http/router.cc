@@ -27,6 +27,11 @@ constexpr std::array kRoutes = {
     Route{RouteId::kResponse, "GET", "/v1/responses/{id}"},
     Route{RouteId::kDeleteResponse, "DELETE", "/v1/responses/{id}"},
     Route{RouteId::kEmbeddings, "POST", "/v1/embeddings"},
+    Route{RouteId::kRerank, "POST", "/v1/rerank"},
+    Route{RouteId::kRerank, "POST", "/v2/rerank"},
+    Route{RouteId::kAnyRerank, "POST", "/rerank"},
+    Route{RouteId::kScore, "POST", "/v1/score"},
+    Route{RouteId::kScore, "POST", "/score"},
 };
 
 // Whether the path fits; `argument` is set to what {id} covers (it may hold slashes: models are

@@ -29,7 +29,10 @@ enum class RouteId {
   kDeleteResponse,
   kCancelResponse,
   kResponseInputItems,
-  kEmbeddings
+  kEmbeddings,
+  kRerank,
+  kAnyRerank,
+  kScore
 };
 
 struct Route {

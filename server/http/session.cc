@@ -18,7 +18,9 @@
 #include "server/api/messages/messages_job.h"
 #include "server/api/plain_handlers.h"
 #include "server/api/preparation.h"
+#include "server/api/rerank/rerank_job.h"
 #include "server/api/responses/responses_job.h"
+#include "server/api/score/score_job.h"
 #include "server/api/tokenize/tokenize_answers.h"
 #include "server/http/access_log.h"
 #include "server/http/admission.h"
@@ -82,6 +84,12 @@ PrepareFunction PrepareFunctionOf(RouteId route) {
       return PrepareResponse;
     case RouteId::kEmbeddings:
       return PrepareEmbedding;
+    case RouteId::kRerank:
+      return PrepareRerank;
+    case RouteId::kAnyRerank:
+      return PrepareAnyRerank;
+    case RouteId::kScore:
+      return PrepareScore;
     default:
       return nullptr;
   }

@@ -26,11 +26,11 @@ struct ServedModel {
   // says.
   TargetSpec target = {};
   SourceTask task = {};
-  int64_t embedding_size = 0;            // numbers of an embedding
-  Pooling pooling = Pooling::kLast;      // of embeddings, unless the request says
-  std::optional<Ranking> ranking = {};   // of a model that ranks
-  std::vector<std::string> labels = {};  // of a classifier
-  Engine* engine = nullptr;              // outlives the server
+  int64_t embedding_size = 0;           // numbers of an embedding
+  Pooling pooling = Pooling::kLast;     // of embeddings, unless the request says
+  std::optional<Ranking> ranking = {};  // of a model that ranks
+  std::optional<ClassifierSpec> classifier = {};
+  Engine* engine = nullptr;  // outlives the server
 };
 
 }  // namespace weft

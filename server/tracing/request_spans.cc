@@ -61,6 +61,8 @@ bool IsKnownMethod(std::string_view method) {
 std::string_view OperationOf(std::string_view route) {
   if (route == "/v1/completions") return "text_completion";
   if (route == "/v1/embeddings") return "embeddings";
+  if (route.ends_with("/rerank")) return "rerank";
+  if (route.ends_with("/score")) return "score";
   return "chat";
 }
 

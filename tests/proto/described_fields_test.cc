@@ -18,7 +18,9 @@
 #include "proto/embeddings/embedding_request.h"
 #include "proto/messages/messages_request.h"
 #include "proto/openapi.h"
+#include "proto/rerank/rerank_request.h"
 #include "proto/responses/responses_request.h"
+#include "proto/score/score_request.h"
 
 namespace weft {
 namespace {
@@ -107,6 +109,18 @@ std::vector<Endpoint> Endpoints() {
        .body = {{"input", "a"}},
        .companions = json::object(),
        .parse = [](const std::string& body) { return UnknownFields(ParseEmbeddingRequest(body)); }},
+      {.schema = "RerankRequest",
+       .body = {{"query", "a"}, {"documents", {"a"}}},
+       .companions = json::object(),
+       .parse = [](const std::string& body) { return UnknownFields(ParseRerankRequest(body)); }},
+      {.schema = "TeiRerankRequest",
+       .body = {{"query", "a"}, {"texts", {"a"}}},
+       .companions = json::object(),
+       .parse = [](const std::string& body) { return UnknownFields(ParseAnyRerankRequest(body)); }},
+      {.schema = "ScoreRequest",
+       .body = {{"text_1", "a"}, {"text_2", "a"}},
+       .companions = json::object(),
+       .parse = [](const std::string& body) { return UnknownFields(ParseScoreRequest(body)); }},
   };
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -114,6 +115,16 @@ TestModel::TestModel(const TestModelOptions& options) {
           static_cast<float>(Mix(history_hash + static_cast<uint64_t>(letter)) % 4096) / 512.0F;
     }
   };
+  label_count_ = options.label_count;
+  runner->lacks = {PooledOutput::kSparse};
+  if (label_count_ == 0) runner->lacks.insert(PooledOutput::kLabels);
+  runner->from_pooled = [count = static_cast<size_t>(label_count_)](PooledOutput output,
+                                                                    std::vector<float> pooled) {
+    if (output != PooledOutput::kLabels) return pooled;
+    pooled.resize(count);  // of at most kHiddenSize
+    for (float& number : pooled) number /= 2048;
+    return pooled;
+  };
   runner->before_run = [this](const ForwardBatch&) -> Result<void> {
     ++steps_;
     std::this_thread::sleep_for(step_time_.load());
@@ -153,6 +164,11 @@ ServedModel TestModel::Served() const {
   model.embedding_size = static_cast<int64_t>(FakeModelRunner::kHiddenSize);
   model.chat = chat_;
   model.target = target_;
+  if (label_count_ == 1) model.ranking = Ranking();
+  if (label_count_ > 0) model.classifier.emplace().pooling = Pooling::kLast;
+  for (int i = 0; i < label_count_; ++i) {
+    model.classifier->labels.push_back("label " + std::to_string(i));
+  }
   model.task.target_prefix = target_.prefix;
   return model;
 }

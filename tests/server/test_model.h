@@ -65,6 +65,7 @@ struct TestModelOptions {
   int32_t reply_position = 0;
   std::string chat_template;   // Jinja; empty: none
   bool reads_sources = false;  // as an encoder-decoder whose texts begin with <s>
+  int32_t label_count = 0;     // a classifier's; with one label it ranks
   bool prefix_cache = false;   // so that what was asked first changes nothing of what comes then
 };
 
@@ -95,6 +96,7 @@ class TestModel {
   std::shared_ptr<const ByteTokenizer> tokenizer_ = std::make_shared<ByteTokenizer>();
   std::shared_ptr<const ChatFormat> chat_;
   TargetSpec target_;  // with sources
+  int32_t label_count_ = 0;
   std::unique_ptr<Engine> engine_;
 };
 

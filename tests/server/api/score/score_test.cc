@@ -1,0 +1,107 @@
+// POST /v1/score, through the socket.
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/api/score/score_answer.h"
+#include "tests/server/fixture_server.h"
+#include "tests/server/test_server.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+json ScoresOf(const RawResponse& response) {
+  EXPECT_EQ(response.status, 200) << response.body;
+  const json body = json::parse(response.body);
+  EXPECT_EQ(body["object"], "list");
+  json scores = json::array();
+  for (const json& entry : body["data"]) {
+    EXPECT_EQ(entry["index"], scores.size());
+    EXPECT_EQ(entry["object"], "score");
+    scores.push_back(entry["score"]);
+  }
+  return scores;
+}
+
+TEST(ScoreTest, OfARankerItIsThatOfRerank) {
+  const FixtureServer server("jina_reranker_v2");
+  const json documents = {"warp", "weft", "the crossing threads"};
+  const json one =
+      ScoresOf(server.PostTo("/v1/score", {{"text_1", "what crosses"}, {"text_2", documents}}));
+  ASSERT_EQ(one.size(), 3U);
+  const RawResponse ranked =
+      server.PostTo("/v1/rerank", {{"query", "what crosses"}, {"documents", documents}});
+  for (const json& result : json::parse(ranked.body)["results"]) {
+    EXPECT_EQ(one[result["index"].get<size_t>()], result["relevance_score"]);
+  }
+  const json pairs = {{"queries", {"a", "what crosses", "b"}}, {"items", documents}};
+  const json each = ScoresOf(server.PostTo("/score", pairs));
+  EXPECT_EQ(each[1], one[1]);
+  EXPECT_NE(each[0], one[0]);
+  const json raw = ScoresOf(server.PostTo(
+      "/v1/score", {{"text_1", "what crosses"}, {"text_2", "warp"}, {"use_activation", false}}));
+  EXPECT_EQ(Logistic(raw[0].get<double>()), one[0]);
+}
+
+TEST(ScoreTest, OfEmbeddingsItIsTheCosine) {
+  const FixtureServer server("bert");
+  const json texts = {"warp", "weft", "warp"};
+  const json one = ScoresOf(server.PostTo("/v1/score", {{"text_1", "warp"}, {"text_2", texts}}));
+  EXPECT_NEAR(one[0].get<double>(), 1, 1e-12);
+  EXPECT_EQ(one[0], one[2]);
+  EXPECT_LT(one[1], one[0]);
+  EXPECT_EQ(ScoresOf(server.PostTo("/v1/score", {{"text_1", texts}, {"text_2", texts}})).size(),
+            3U);
+  const json swapped = ScoresOf(
+      server.PostTo("/v1/score", {{"text_1", {"weft", "x"}}, {"text_2", {"warp", "warp"}}}));
+  EXPECT_EQ(swapped[0], one[1]);
+
+  const RawResponse vectors = server.PostTo("/v1/embeddings", {{"input", {"warp", "weft"}}});
+  const json data = json::parse(vectors.body)["data"];
+  EXPECT_NEAR(CosineSimilarity(data[0]["embedding"].get<std::vector<float>>(),
+                               data[1]["embedding"].get<std::vector<float>>()),
+              one[1].get<double>(), 1e-6);
+  const std::vector<float> zeros(2);
+  EXPECT_EQ(CosineSimilarity(zeros, zeros), 0);
+}
+
+TEST(ScoreTest, WhatCannotBeIsRefusedByName) {
+  const FixtureServer classifier("bert_classifier");
+  const RawResponse refused = classifier.PostTo("/v1/score", {{"text_1", "a"}, {"text_2", "b"}});
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(ErrorOf(refused)["message"].get<std::string>(),
+              HasSubstr("which scores no pairs of texts"));
+  const TestServer server;
+  const RawResponse lengthy = server.PostTo(
+      "/v1/score", json{{"text_1", "a"}, {"text_2", {"b", std::string(600, 'a')}}}.dump());
+  EXPECT_EQ(lengthy.status, 400);
+  EXPECT_EQ(ErrorOf(lengthy)["param"], "text_2[1]");
+  const RawResponse cut = server.PostTo(
+      "/v1/score",
+      json{{"text_1", "a"}, {"text_2", std::string(600, 'a')}, {"truncation", true}}.dump());
+  EXPECT_EQ(json::parse(cut.body)["usage"],
+            (json{{"prompt_tokens", 514}, {"total_tokens", 514}, {"truncated_tokens", 89}}));
+  const RawResponse instructed = server.PostTo(
+      "/v1/score", json{{"text_1", "a"}, {"text_2", "b"}, {"instruction", "c"}}.dump());
+  EXPECT_EQ(ErrorOf(instructed)["param"], "model");
+}
+
+TEST(ScoreTest, ManyPairs) {
+  TestModelOptions options;
+  options.max_waiting = 4;
+  const TestServer server(options);
+  std::vector<std::string> texts;
+  for (int i = 0; i < 3000; ++i) texts.push_back("text " + std::to_string(i % 50));
+  const json scores =
+      ScoresOf(server.PostTo("/v1/score", json{{"text_1", "text 7"}, {"text_2", texts}}.dump()));
+  ASSERT_EQ(scores.size(), 3000U);
+  for (size_t i = 50; i < scores.size(); ++i) ASSERT_EQ(scores[i], scores[i % 50]);
+  EXPECT_NEAR(scores[7].get<double>(), 1, 1e-12);
+}
+
+}  // namespace
+}  // namespace weft
