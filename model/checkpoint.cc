@@ -13,6 +13,7 @@
 #include "model/formats/config_json.h"
 #include "model/formats/gguf.h"
 #include "model/formats/safetensors.h"
+#include "model/ranking_files.h"
 #include "model/sentence_modules.h"
 #include "model/tensor_binding.h"
 #include "model/tokenizer/chat_template.h"
@@ -26,12 +27,6 @@ uint64_t TotalBytes(const std::vector<MappedFile>& files) {
   return total;
 }
 
-// A classifier with one label says how well two texts go together.
-std::optional<Ranking> RankingOf(const ModelSpec& spec) {
-  if (!spec.classifier || spec.classifier->labels.size() != 1) return std::nullopt;
-  return Ranking();
-}
-
 // What is the same in both formats, once a checkpoint is described.
 Result<Checkpoint> Bind(const std::string& path, ModelDescription description,
                         const TensorMap& tensors, std::vector<MappedFile> files) {
@@ -39,7 +34,6 @@ Result<Checkpoint> Bind(const std::string& path, ModelDescription description,
   checkpoint.path = path;
   WEFT_ASSIGN_OR_RETURN(checkpoint.tensors, BindTensors(tensors, description, path));
   checkpoint.spec = std::move(description.spec);
-  checkpoint.ranking = RankingOf(checkpoint.spec);
   checkpoint.file_bytes = TotalBytes(files);
   checkpoint.files = std::move(files);
   return checkpoint;
@@ -56,6 +50,8 @@ Result<Checkpoint> LoadGguf(const std::string& path) {
   checkpoint.chat_template = chat_template.value_or("");
   WEFT_ASSIGN_OR_RETURN(checkpoint.tokenizer,
                         Tokenizer::FromGguf(file.metadata, checkpoint.spec.vocab_size));
+  WEFT_ASSIGN_OR_RETURN(checkpoint.ranking,
+                        RankingOfGguf(file.metadata, checkpoint.spec, *checkpoint.tokenizer));
   return checkpoint;
 }
 
@@ -79,6 +75,7 @@ Result<Checkpoint> LoadDirectory(const std::string& path) {
     WEFT_ASSIGN_OR_RETURN(files.tensors, TextTowerOf(files.tensors, path));
   }
   WEFT_RETURN_IF_ERROR(AddSentenceModules(path, description, files));
+  const std::vector<TokenId> ranking_tokens = description.ranking_tokens;
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint,
                         Bind(path, std::move(description), files.tensors, std::move(files.files)));
   WEFT_RETURN_IF_ERROR(ReadTarget(path, config, checkpoint.spec));
@@ -86,6 +83,13 @@ Result<Checkpoint> LoadDirectory(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(checkpoint.tokenizer,
                         Tokenizer::FromDirectory(path, checkpoint.spec.vocab_size));
   WEFT_ASSIGN_OR_RETURN(checkpoint.chat_template, ReadHfChatTemplate(path));
+  WEFT_ASSIGN_OR_RETURN(checkpoint.prompts, ReadSentencePrompts(path));
+  WEFT_ASSIGN_OR_RETURN(checkpoint.ranking,
+                        RankingOfDirectory(path, {.spec = checkpoint.spec,
+                                                  .tokenizer = *checkpoint.tokenizer,
+                                                  .chat_template = checkpoint.chat_template,
+                                                  .prompts = checkpoint.prompts,
+                                                  .tokens = ranking_tokens}));
   return checkpoint;
 }
 

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "model/parameters.h"
 #include "model/ranking.h"
+#include "model/sentence_prompts.h"
 #include "model/spec.h"
 #include "model/tokenizer/tokenizer.h"
 
@@ -25,6 +26,7 @@ struct Checkpoint {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string chat_template;       // Jinja source; empty if the model brings none
   std::optional<Ranking> ranking;  // of a model that ranks
+  SentencePrompts prompts;         // of an encoder
   uint64_t file_bytes = 0;
   std::vector<MappedFile> files;
 };

@@ -76,6 +76,9 @@ class Hyperparameters {
   // The checkpoint has a head for sequence classification, of which the family is to tell.
   void set_has_classifier() { has_classifier_ = true; }
   bool has_classifier() const { return has_classifier_; }
+  // The checkpoint has no head at all.
+  void set_is_headless() { is_headless_ = true; }
+  bool is_headless() const { return is_headless_; }
 
   // Whether there is a value, null not being one. Does not count as reading it.
   bool Has(Field field) const;
@@ -130,6 +133,7 @@ class Hyperparameters {
   std::set<std::string, std::less<>> read_;
   std::optional<Error> error_;
   bool has_classifier_ = false;
+  bool is_headless_ = false;
   const TensorMap& tensors_;
 };
 

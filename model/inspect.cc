@@ -198,6 +198,7 @@ void DescribeArchitecture(const ModelSpec& spec, std::string& text) {
   }
   Line(text, "context", "{} positions", spec.context_length);
   if (spec.is_encoder) Line(text, "embedding", "{}", DescribeEmbedding(spec));
+  if (spec.sparse) Line(text, "sparse vector", "of the head for masked tokens");
   if (spec.classifier) Line(text, "labels", "{}", DescribeLabels(*spec.classifier));
 }
 
@@ -243,7 +244,7 @@ void DescribeTensors(const Checkpoint& checkpoint, std::string& text) {
   }
   Line(text, "parameters", "{}{}; output head {}",
        FormatCount(dense.parameter_count + experts.parameter_count), active,
-       !checkpoint.spec.generates()      ? "none"
+       !checkpoint.spec.has_head()       ? "none"
        : checkpoint.spec.has_tied_head() ? "tied to the token embedding"
                                          : "of its own");
   for (size_t i = 0; i < types.size(); ++i) {

@@ -1,5 +1,6 @@
 #include "model/ranking.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -12,14 +13,14 @@ namespace weft {
 namespace {
 
 // In one pass, so that a text may have what looks like a place for another.
-std::string FilledBody(const RankingPrompt& prompt, const RankingTexts& texts) {
+std::string Filled(std::string_view part, std::string_view instruction, const RankingTexts& texts) {
   const std::array<std::pair<std::string_view, std::string_view>, 3> places = {{
-      {"{instruction}", texts.instruction.value_or(prompt.instruction)},
+      {"{instruction}", instruction},
       {"{query}", texts.query},
       {"{document}", texts.document},
   }};
   std::string filled;
-  std::string_view rest = prompt.body;
+  std::string_view rest = part;
   while (!rest.empty()) {
     size_t length = 1;
     std::string_view text = rest.substr(0, 1);
@@ -52,14 +53,24 @@ Result<EncodedText> EncodePrompt(const RankingPrompt& prompt, const Tokenizer& t
                 "the model's prompt takes {} tokens around the texts, of {} in all",
                 prefix.size() + suffix.size(), max_tokens);
   }
-  WEFT_ASSIGN_OR_RETURN(
-      const EncodedText body,
-      tokenizer.EncodeTruncated(FilledBody(prompt, texts), kUntrusted, {.max_tokens = room}));
-  EncodedText encoded;
-  encoded.dropped_count = body.dropped_count;
-  for (const std::vector<TokenId>* part : {&prefix, &body.ids, &suffix}) {
-    Append(*part, encoded.ids);
+  std::string instruction = prompt.instruction;
+  if (texts.instruction) {
+    instruction = prompt.before_instruction;
+    instruction.append(*texts.instruction).append(prompt.after_instruction);
   }
+  EncodedText encoded{.ids = prefix};
+  const auto encode = [&](std::string_view part) -> Result<void> {
+    WEFT_ASSIGN_OR_RETURN(const std::vector<TokenId> ids,
+                          tokenizer.Encode(Filled(part, instruction, texts), kUntrusted));
+    Append(ids, encoded.ids);
+    return {};
+  };
+  for (const std::string& part : prompt.lead) WEFT_RETURN_IF_ERROR(encode(part));
+  WEFT_RETURN_IF_ERROR(encode(prompt.body));
+  const int64_t most = std::ssize(prefix) + room;
+  encoded.dropped_count = std::max<int64_t>(std::ssize(encoded.ids) - most, 0);
+  encoded.ids.resize(encoded.ids.size() - static_cast<size_t>(encoded.dropped_count));
+  Append(suffix, encoded.ids);
   return encoded;
 }
 

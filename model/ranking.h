@@ -14,13 +14,18 @@
 
 namespace weft {
 
-// Of a decoder that was trained to answer a question about both. The text is `prefix`, `body` and
-// `suffix`, each encoded by itself, the control tokens of the first and the last being such.
+// Of a decoder that was trained to answer a question about both. The text is `prefix`, each of
+// `lead`, `body` and `suffix`, all encoded by themselves, the control tokens of the first and the
+// last being such. In the others "{instruction}", "{query}" and "{document}" stand for these.
 struct RankingPrompt {
   std::string prefix = {};
-  std::string body = {};  // "{instruction}", "{query}" and "{document}" stand for these
+  std::vector<std::string> lead = {};
+  std::string body = {};
   std::string suffix = {};
   std::string instruction = {};  // unless a request has one
+  // Around one that a request has.
+  std::string before_instruction = {};
+  std::string after_instruction = {};
 };
 
 // A logit is that of the only label, or the first of two less the second; the score is of it the
@@ -28,7 +33,7 @@ struct RankingPrompt {
 struct Ranking {
   std::optional<RankingPrompt> prompt = {};     // none: the tokenizer's pair of texts
   PooledOutput output = PooledOutput::kLabels;  // or kTokenLogits
-  std::vector<TokenId> tokens = {};             // kTokenLogits: "relevant", "not relevant"
+  std::vector<TokenId> tokens = {};             // kTokenLogits: "relevant", or it and its opposite
   bool is_probability = true;                   // the score is
 };
 

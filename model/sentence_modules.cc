@@ -16,10 +16,13 @@ namespace weft {
 namespace {
 
 // In the order in which they must come.
-enum class ModuleKind { kTransformer, kPooling, kDense, kNormalize };
-constexpr std::array<std::pair<std::string_view, ModuleKind>, 4> kModules = {{
+enum class ModuleKind { kTransformer, kPooling, kSparse, kLogitScore, kDense, kNormalize };
+constexpr std::array<std::pair<std::string_view, ModuleKind>, 7> kModules = {{
     {"Transformer", ModuleKind::kTransformer},
+    {"MLMTransformer", ModuleKind::kTransformer},
     {"Pooling", ModuleKind::kPooling},
+    {"SpladePooling", ModuleKind::kSparse},
+    {"LogitScore", ModuleKind::kLogitScore},
     {"Dense", ModuleKind::kDense},
     {"Normalize", ModuleKind::kNormalize},
 }};
@@ -40,6 +43,7 @@ class SentenceModules {
   SentenceModules(const std::string& directory, ModelDescription& description,
                   SafetensorsFiles& files)
       : directory_(directory),
+        description_(description),
         spec_(description.spec),
         list_(description.parameters),
         files_(files) {}
@@ -48,7 +52,10 @@ class SentenceModules {
     const std::string path = directory_ + "/modules.json";
     WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
                           ReadFileIfPresent(path, kConfigJson.max_bytes));
-    if (!text) return AddPooling("1_Pooling");
+    if (!text) {
+      AddMaskedHeadIfPresent();
+      return AddPooling("1_Pooling");
+    }
     WEFT_ASSIGN_OR_RETURN(const std::vector<HfModule> modules, ReadHfModules(*text, path));
     ModuleKind before = ModuleKind::kTransformer;
     for (const HfModule& module : modules) {
@@ -60,6 +67,8 @@ class SentenceModules {
       }
       before = kind;
       if (kind == ModuleKind::kPooling) WEFT_RETURN_IF_ERROR(AddPooling(module.path));
+      if (kind == ModuleKind::kSparse) WEFT_RETURN_IF_ERROR(AddSparse(module.path));
+      if (kind == ModuleKind::kLogitScore) WEFT_RETURN_IF_ERROR(AddLogitScore(module.path));
       if (kind == ModuleKind::kDense) WEFT_RETURN_IF_ERROR(AddDense(module.path));
     }
     return {};
@@ -80,6 +89,58 @@ class SentenceModules {
                 Quoted(module.type));
   }
 
+  // SPLADE's first models lie on the hub as nothing but an encoder with its head.
+  void AddMaskedHeadIfPresent() {
+    const std::optional<MaskedHead>& head = description_.masked_head;
+    if (!head || spec_.classifier) return;
+    if (!files_.tensors.contains(std::string(head->dense) + ".weight")) return;
+    AddMaskedHead({}, description_);
+  }
+
+  // The config.json of a module's folder.
+  Result<Hyperparameters> ReadModule(const std::string& folder) const {
+    static const TensorMap kUnread;
+    const std::string path = directory_ + "/" + folder + "/config.json";
+    WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kConfigJson.max_bytes));
+    WEFT_ASSIGN_OR_RETURN(ConfigValues values, ReadConfigJson(text, path));
+    return Hyperparameters(FileFormat::kSafetensors, path, "", std::move(values), kUnread);
+  }
+
+  Result<void> AddSparse(const std::string& folder) {
+    constexpr Field kActivation = {"", "activation_function"};
+    WEFT_ASSIGN_OR_RETURN(Hyperparameters h, ReadModule(folder));
+    h.RefuseUnless({"", "pooling_strategy"}, std::string("max"));
+    const std::string activation = h.String(kActivation, "relu");
+    if (activation != "relu" && activation != "log1p_relu") {
+      h.Reject(ErrorCode::kUnsupported, kActivation,
+               "is " + Quoted(activation) + ", expected relu or log1p_relu");
+    }
+    WEFT_RETURN_IF_ERROR(h.Finish());
+    if (!description_.masked_head) {
+      return Fail(ErrorCode::kUnsupported, "{}: {} has no head for masked tokens here", h.path(),
+                  spec_.architecture);
+    }
+    AddMaskedHead({.log_count = activation == "relu" ? 1 : 2}, description_);
+    return {};
+  }
+
+  // The logits of one token, or of two, at the end of a prompt.
+  Result<void> AddLogitScore(const std::string& folder) {
+    constexpr Field kFalse = {"", "false_token_id"};
+    WEFT_ASSIGN_OR_RETURN(Hyperparameters h, ReadModule(folder));
+    const Range ids = {0, spec_.vocab_size - 1};
+    const auto read = [&](Field field) {
+      description_.ranking_tokens.push_back(static_cast<TokenId>(h.Int(field, ids)));
+    };
+    read({"", "true_token_id"});
+    if (h.Has(kFalse)) read(kFalse);
+    h.RefuseUnless({"", "module_input_name"}, std::string("causal_logits"));
+    WEFT_RETURN_IF_ERROR(h.Finish());
+    if (spec_.makes(PooledOutput::kTokenLogits)) return {};
+    return Fail(ErrorCode::kUnsupported, "{}: {} has no logits of a next token", h.path(),
+                spec_.architecture);
+  }
+
   Result<void> AddPooling(const std::string& folder) {
     const std::string path = directory_ + "/" + folder + "/config.json";
     WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
@@ -91,11 +152,7 @@ class SentenceModules {
   }
 
   Result<void> AddDense(const std::string& folder) {
-    static const TensorMap kUnread;
-    const std::string path = directory_ + "/" + folder + "/config.json";
-    WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kConfigJson.max_bytes));
-    WEFT_ASSIGN_OR_RETURN(ConfigValues values, ReadConfigJson(text, path));
-    Hyperparameters h(FileFormat::kSafetensors, path, "", std::move(values), kUnread);
+    WEFT_ASSIGN_OR_RETURN(Hyperparameters h, ReadModule(folder));
     PooledLayerSpec layer;
     layer.input_size = spec_.embedding_size();
     h.RefuseUnless({"", "in_features"}, layer.input_size);
@@ -139,6 +196,7 @@ class SentenceModules {
   }
 
   const std::string& directory_;
+  ModelDescription& description_;
   ModelSpec& spec_;
   ParameterList& list_;
   SafetensorsFiles& files_;

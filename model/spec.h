@@ -293,12 +293,16 @@ struct EmbeddingSpec {
   PerLayerEmbeddingSpec per_layer = {};
 };
 
+// linear(projection_norm(activation(projection(norm(x))))); activation and projection_norm are
+// those of heads for masked tokens.
 struct HeadSpec {
   NormSpec norm = {};
   LinearSpec projection = {};  // (E, D)
-  LinearSpec linear = {};      // (vocabulary, E); the weights are the embedding's, if they are tied
-  float multiplier = 1;        // of the logits
-  float soft_cap = 0;          // of the logits, after that; 0: none
+  std::optional<ActivationKind> activation = {};
+  NormSpec projection_norm = {};
+  LinearSpec linear = {};  // (vocabulary, E); the weights are the embedding's, if they are tied
+  float multiplier = 1;    // of the logits
+  float soft_cap = 0;      // of the logits, after that; 0: none
 };
 
 // What an embedding is made of: the hidden state of one position, or of all of them the mean, in

@@ -65,6 +65,9 @@ class Binder {
     } else {
       const int64_t columns =
           source->tensor_columns > 0 ? source->tensor_columns : parameter.columns;
+      if (view.rank == 1 && parameter.rows == 1) {  // llama.cpp writes a matrix of one row so
+        view = TensorView::Contiguous(view.data, view.type, {1, view.dims[0]});
+      }
       WEFT_RETURN_IF_ERROR(CheckShape(source->name, view, {RowsOf(*source, parameter), columns}));
     }
     if (!IsWeight(view.type)) return WrongType(source->name, view, kPlainTypes);

@@ -10,10 +10,14 @@ void Project(const Step& step, int64_t count, const Operands& normed) {
   const HeadSpec& head = step.spec.head;
   const PackedMatrix& projection = step.weights.matrix(head.projection.weights);
   const FloatRows projected = step.buffers.block_output;
+  const int64_t size = projection.rows;
   ParallelMultiply(step, projection, normed, count, projected);
   ParallelRows(step.threads, count, [&](int64_t i, int) {
-    WriteOperands(step.kernels, {&step.weights.matrix(head.linear.weights)}, projected[i],
-                  projection.rows, normed, i);
+    float* x = projected[i];
+    AddBias(step, head.projection, size, x);
+    if (head.activation) step.kernels.activate(x, size, *head.activation, x);
+    if (head.projection_norm) step.Norm(head.projection_norm, x, size, x);
+    WriteOperands(step.kernels, {&step.weights.matrix(head.linear.weights)}, x, size, normed, i);
   });
 }
 

@@ -47,12 +47,41 @@ DecoderTensors BertTensors(std::string_view base, std::string_view layers) {
           .mlp_bias = true};
 }
 
+MaskedHead MaskedHeadLike(Hyperparameters& h, const ModelSpec& spec, MaskedHead names) {
+  names.activation = std::get<DenseMlpSpec>(spec.layers.front().mlp).activation;
+  names.norm_spec = spec.embedding.norm;
+  names.is_tied = h.Bool({"", "tie_word_embeddings"}, true);
+  return names;
+}
+
 // Without what it was trained with, which is no part of embeddings.
 ModelDescription WithoutHeads(ModelDescription description,
                               std::vector<std::string> unused_prefixes) {
   description.parameters.unused_prefixes = std::move(unused_prefixes);
   return description;
 }
+
+namespace {
+
+// llama.cpp has RoBERTa's and DistilBERT's classifiers whole, but of BERT's the last layer alone.
+void AddGgufClassifier(Hyperparameters& h, ModelDescription& description) {
+  constexpr std::string_view kLast = "cls.output.weight";
+  if (!h.is_gguf() || !h.tensors().contains(kLast)) return;
+  if (!h.tensors().contains("cls.weight")) {
+    h.RejectTensor(kLast,
+                   "is a classifier's, whose pooler the file leaves out: it is in the "
+                   "safetensors that it was made of");
+  }
+  h.set_has_classifier();
+  const bool is_distil = description.spec.embedding.type_count == 0;
+  AddClassifier(
+      h, Pooling::kFirst,
+      {{.name = "cls", .activation = is_distil ? PooledActivation::kRelu : PooledActivation::kTanh},
+       {.name = "cls.output"}},
+      description);
+}
+
+}  // namespace
 
 ModelDescription DescribeBert(Hyperparameters& h) {
   ModelSpec spec = ReadBert(h, "bert", {.kv_head_count = ""});
@@ -67,10 +96,16 @@ ModelDescription DescribeBert(Hyperparameters& h) {
   tensors.embedding_norm = {"token_embd_norm", "bert.embeddings.LayerNorm"};
   ModelDescription description = WithoutHeads(WithParameters(h, tensors, std::move(spec)),
                                               {"bert.pooler.", "pooler.", "cls."});
+  description.masked_head = MaskedHeadLike(h, description.spec,
+                                           {.dense = "cls.predictions.transform.dense",
+                                            .norm = "cls.predictions.transform.LayerNorm",
+                                            .decoder = "cls.predictions.decoder",
+                                            .bias = "cls.predictions.bias"});
   AddClassifier(h, Pooling::kFirst,
                 {{.name = "bert.pooler.dense", .activation = PooledActivation::kTanh},
                  {.name = "classifier"}},
                 description);
+  AddGgufClassifier(h, description);
   return description;
 }
 
@@ -96,6 +131,9 @@ ModelDescription DescribeDistilBert(Hyperparameters& h) {
   tensors.down = {"", "ffn.lin2"};
   ModelDescription description =
       WithoutHeads(WithParameters(h, tensors, std::move(spec)), {"vocab_"});
+  description.masked_head = MaskedHeadLike(
+      h, description.spec,
+      {.dense = "vocab_transform", .norm = "vocab_layer_norm", .decoder = "vocab_projector"});
   AddClassifier(
       h, Pooling::kFirst,
       {{.name = "pre_classifier", .activation = PooledActivation::kRelu}, {.name = "classifier"}},

@@ -18,6 +18,10 @@ void SetPositionsBehindPadding(Hyperparameters& h, int64_t padding, ModelSpec& s
 // Of transformers' names those that begin with `base`, which checkpoints without a head have not.
 DecoderTensors BertTensors(std::string_view base, std::string_view layers);
 
+// What an encoder's head for masked tokens has but names: the activation of its layers, the norm of
+// its embedding, and whether it is tied to that.
+MaskedHead MaskedHeadLike(Hyperparameters& h, const ModelSpec& spec, MaskedHead names);
+
 // Without what it was trained with, which is no part of embeddings.
 ModelDescription WithoutHeads(ModelDescription description,
                               std::vector<std::string> unused_prefixes);

@@ -247,7 +247,8 @@ std::vector<bool> ReadLeadingDense(Hyperparameters& h, const ModelSpec& spec, in
 // Whether any layer of a GGUF file has this tensor.
 bool HasGgufTensor(const Hyperparameters& h, const ModelSpec& spec, std::string_view name);
 
-// Lists the parameters of a model whose layers are complete but for them.
+// Lists the parameters of a model whose layers are complete but for them. In place of the head of a
+// decoder that is a classifier there is "score", over its last position.
 ModelDescription WithParameters(Hyperparameters& h, const DecoderTensors& tensors, ModelSpec spec);
 
 // Those of an encoder and of the decoder behind it, whose tokens have the encoder's embeddings.

@@ -19,7 +19,8 @@ class ParameterLister : private TensorLister {
         spec_(spec),
         hidden_(spec.hidden_size) {}
 
-  ParameterList List(bool tied_head) {
+  // `has_head`: for tokens.
+  ParameterList List(bool has_head, bool tied_head) {
     const int64_t vocabulary = spec_.vocab_size;
     EmbeddingSpec& embedding = spec_.embedding;
     const int64_t size = embedding.size > 0 ? embedding.size : hidden_;
@@ -56,7 +57,7 @@ class ParameterLister : private TensorLister {
     if (embedding.size > 0) {
       spec_.head.projection = Linear(names_.head_projection, size, hidden_, false, {});
     }
-    if (spec_.is_encoder) return std::move(list_);
+    if (!has_head) return std::move(list_);
     LinearSpec& head = spec_.head.linear;
     head.weights =
         tied_head ? embedding.tokens : Matrix(Source(names_.head, ".weight"), vocabulary, size);
@@ -402,24 +403,35 @@ bool HasTiedHead(Hyperparameters& h) {
                      : h.Bool({"", "tie_word_embeddings"}, false);
 }
 
+// llama.cpp has, of the matrix that makes logits, the rows of a ranker's answers.
+bool IsGgufRanker(const Hyperparameters& h) {
+  return h.is_gguf() && h.tensors().contains("cls.output.weight");
+}
+
 }  // namespace
 
 ModelDescription WithParameters(Hyperparameters& h, const DecoderTensors& tensors, ModelSpec spec) {
   const bool tied_head = HasTiedHead(h);
+  const bool is_encoder = spec.is_encoder;
+  if (!is_encoder && IsGgufRanker(h)) h.set_has_classifier();
+  const bool has_head = !is_encoder && !h.has_classifier() && !h.is_headless();
   ModelDescription description{std::move(spec), {}};
-  description.parameters = ParameterLister(h, tensors, description.spec).List(tied_head);
+  description.parameters = ParameterLister(h, tensors, description.spec).List(has_head, tied_head);
+  if (is_encoder) return description;
+  const std::string_view name = h.is_gguf() ? "cls.output" : "score";
+  AddClassifier(h, Pooling::kLast, {{.name = name, .has_bias = false}}, description);
   return description;
 }
 
 ModelDescription WithParameters(Hyperparameters& h, const DecoderTensors& encoder_tensors,
                                 ModelSpec encoder, const DecoderTensors& tensors, ModelSpec spec) {
   const bool tied_head = HasTiedHead(h);
-  ParameterList list = ParameterLister(h, encoder_tensors, encoder).List(false);
+  ParameterList list = ParameterLister(h, encoder_tensors, encoder).List(false, false);
   spec.embedding.tokens = encoder.embedding.tokens;
   spec.encoder = std::make_shared<const ModelSpec>(std::move(encoder));
   ModelDescription description{std::move(spec), {}};
   description.parameters =
-      ParameterLister(h, tensors, description.spec, std::move(list)).List(tied_head);
+      ParameterLister(h, tensors, description.spec, std::move(list)).List(true, tied_head);
   return description;
 }
 

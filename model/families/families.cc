@@ -217,16 +217,22 @@ constexpr std::array<std::string_view, 5> kClassesWithTowers = {
     "Mistral3ForConditionalGeneration"};
 constexpr std::string_view kTextConfig = "text_config.";
 
-// Encoders with a head that embeddings do not need.
-constexpr std::array<std::string_view, 2> kHeads = {"ForMaskedLM", "ForPreTraining"};
+// Classes that differ from one of the table in the end of their name: models with another head, or
+// without one.
 constexpr std::string_view kClassifier = "ForSequenceClassification";
+constexpr std::string_view kHeadless = "Model";
+constexpr std::pair<std::string_view, std::string_view> kOtherEnds[] = {
+    {"ForMaskedLM", "Model"},     {"ForPreTraining", "Model"},  {kClassifier, "Model"},
+    {kClassifier, "ForCausalLM"}, {kClassifier, "LMHeadModel"}, {kHeadless, "ForCausalLM"},
+    {kHeadless, "LMHeadModel"},
+};
 
 const Family* FindHfClass(std::string_view name) {
   const Family* family = std::ranges::find(kFamilies, name, &Family::hf_class);
-  for (const std::string_view head : {kHeads[0], kHeads[1], kClassifier}) {
-    if (family != std::end(kFamilies) || !name.ends_with(head)) continue;
-    const std::string base = std::string(name.substr(0, name.size() - head.size())) + "Model";
-    family = std::ranges::find(kFamilies, base, &Family::hf_class);
+  for (const auto& [end, of_table] : kOtherEnds) {
+    if (family != std::end(kFamilies) || !name.ends_with(end)) continue;
+    const std::string base = std::string(name.substr(0, name.size() - end.size()));
+    family = std::ranges::find(kFamilies, base + std::string(of_table), &Family::hf_class);
   }
   return family;
 }
@@ -450,6 +456,9 @@ Result<ModelDescription> DescribeHf(ConfigValues values, const std::string& path
   Hyperparameters hyperparameters(FileFormat::kSafetensors, path,
                                   is_text_tower ? std::string(kTextConfig) : "", std::move(values),
                                   kUnread);
+  if (hf_class.ends_with(kHeadless) && hf_class != family->hf_class) {
+    hyperparameters.set_is_headless();
+  }
   if (hf_class.ends_with(kClassifier)) hyperparameters.set_has_classifier();
   WEFT_ASSIGN_OR_RETURN(ModelDescription description, Checked(hyperparameters, family->describe));
   if (hyperparameters.has_classifier() && !description.spec.classifier) {

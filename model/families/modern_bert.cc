@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/families/decoder.h"
+#include "model/families/bert.h"
 
 namespace weft {
 namespace {
@@ -61,13 +61,22 @@ ModelDescription DescribeModernBert(Hyperparameters& h) {
                      std::move(spec));
   // Of what it was trained with: no part of embeddings.
   description.parameters.unused_prefixes = {"head.", "decoder."};
+  const bool has_dense_bias = h.Bool({"", "classifier_bias"}, false);
+  description.masked_head = MaskedHeadLike(h, description.spec,
+                                           {.dense = "head.dense",
+                                            .norm = "head.norm",
+                                            .decoder = "decoder",
+                                            .has_dense_bias = has_dense_bias,
+                                            .has_norm_bias = false});
+  description.masked_head->activation =
+      ReadActivation(h, "classifier_activation", ActivationKind::kGeluExact);
   if (!h.has_classifier()) return description;
   h.RefuseUnless({"", "classifier_activation"}, std::string("gelu"));
   const bool of_first = h.String({"", "classifier_pooling"}, "cls") == "cls";
   AddClassifier(h, of_first ? Pooling::kFirst : Pooling::kMean,
                 {{.name = "head.dense",
                   .activation = PooledActivation::kGelu,
-                  .has_bias = h.Bool({"", "classifier_bias"}, false),
+                  .has_bias = has_dense_bias,
                   .norm = "head.norm"},
                  {.name = "classifier"}},
                 description);

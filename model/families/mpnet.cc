@@ -27,6 +27,12 @@ ModelDescription DescribeMpnet(Hyperparameters& h) {
   tensors.attention_output = {"", "attention.attn.o"};
   ModelDescription description = WithoutHeads(WithParameters(h, tensors, std::move(spec)),
                                               {"mpnet.pooler.", "pooler.", "lm_head."});
+  description.masked_head = MaskedHeadLike(h, description.spec,
+                                           {.dense = "lm_head.dense",
+                                            .norm = "lm_head.layer_norm",
+                                            .decoder = "lm_head.decoder",
+                                            .bias = "lm_head.bias"});
+  description.masked_head->activation = ActivationKind::kGeluExact;
   AddClassifier(h, Pooling::kFirst,
                 {{.name = "classifier.dense", .activation = PooledActivation::kTanh},
                  {.name = "classifier.out_proj"}},

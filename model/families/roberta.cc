@@ -107,8 +107,15 @@ ModelDescription DescribePlain(Hyperparameters& h) {
   tensors.positions = {"", "roberta.embeddings.position_embeddings"};
   tensors.token_types = {"", "roberta.embeddings.token_type_embeddings"};
   tensors.embedding_norm = {"", "roberta.embeddings.LayerNorm"};
-  return WithoutHeads(WithParameters(h, tensors, std::move(spec)),
-                      {"roberta.pooler.", "pooler.", "lm_head."});
+  ModelDescription description = WithoutHeads(WithParameters(h, tensors, std::move(spec)),
+                                              {"roberta.pooler.", "pooler.", "lm_head."});
+  description.masked_head = MaskedHeadLike(h, description.spec,
+                                           {.dense = "lm_head.dense",
+                                            .norm = "lm_head.layer_norm",
+                                            .decoder = "lm_head.decoder",
+                                            .bias = "lm_head.bias"});
+  description.masked_head->activation = ActivationKind::kGeluExact;
+  return description;
 }
 
 }  // namespace

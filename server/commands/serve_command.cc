@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/resources.h"
 #include "model/kernels/blas.h"
+#include "model/ranking_files.h"
 #include "server/api/conversation/chat_format.h"
 #include "server/api/conversation/chat_ml.h"
 #include "server/api/conversation/chat_template_file.h"
@@ -107,7 +108,7 @@ Result<SourceTask> TaskOf(const Checkpoint& checkpoint, const std::string& name)
   if (checkpoint.spec.encoder != nullptr) {
     return FindSourceTask(checkpoint.spec.target, *checkpoint.tokenizer, name);
   }
-  if (name.empty()) return SourceTask();
+  if (name.empty() || name == kRankTask) return SourceTask();
   return Fail(ErrorCode::kInvalidArgument, "--task {}: {}", name, kNoTasks);
 }
 
@@ -202,8 +203,9 @@ Result<void> Serve(ServeOptions options) {
   served.target = model->checkpoint().spec.target;
   WEFT_ASSIGN_OR_RETURN(served.task, TaskOf(model->checkpoint(), options.task));
   served.embedding_size = model->checkpoint().spec.embedding_size();
-  served.ranking = model->checkpoint().ranking;
+  WEFT_ASSIGN_OR_RETURN(served.ranking, RankingFor(model->checkpoint(), options.task));
   served.classifier = model->checkpoint().spec.classifier;
+  served.prompts = model->checkpoint().prompts;
   served.pooling = options.pooling.value_or(model->checkpoint().spec.pooling);
   if (const ModelSpec& spec = model->checkpoint().spec; spec.generates() && !spec.encoder) {
     WEFT_ASSIGN_OR_RETURN(served.chat,

@@ -67,7 +67,8 @@ void AddServedModelFlags(CLI::App& app, ServeOptions& options) {
                  "Jinja file with the chat template (the model's own, or else ChatML)");
   app.add_option("--task", options.task,
                  "What an encoder-decoder does with prompts: a task of its own, or "
-                 "translation_SOURCE_to_TARGET (what its files say)");
+                 "translation_SOURCE_to_TARGET (what its files say); or rerank: a decoder ranks as "
+                 "Qwen3-Reranker or mxbai-rerank v2");
   app.add_option_function<std::string>(
          "--pooling",
          [&options](const std::string& name) {

@@ -116,7 +116,7 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
   ModelCost cost;
   const ProductCost embedding = CostOfMatrix(tensors.matrix(spec.embedding.tokens), kernels);
   cost.embedding_row_bytes = embedding.bytes / static_cast<double>(spec.vocab_size);
-  if (spec.generates()) {
+  if (spec.has_head()) {
     cost.head = CostOfMatrix(tensors.matrix(spec.head.linear.weights), kernels);
   }
   const std::set<MatrixId> of_sources = SourceMatrices(spec);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/ranking.h"
+#include "model/sentence_prompts.h"
 #include "model/source_task.h"
 #include "model/spec.h"
 #include "model/tokenizer/tokenizer.h"
@@ -28,6 +29,7 @@ struct ServedModel {
   SourceTask task = {};
   int64_t embedding_size = 0;           // numbers of an embedding
   Pooling pooling = Pooling::kLast;     // of embeddings, unless the request says
+  SentencePrompts prompts = {};         // what may stand before a text that is embedded
   std::optional<Ranking> ranking = {};  // of a model that ranks
   std::optional<ClassifierSpec> classifier = {};
   Engine* engine = nullptr;  // outlives the server

@@ -56,6 +56,7 @@ class Bench {
         *checkpoint, KernelsFor(setting.arithmetic, setting.isa, setting.kv_type), threads_);
     if (!transformer) throw std::runtime_error(transformer.error().message);
     std::vector<StateGroup> groups = StateGroupsOf(transformer->spec(), kMaxContext);
+    options_.is_encoder = transformer->spec().is_encoder;
     for (StateGroup& group : groups) {
       group.block_count = setting.block_count;
       // Of windows what a few hold, so that they run out, too.
@@ -66,10 +67,12 @@ class Bench {
     }
     runner_ = std::make_unique<TransformerRunner>(
         *std::move(transformer),
-        TransformerRunnerOptions{.block_size = setting.block_size,
-                                 .groups = std::move(groups),
-                                 .max_batch_tokens = setting.max_batch_tokens,
-                                 .thread_count = setting.thread_count});
+        TransformerRunnerOptions{
+            .block_size = setting.block_size,
+            .groups = std::move(groups),
+            // An encoder's text is not cut.
+            .max_batch_tokens = options_.is_encoder ? kMaxContext : setting.max_batch_tokens,
+            .thread_count = setting.thread_count});
     options_.max_context = kMaxContext;
     options_.max_batch_tokens = setting.max_batch_tokens;
     options_.max_sequences = setting.max_sequences;
@@ -224,6 +227,46 @@ void ExpectLaw2(const std::string& path, Arithmetic arithmetic, KvType kv_type =
   }
   EXPECT_GT(preemptions, 0);
   EXPECT_GT(cached_tokens, 1000);
+}
+
+// Of texts that a model pools, of which some begin alike.
+void ExpectLaw2OfPooled(const std::string& fixture, const PooledOutput output) {
+  const std::string path = SourcePath("tests/model/fixtures/parity/") + fixture + "/hf";
+  std::mt19937_64 random(5);
+  std::vector<Request> requests;
+  for (const size_t length : {31, 1, 54, 17, 54, 8}) {
+    Request request;
+    request.id = requests.size() + 1;
+    request.pooling = {.output = output};
+    if (output == PooledOutput::kTokenLogits) request.pooling->tokens = {5, 6};
+    for (size_t i = 0; i < length; ++i) {
+      request.prompt.push_back(i < 20 && length > 50 ? static_cast<TokenId>(i)
+                                                     : static_cast<TokenId>(random() % 250));
+    }
+    request.sampling.max_tokens = 0;
+    requests.push_back(std::move(request));
+  }
+  Bench quiet(path, {.isa = IsasHere().back(), .prefix_cache = false, .is_alone = true});
+  std::vector<std::shared_ptr<RecordingSink>> expected;
+  for (const Request& request : requests) expected.push_back(quiet.Run({request}, random, 0)[0]);
+  for (const Setting& setting : CrowdedSettings(Arithmetic::kBF16, KvType::kBF16)) {
+    SCOPED_TRACE(setting.ToString());
+    Bench crowded(path, setting);
+    std::vector<Request> shuffled = requests;
+    std::shuffle(shuffled.begin(), shuffled.end(), random);
+    const auto found = crowded.Run(shuffled, random, 1);
+    for (size_t i = 0; i < shuffled.size(); ++i) {
+      SCOPED_TRACE(fmt::format("request {}", shuffled[i].id));
+      ASSERT_TRUE(found[i]->pooled() && !found[i]->pooled()->values.empty());
+      ASSERT_NO_FATAL_FAILURE(ExpectSame(*found[i], *expected[shuffled[i].id - 1]));
+    }
+  }
+}
+
+TEST(Law2, CompanyChangesNothingInSparseVectors) {
+  for (const char* fixture : {"bert_masked", "modernbert_masked"}) {
+    ExpectLaw2OfPooled(fixture, PooledOutput::kSparse);
+  }
 }
 
 class Law2Test : public testing::TestWithParam<const char*> {};

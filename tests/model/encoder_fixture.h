@@ -45,7 +45,17 @@ inline constexpr std::array kClassifierFixtures = {
     "jina_reranker_v2",       // XLM-R under flash-attn's names
     "modernbert_classifier",  // with GELU and a norm, over the mean
     "mpnet_classifier",       // a bias by relative position
+    "llama_classifier",       // a decoder's last position, three labels
+    "qwen3_classifier",       // one label
     "roberta_classifier",     // five labels
+};
+
+// A head for masked tokens of each family.
+inline constexpr std::array kMaskedFixtures = {
+    "bert_masked",        // tied to the embedding
+    "distilbert_masked",  // likewise, under other names
+    "modernbert_masked",  // not tied, a norm without bias
+    "roberta_masked",     // tied
 };
 
 using Rows = std::vector<std::vector<float>>;

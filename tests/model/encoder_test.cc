@@ -1,6 +1,8 @@
 // Encoders against transformers: the same checkpoint, the same texts, nearly the same hidden
 // states; and the same bits alone, in a crowd and on every instruction set.
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -67,26 +69,71 @@ TEST_P(EncoderTest, EveryPositionSeesEveryOther) {
 
 class ClassifierTest : public EncoderTest {};
 
-TEST_P(ClassifierTest, LogitsOfLabels) {
-  std::ifstream file(ParityPath(GetParam(), "expected.json"));
+void ExpectLogitsOfLabels(const std::string& fixture, const std::string& path) {
+  std::ifstream file(ParityPath(fixture, "expected.json"));
   const auto expected =
       nlohmann::json::parse(file).at("logits").get<std::vector<std::vector<float>>>();
-  RunnableModel model(ParityPath(GetParam(), "hf"), {.arithmetic = Arithmetic::kF32});
+  RunnableModel model(ParityPath(fixture, path), {.arithmetic = Arithmetic::kF32});
   const auto& classifier = model.spec().classifier;
   ASSERT_TRUE(classifier);
-  const std::vector<Text> texts = ReadTexts(GetParam());
+  const std::vector<Text> texts = ReadTexts(fixture);
   ASSERT_EQ(texts.size(), expected.size());
   for (size_t i = 0; i < texts.size(); ++i) {
     EXPECT_EQ(classifier->labels.size(), expected[i].size());
     const Rows hidden = Encode(model, {texts[i]}).front();
-    std::vector<float> pooled = hidden.front();
+    std::vector<float> pooled =
+        classifier->pooling == Pooling::kLast ? hidden.back() : hidden.front();
     for (size_t d = 0; classifier->pooling == Pooling::kMean && d < pooled.size(); ++d) {
       double sum = 0;
       for (const std::vector<float>& row : hidden) sum += double{row[d]};
       pooled[d] = static_cast<float>(sum / static_cast<double>(hidden.size()));
     }
+    EXPECT_FALSE(model.spec().has_head());
     const Rows logits = {model.FromPooled(PooledOutput::kLabels, std::move(pooled))};
-    EXPECT_LT(RelativeError(logits, {expected[i]}), 1e-4) << GetParam() << " " << i;
+    EXPECT_LT(RelativeError(logits, {expected[i]}), 1e-4) << fixture << " " << i;
+  }
+}
+
+TEST_P(ClassifierTest, LogitsOfLabels) { ExpectLogitsOfLabels(GetParam(), "hf"); }
+TEST(GgufClassifierTest, LogitsOfLabels) {
+  ExpectLogitsOfLabels("roberta_ranker", "model.gguf");
+  ExpectLogitsOfLabels("roberta_ranker", "hf");
+}
+
+class MaskedHeadTest : public EncoderTest {
+ protected:
+  static Rows Logits(RunnableModel& model, const Text& text) {
+    const auto length = std::ssize(text.tokens);
+    const Chunk chunk = {.tokens = text.tokens,
+                         .block_table = model.Blocks(0, length),
+                         .second_text = static_cast<int32_t>(length / 2)};
+    return model.Run({&chunk, 1});
+  }
+
+  // SPLADE's.
+  static std::vector<float> WeightsOf(const Rows& logits) {
+    std::vector<float> weights(logits.front().size());
+    for (const std::vector<float>& row : logits) {
+      for (size_t i = 0; i < row.size(); ++i) {
+        weights[i] = std::max(weights[i], std::log1p(std::max(row[i], 0.0F)));
+      }
+    }
+    return weights;
+  }
+};
+
+TEST_P(MaskedHeadTest, WeightsOfTokens) {
+  std::ifstream file(ParityPath(GetParam(), "expected.json"));
+  const auto expected =
+      nlohmann::json::parse(file).at("weights").get<std::vector<std::vector<float>>>();
+  RunnableModel model(ParityPath(GetParam(), "hf"), {.arithmetic = Arithmetic::kF32});
+  EXPECT_TRUE(model.spec().makes(PooledOutput::kSparse));
+  EXPECT_FALSE(model.spec().generates());
+  const std::vector<Text> texts = ReadTexts(GetParam());
+  ASSERT_EQ(texts.size(), expected.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const Rows weights = {WeightsOf(Logits(model, texts[i]))};
+    EXPECT_LT(RelativeError(weights, {expected[i]}), 1e-4) << GetParam() << " " << i;
   }
 }
 
@@ -95,6 +142,7 @@ std::string NameOf(const testing::TestParamInfo<const char*>& parameter) { retur
 INSTANTIATE_TEST_SUITE_P(Architectures, ClassifierTest, testing::ValuesIn(kClassifierFixtures),
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(Architectures, EncoderTest, testing::ValuesIn(kEncoderFixtures), NameOf);
+INSTANTIATE_TEST_SUITE_P(Architectures, MaskedHeadTest, testing::ValuesIn(kMaskedFixtures), NameOf);
 INSTANTIATE_TEST_SUITE_P(Architectures, GgufEncoderTest, testing::ValuesIn(kEncoderFixtures),
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(ArchitecturesWithoutGguf, EncoderTest,

@@ -169,5 +169,48 @@ TEST_F(SentenceModulesTest, AHeadThatEmbeddingsDoNotNeedIsLeftOut) {
   EXPECT_THAT(ErrorOfLoading(), HasSubstr("'BertForNextSentencePrediction' is not supported"));
 }
 
+// SPLADE: the head for masked tokens counts where modules ask for it, or where there are none and
+// it is there.
+TEST(SparseModulesTest, TheHeadForMaskedTokensMakesSparseVectors) {
+  constexpr const char* kSparse = R"([
+    {"path": "", "type": "sentence_transformers.sparse_encoder.models.MLMTransformer"},
+    {"path": "1_SpladePooling",
+     "type": "sentence_transformers.sparse_encoder.models.SpladePooling"}])";
+  const TemporaryDirectory directory;
+  const std::string model = directory.path() + "/model";
+  std::filesystem::copy(ParityPath("bert_masked", "hf"), model);
+  std::filesystem::create_directory(model + "/1_SpladePooling");
+  const std::string config = model + "/1_SpladePooling/config.json";
+  const auto write = [](const std::string& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+  };
+  const auto log_count = [&] {
+    const auto checkpoint = LoadCheckpoint(model);
+    EXPECT_TRUE(checkpoint) << checkpoint.error().message;
+    return checkpoint && checkpoint->spec.sparse ? checkpoint->spec.sparse->log_count : 0;
+  };
+  EXPECT_EQ(log_count(), 1);
+  write(model + "/modules.json", R"([{"path": "", "type": "a.Transformer"}])");
+  EXPECT_EQ(log_count(), 0);
+  write(model + "/modules.json", kSparse);
+  write(config, R"({"pooling_strategy": "max", "activation_function": "relu"})");
+  EXPECT_EQ(log_count(), 1);
+  write(config, R"({"pooling_strategy": "max", "activation_function": "log1p_relu"})");
+  EXPECT_EQ(log_count(), 2);
+  write(config, R"({"pooling_strategy": "sum"})");
+  EXPECT_THAT(LoadCheckpoint(model).error().message,
+              HasSubstr(config + ": pooling_strategy is 'sum'"));
+  write(config, R"({"activation_function": "tanh"})");
+  EXPECT_THAT(LoadCheckpoint(model).error().message,
+              HasSubstr("activation_function is 'tanh', expected relu or log1p_relu"));
+  write(config, "{}");
+  for (const char* gone : {"model.safetensors", "config.json"}) {
+    std::filesystem::copy_file(ParityPath("bert", "hf") + "/" + gone, model + "/" + gone,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  EXPECT_THAT(LoadCheckpoint(model).error().message,
+              HasSubstr("tensor cls.predictions.transform.dense.weight is missing"));
+}
+
 }  // namespace
 }  // namespace weft

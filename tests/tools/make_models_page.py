@@ -85,6 +85,14 @@ def fixtures():
     return found
 
 
+def masked_fixtures():
+    """class with a head for masked tokens -> the fixtures that show it"""
+    found = {}
+    for config in sorted(PARITY.glob("*_masked/hf/config.json")):
+        found.setdefault(json.loads(config.read_text())["architectures"][0], []).append(config.parent.parent)
+    return found
+
+
 def row(name, served, shown):
     folders = shown.get(name, [])
     in_gguf = served.get(name, ("",))[0] or any((folder / "model.gguf").exists() for folder in folders)
@@ -121,6 +129,9 @@ def main():
             encoders.append(row(name, served, shown))
     heads = with_classifiers()
     classifiers = [row(name.removesuffix("Model") + CLASSIFIER, {}, shown) for name in sorted(served) if served[name][1] in heads]
+    decoder_classifiers = [row(name, {}, shown) for name in sorted(shown)
+                           if name.endswith(CLASSIFIER) and name.removesuffix(CLASSIFIER) + "ForCausalLM" in served]
+    masked = masked_fixtures()
     print(f"""# Models
 
 Every class of the causal language models that transformers {transformers.__version__} knows, and the encoders, their classifiers and the
@@ -136,8 +147,18 @@ Made by `tests/tools/make_models_page.py`.""")
     section("Served, and generating", rows)
     section("Served, generating from a source (encoder-decoders)", encoder_decoders)
     section("Served, for embeddings", encoders,
-            "Of an encoder's other classes `...ForMaskedLM` and `...ForPreTraining` serve without the head that is no part of embeddings.")
-    section("Served, for labels (classifiers and rankers)", classifiers)
+            "Of an encoder's other classes `...ForMaskedLM` and `...ForPreTraining` serve without the head that is no part of embeddings, "
+            "unless sparse\nvectors are made of it. Of a decoder's, `...Model` serves for embeddings, and `...ForCausalLM` with "
+            "sentence-transformers' modules beside it.")
+    section("Served, for sparse vectors (SPLADE)", [row(name, {}, masked) for name in sorted(masked)],
+            "With sentence-transformers' `SpladePooling` in `modules.json`, or without any `modules.json`. Pooling is `max`; the activation "
+            "`relu` or\n`log1p_relu`.")
+    section("Served, for labels (classifiers and rankers)", classifiers + decoder_classifiers,
+            "Likewise `...ForSequenceClassification` of every other decoder: one matrix, `score`, over the last position. A classifier of one "
+            "label ranks; its\nscore is a probability, unless the files name the activation `Identity`. Rankers that are decoders: "
+            "Qwen3-Reranker in llama.cpp's GGUF, in\na directory with sentence-transformers' `LogitScore` and a chat template of the roles "
+            "`query` and `document`, or in another with\n`--task rerank`; mxbai-rerank v2 with that. mxbai-rerank v1 is a DeBERTa-v2, "
+            "which is refused by name, as are classifiers of encoder-decoders\n(T5, BART).")
     print(f"""
 ## Refused: {len(refused)}
 

@@ -4,7 +4,8 @@
 usage: parity_converter.py LLAMA_CPP_DIRECTORY
 Reads one JSON object a line, {"directory", "file", "type", "name", "plain_config"}, and answers each with a line: "done"
 or what went wrong. Its vocabulary is patched: an unknown BPE pre-tokenizer is "gpt-2" (the converter refuses a hash that it does
-not know), and families with a vocabulary of their own kind get the fixtures' byte-level one. All else is as the converter has it.
+not know), a ranker's answers are two of its tokens, and families with a vocabulary of their own kind get the fixtures' byte-level one. All else
+is as the converter has it.
 """
 
 import json
@@ -16,6 +17,7 @@ import torch
 import transformers
 
 # llama.cpp's file types
+ANSWERS = (5, 6)  # of rankers: relevant, not relevant
 FILE_TYPES = {"F32": "ALL_F32", "F16": "MOSTLY_F16", "BF16": "MOSTLY_BF16"}
 
 
@@ -28,7 +30,13 @@ def patch(model):
     def pre_tokenizer(self, tokenizer):
         return "gpt-2"
 
+    def answers(self):
+        self.is_rerank, self.is_tied_embeddings = True, self.hparams["tie_word_embeddings"]
+        self.token_true_id, self.token_false_id = ANSWERS
+
     for subclass in subclasses(model):
+        if hasattr(subclass, "_find_rerank_config"):
+            subclass._find_rerank_config = answers
         subclass.get_vocab_base_pre, subclass.set_vocab = pre_tokenizer, model._set_vocab_gpt2
         subclass._is_tokenizer_xlmroberta = lambda self: False  # asked by nomic-bert alone
 

@@ -27,6 +27,7 @@ GTE = dict(num_hidden_layers=3, hidden_size=24, num_attention_heads=3, intermedi
 JINA_V3 = dict(BERT, type_vocab_size=1, pad_token_id=1, max_position_embeddings=66, rope_parameters=rope(theta=500.0))
 FLASH = dict(model_type="xlm-roberta", auto_map=dict(AutoConfig="configuration_xlm_roberta.XLMRobertaFlashConfig"))
 
+MASKED_UNSEEN = r"(key|k_lin)\.bias$"
 
 ENCODERS = {
     # The pooler is no part of hidden states; keys with a bias give the same. The second type's embedding is a second text's.
@@ -65,6 +66,8 @@ ENCODERS = {
         classifier_pooling="mean"), gguf=None, visible=(dict(classifier_pooling="cls"),)),
     "roberta_classifier": encoder("XLMRobertaForSequenceClassification", dict(
         BERT, type_vocab_size=1, pad_token_id=1, max_position_embeddings=66, num_labels=5), gguf=None, unseen=r"(key|query)\.bias$"),
+    "roberta_ranker": encoder("XLMRobertaForSequenceClassification", dict(
+        BERT, type_vocab_size=1, pad_token_id=1, max_position_embeddings=66, num_hidden_layers=2, num_labels=1), unseen=r"(key|query)\.bias$"),
     "mpnet": encoder("MPNetModel", dict(BERT, max_position_embeddings=66, pad_token_id=1), gguf=None, unseen=r"^pooler\.|attn\.k\.bias$"),
     "mpnet_classifier": encoder("MPNetForSequenceClassification", dict(BERT, max_position_embeddings=66, pad_token_id=1, num_labels=2), gguf=None,
                                 unseen=r"attn\.[kq]\.bias$", gains={r"attn\.[kq]\.weight": 2}),
@@ -102,6 +105,21 @@ ENCODERS = {
             r"embeddings\.LayerNorm": "emb_ln", r"encoder\.layer\.": "encoder.layers.", r"attention\.output\.dense": "mixer.out_proj",
             r"attention\.output\.LayerNorm": "norm1", r"intermediate\.dense": "mlp.fc1", r"output\.dense": "mlp.fc2",
             r"output\.LayerNorm": "norm2"}, joined={r"attention\.self\.(query|key|value)": "mixer.Wqkv"}),
+    # Decoders, of whose last position labels are made, or the logits of two answers.
+    "llama_classifier": encoder("LlamaForSequenceClassification", dict(SMALL, num_hidden_layers=2, num_labels=3), gguf=None),
+    "qwen3_classifier": encoder("Qwen3ForSequenceClassification", dict(SMALL, num_hidden_layers=2, head_dim=6, num_labels=1), gguf=None),
+    "qwen3_reranker": encoder("Qwen3ForCausalLM", dict(SMALL, head_dim=6), answers=(5, 6), plain_config=True,
+                              published_config=dict(_name_or_path="Qwen3-Reranker")),
+    # Heads for masked tokens, of which sparse vectors are made.
+    "bert_masked": encoder("BertForMaskedLM", BERT, gguf=None, unseen=MASKED_UNSEEN),
+    "distilbert_masked": encoder("DistilBertForMaskedLM", dict(
+        n_layers=2, dim=24, n_heads=4, hidden_dim=40, vocab_size=264, max_position_embeddings=64), gguf=None, unseen=MASKED_UNSEEN),
+    "modernbert_masked": encoder("ModernBertForMaskedLM", dict(
+        num_hidden_layers=4, hidden_size=24, num_attention_heads=2, intermediate_size=32, vocab_size=264, max_position_embeddings=64,
+        local_attention=20, pad_token_id=0, bos_token_id=256, eos_token_id=257, cls_token_id=256, sep_token_id=257, tie_word_embeddings=False),
+        gguf=None),
+    "roberta_masked": encoder("XLMRobertaForMaskedLM", dict(BERT, type_vocab_size=1, pad_token_id=1, max_position_embeddings=66, num_hidden_layers=2),
+                              gguf=None, unseen=MASKED_UNSEEN),
     "bert": encoder("BertModel", BERT, unseen=r"^pooler\.|key\.bias$"),
 }
 

@@ -1,4 +1,4 @@
-"""Makes the parity fixtures of encoders, of classifiers over them, and of encoder-decoders."""
+"""Makes the parity fixtures of encoders, of classifiers over them and over decoders, of rankers, and of encoder-decoders."""
 
 import json
 import zlib
@@ -58,11 +58,15 @@ def hidden_states(model, tokens):
 
 
 def outcome(model, tokens):
-    """What counts: a classifier's logits, otherwise hidden states."""
+    """What counts: logits of a classifier or of a head for masked tokens, otherwise hidden states."""
     if model.base_model is model:
         return hidden_states(model, tokens)
     with torch.no_grad():
         return model(**inputs(model, tokens)).logits[0]
+
+
+def seen(name, logits):
+    return logits[-1, FIXTURES[name].answers] if FIXTURES[name].answers else logits
 
 
 def make_encoder(name, directory, converter):
@@ -70,10 +74,14 @@ def make_encoder(name, directory, converter):
     draw = drawer(name, model)
     texts = [draw(length) for length in FIXTURES[name].prompt_lengths]
     record = {"texts": texts}
-    if model.base_model is not model:
+    if FIXTURES[name].answers:
+        record["logits"] = [seen(name, outcome(model, tokens)).tolist() for tokens in texts]
+    elif name.endswith("_masked"):
+        record["weights"] = [outcome(model, tokens).amax(0).relu().log1p().tolist() for tokens in texts]
+    elif model.base_model is not model:
         record["logits"] = [outcome(model, tokens).tolist() for tokens in texts]
     write_expected(name, directory, model, lambda model: torch.cat([hidden_states(model, tokens) for tokens in texts]),
-                   lambda model: outcome(model, texts[-1]), record)
+                   lambda model: seen(name, outcome(model, texts[-1])), record)
 
 
 # --- encoder-decoders ---

@@ -15,6 +15,7 @@ class Fixture:
     prompt_lengths: tuple = (27,)
     continuation_length: int = 5
     is_encoder: bool = False  # no logits: hidden states of texts of prompt_lengths
+    answers: tuple = ()  # of such texts, too, the logits of these tokens at the end
     is_encoder_decoder: bool = False  # logits of targets, behind sources of prompt_lengths
     plus_one: bool = False  # norms' weights are stored minus one
     gains: dict = dataclasses.field(default_factory=dict)  # pattern of names -> factor of the standard deviation
