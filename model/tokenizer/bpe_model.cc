@@ -203,22 +203,34 @@ void BpeModel::EncodeWord(std::string_view word, PieceScratch* scratch,
   }
   ApplyMerges(merges_, &symbols, &scratch->merge);
   bool after_unknown = false;
+  std::string unknown;  // the characters that the last one of `ids` stands for, if finds_unknown
   for (const TokenId symbol : symbols) {
     const bool is_token = symbol >= 0 && symbol < vocabulary_->size();
     if (is_token) {
+      FindUnknown(&unknown, ids);
       ids->push_back(symbol);
       after_unknown = false;
       continue;
     }
+    const char32_t character =
+        symbol < 0 ? CharacterOf(symbol)
+                   : extra_symbols_[static_cast<size_t>(symbol - vocabulary_->size())];
     const size_t before = ids->size();
-    AppendCharacter(symbol < 0 ? CharacterOf(symbol)
-                               : extra_symbols_[static_cast<size_t>(symbol - vocabulary_->size())],
-                    ids);
+    AppendCharacter(character, ids);
     const bool is_unknown = ids->size() == before + 1 && ids->back() == options_.unknown;
     if (is_unknown && after_unknown && options_.fuse_unknown) ids->pop_back();
+    if (is_unknown && options_.finds_unknown) AppendUtf8(character, &unknown);
     after_unknown = is_unknown;
   }
+  FindUnknown(&unknown, ids);
   scratch->cache.Insert(word, std::span(*ids).subspan(first));
+}
+
+// Where the unknown token that has just been added stands for a text that some token spells.
+void BpeModel::FindUnknown(std::string* text, std::vector<TokenId>* ids) const {
+  if (text->empty()) return;
+  if (const std::optional<TokenId> found = vocabulary_->Find(*text)) ids->back() = *found;
+  text->clear();
 }
 
 void BpeModel::AppendByteSymbols(std::string_view word, std::vector<TokenId>* symbols) const {

@@ -21,6 +21,8 @@ namespace weft {
 struct BpeOptions {
   bool byte_fallback = false;  // characters: one that the vocabulary lacks becomes <0xAB> tokens
   bool fuse_unknown = false;   // characters: neighbouring unknown ones become one unknown token
+  // With fuse_unknown: neighbouring unknown characters that some token spells become that one.
+  bool finds_unknown = false;
   bool ignore_merges = false;  // a piece that is a token becomes it, whatever the merges say
   std::optional<TokenId> unknown = std::nullopt;  // without it, what cannot be spelled is dropped
 };
@@ -52,6 +54,7 @@ class BpeModel final : public PieceModel {
   BpeModel(std::shared_ptr<const Vocabulary> vocabulary, const BpeOptions& options);
 
   void EncodeWord(std::string_view word, PieceScratch* scratch, std::vector<TokenId>* ids) const;
+  void FindUnknown(std::string* text, std::vector<TokenId>* ids) const;
   void AppendByteSymbols(std::string_view word, std::vector<TokenId>* symbols) const;
   void AppendCharacterSymbols(std::string_view word, std::vector<TokenId>* symbols) const;
   void AppendCharacter(char32_t character, std::vector<TokenId>* ids) const;

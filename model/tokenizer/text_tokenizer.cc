@@ -99,6 +99,8 @@ class TextTokenizer final : public Tokenizer {
   // Appends the tokens of `text` alone to `ids`.
   Result<void> AppendText(std::string_view text, bool parse_special_tokens,
                           std::vector<TokenId>* ids) const;
+  // Moves the language code that `text` begins with to `ids`.
+  void TakeCode(std::string_view* text, std::vector<TokenId>* ids) const;
   // A segment without raw special tokens; any bytes. False where normalising makes too much of it.
   bool EncodeSegment(std::string_view segment, Scratch* scratch, std::vector<TokenId>* ids) const;
   // A part of it that is valid UTF-8.
@@ -178,7 +180,8 @@ Result<void> TextTokenizer::AppendText(std::string_view text, bool parse_special
   scratch.match_control = parse_special_tokens;
   const size_t max_normalized_bytes = MaxNormalizedBytes(text.size());
   scratch.normalized_bytes_left = max_normalized_bytes;
-  for (const auto& [segment, token] : parts_.raw_specials.Split(text, scratch.match_control)) {
+  for (auto [segment, token] : parts_.raw_specials.Split(text, scratch.match_control)) {
+    if (parts_.unknown_code && parse_special_tokens) TakeCode(&segment, ids);
     if (!EncodeSegment(segment, &scratch, ids)) {
       return Fail(ErrorCode::kResourceExhausted,
                   "the model's normalizer makes more than {} bytes of the {} bytes of this text",
@@ -189,6 +192,15 @@ Result<void> TextTokenizer::AppendText(std::string_view text, bool parse_special
     scratch.at_text_start = false;
   }
   return {};
+}
+
+void TextTokenizer::TakeCode(std::string_view* text, std::vector<TokenId>* ids) const {
+  if (!text->starts_with(">>")) return;
+  const size_t end = text->find("<<");
+  if (end == std::string_view::npos) return;
+  const std::string_view code = text->substr(0, end + 2);
+  ids->push_back(TokenOf(code).value_or(*parts_.unknown_code));
+  text->remove_prefix(code.size());
 }
 
 bool TextTokenizer::EncodeSegment(std::string_view segment, Scratch* scratch,

@@ -38,6 +38,10 @@ struct TokenizerParts {
   std::vector<TokenId> suffix;
   // An error if the file asks for a layout that PairLayout cannot have.
   Result<PairLayout> pair;
+  // Whether ">>de<<", or any text between these marks, is a token of its own where a text or what
+  // is behind a raw special begins (Marian's language codes); one that the vocabulary lacks is
+  // this.
+  std::optional<TokenId> unknown_code;
   std::optional<TokenId> bos;
   std::optional<TokenId> eos;
   std::vector<TokenId> end_tokens;

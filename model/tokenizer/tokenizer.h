@@ -76,8 +76,9 @@ class Tokenizer {
   static Result<std::shared_ptr<const Tokenizer>> FromGguf(const GgufMetadata& metadata,
                                                            int64_t vocab_size);
   // tokenizer.json, or else tekken.json, tiktoken.model, hy.tiktoken, vocab.txt, vocab.json with
-  // merges.txt, tokenizer.model, spiece.model or sentencepiece.bpe.model; with
-  // tokenizer_config.json and generation_config.json where present.
+  // merges.txt, with source.spm (Marian) or with sentencepiece.bpe.model (M2M100), tokenizer.model,
+  // spiece.model or sentencepiece.bpe.model; with tokenizer_config.json and generation_config.json
+  // where present.
   static Result<std::shared_ptr<const Tokenizer>> FromDirectory(const std::string& directory,
                                                                 int64_t vocab_size);
 };

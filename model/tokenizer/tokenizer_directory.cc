@@ -10,6 +10,7 @@
 #include "base/regular_file.h"
 #include "model/tokenizer/bert_files.h"
 #include "model/tokenizer/json_reader.h"
+#include "model/tokenizer/piece_ids.h"
 #include "model/tokenizer/tiktoken_files.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/tokenizer_json.h"
@@ -95,6 +96,11 @@ Result<void> ReadTokenizerConfig(const std::string& path, SpecialTokenHints* hin
   WEFT_ASSIGN_OR_RETURN(hints->strip_accents, ReadFlag(view["strip_accents"]));
   WEFT_ASSIGN_OR_RETURN(hints->keep_accents, view["keep_accents"].BoolOr(false));
   WEFT_ASSIGN_OR_RETURN(hints->tokenize_chinese_chars, view["tokenize_chinese_chars"].BoolOr(true));
+  if (!view["src_lang"].is_null()) {
+    WEFT_ASSIGN_OR_RETURN(hints->source_language, view["src_lang"].String());
+  }
+  WEFT_ASSIGN_OR_RETURN(hints->language_codes, view["language_codes"].StringOr("m2m100"));
+  WEFT_ASSIGN_OR_RETURN(hints->separate_vocabularies, view["separate_vocabs"].BoolOr(false));
   if (!view["extra_ids"].is_null()) {
     WEFT_ASSIGN_OR_RETURN(hints->extra_ids, view["extra_ids"].Int());
   }
@@ -139,6 +145,27 @@ Result<std::optional<nlohmann::json>> ReadOtherFiles(const std::string& director
                        hints);
 }
 
+// A SentencePiece file and the vocab.json that has its pieces' ids: Marian's, or M2M100's; null:
+// neither is there.
+Result<std::shared_ptr<const Tokenizer>> LoadPieceIds(const std::string& directory,
+                                                      const SpecialTokenHints& hints,
+                                                      int64_t vocab_size) {
+  const std::string ids_path = directory + "/vocab.json";
+  for (const auto& [name, read_ids] : {std::pair{"source.spm", &ReadMarianIds},
+                                       std::pair{"sentencepiece.bpe.model", &ReadM2M100Ids}}) {
+    const std::string model_path = fmt::format("{}/{}", directory, name);
+    WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> model,
+                          ReadFileIfPresent(model_path, kMaxModelBytes));
+    if (!model) continue;
+    WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                          ReadFileIfPresent(ids_path, kTokenizerJson.max_bytes));
+    if (!text) break;
+    WEFT_ASSIGN_OR_RETURN(PieceIds ids, read_ids(*text, ids_path, hints, vocab_size));
+    return LoadTokenizerModel(*model, model_path, hints, vocab_size, std::move(ids));
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromDirectory(const std::string& directory,
@@ -159,6 +186,9 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromDirectory(const std::str
   WEFT_ASSIGN_OR_RETURN(const std::optional<nlohmann::json> other,
                         ReadOtherFiles(directory, vocab_size, hints));
   if (other) return LoadTokenizerValue(*other, directory, hints, vocab_size);
+  WEFT_ASSIGN_OR_RETURN(std::shared_ptr<const Tokenizer> named,
+                        LoadPieceIds(directory, hints, vocab_size));
+  if (named) return named;
   for (const char* const name : {"tokenizer.model", "spiece.model", "sentencepiece.bpe.model"}) {
     const std::string model_path = fmt::format("{}/{}", directory, name);
     WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> model,
@@ -167,8 +197,8 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::FromDirectory(const std::str
   }
   return Fail(ErrorCode::kNotFound,
               "{}: no tokenizer is there: tokenizer.json, tokenizer.model, spiece.model, "
-              "sentencepiece.bpe.model, tekken.json, tiktoken.model, hy.tiktoken, vocab.txt or "
-              "vocab.json with merges.txt",
+              "sentencepiece.bpe.model, tekken.json, tiktoken.model, hy.tiktoken, vocab.txt, "
+              "or vocab.json with merges.txt or source.spm",
               directory);
 }
 

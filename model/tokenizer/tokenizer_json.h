@@ -38,11 +38,14 @@ struct SpecialTokenHints {
   std::vector<std::string> special_texts;  // BOS, EOS, padding, unknown
   bool adds_prefix_space = false;
   std::optional<std::string> unk_text, pad_text, cls_text, sep_text, mask_text;
-  bool lower_case = true;              // "do_lower_case", of BERT and ALBERT
-  std::optional<bool> strip_accents;   // BERT; without it, as lower_case
-  bool keep_accents = false;           // ALBERT
-  bool tokenize_chinese_chars = true;  // BERT
-  int64_t extra_ids = 100;             // T5: how many sentinels
+  bool lower_case = true;                      // "do_lower_case", of BERT and ALBERT
+  std::optional<bool> strip_accents;           // BERT; without it, as lower_case
+  bool keep_accents = false;                   // ALBERT
+  bool tokenize_chinese_chars = true;          // BERT
+  int64_t extra_ids = 100;                     // T5: how many sentinels
+  std::optional<std::string> source_language;  // "src_lang", of M2M100
+  std::string language_codes = "m2m100";       // M2M100
+  bool separate_vocabularies = false;          // "separate_vocabs", of Marian
 };
 
 Result<std::shared_ptr<const Tokenizer>> LoadTokenizerJson(std::string_view text,

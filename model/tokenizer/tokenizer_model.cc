@@ -2,63 +2,38 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <unordered_set>
 #include <utility>
 
 #include "base/quoted.h"
 #include "base/utf8.h"
 #include "model/tokenizer/bpe_model.h"
-#include "model/tokenizer/protobuf_reader.h"
+#include "model/tokenizer/renamed_pieces.h"
 #include "model/tokenizer/sentencepiece_classes.h"
+#include "model/tokenizer/sentencepiece_file.h"
 #include "model/tokenizer/text_tokenizer.h"
 #include "model/tokenizer/unigram_model.h"
 
 namespace weft {
 namespace {
 
-constexpr size_t kMaxPieceBytes = 1024;
-constexpr uint64_t kModelTypeUnigram = 1;
-constexpr uint64_t kModelTypeBpe = 2;
-
-struct Piece {
-  std::string_view text;
-  float score = 0.0f;
-  uint64_t kind = 1;  // SentencePiece.Type, whose values are TokenKind's
-};
-
-// The fields of TrainerSpec and NormalizerSpec that matter, with the format's defaults.
-struct TrainerSpec {
-  uint64_t model_type = kModelTypeUnigram;
-  bool treat_whitespace_as_suffix = false;
-  bool byte_fallback = false;
-  int32_t unknown_id = 0;
-  int32_t bos_id = 1;
-  int32_t eos_id = 2;
-};
-
-struct NormalizerSpec {
-  std::string_view precompiled_charsmap;
-  bool add_dummy_prefix = true;
-  bool remove_extra_whitespaces = true;
-  bool escape_whitespaces = true;
-};
-
 class TokenizerModelLoader {
  public:
   TokenizerModelLoader(std::string_view bytes, const std::string& path,
-                       const SpecialTokenHints& hints, int64_t vocab_size)
-      : bytes_(bytes), path_(path), hints_(hints), vocab_size_(vocab_size) {}
+                       const SpecialTokenHints& hints, int64_t vocab_size,
+                       std::optional<PieceIds> ids)
+      : bytes_(bytes), path_(path), hints_(hints), vocab_size_(vocab_size), ids_(std::move(ids)) {}
 
   Result<std::shared_ptr<const Tokenizer>> Load();
 
  private:
-  Result<void> ReadModel();
-  Result<void> AddPiece(std::string_view message);
-  Result<void> ReadTrainerSpec(std::string_view message);
-  Result<void> ReadNormalizerSpec(std::string_view message);
   bool is_unigram() const { return trainer_.model_type == kModelTypeUnigram; }
   Result<void> CheckSupported() const;
   Result<void> ApplyClass();
   Result<void> AddConfiguredTokens();
+  Result<void> MakeModelOfPieces();
+  Result<void> Rename();
   Result<void> MakeModel();
   std::unique_ptr<PieceModel> MakeUnigram(std::optional<TokenId> unknown) const;
   Result<void> SetNormalizer();
@@ -72,148 +47,86 @@ class TokenizerModelLoader {
   const std::string& path_;
   const SpecialTokenHints& hints_;
   int64_t vocab_size_;
+  std::optional<PieceIds> ids_;  // of a vocab.json
   std::vector<Token> tokens_;
   std::vector<float> scores_;
   TrainerSpec trainer_;
-  NormalizerSpec normalizer_;
+  NormalizerSpec normalizer_;  // views bytes_
   SentencePieceClass class_;
   TokenizerParts parts_;
 };
 
 Result<std::shared_ptr<const Tokenizer>> TokenizerModelLoader::Load() {
-  WEFT_RETURN_IF_ERROR(ReadModel());
+  // The pieces of a vocabulary of their own may be more than the model's tokens.
+  WEFT_ASSIGN_OR_RETURN(SentencePieceFile file,
+                        ReadSentencePieceFile(bytes_, path_, ids_ ? INT32_MAX : vocab_size_));
+  tokens_ = std::move(file.tokens);
+  scores_ = std::move(file.scores);
+  trainer_ = file.trainer;
+  normalizer_ = file.normalizer;
   WEFT_RETURN_IF_ERROR(CheckSupported());
-  WEFT_RETURN_IF_ERROR(ApplyClass());
-  WEFT_RETURN_IF_ERROR(AddConfiguredTokens());
-  parts_.vocabulary =
-      std::make_shared<Vocabulary>(std::move(tokens_), vocab_size_, Spelling::kSentencePiece);
-  WEFT_RETURN_IF_ERROR(MakeModel());
-  WEFT_RETURN_IF_ERROR(SetNormalizer());
+  if (ids_) {
+    WEFT_RETURN_IF_ERROR(MakeModelOfPieces());
+    WEFT_RETURN_IF_ERROR(Rename());
+  } else {
+    WEFT_RETURN_IF_ERROR(ApplyClass());
+    WEFT_RETURN_IF_ERROR(AddConfiguredTokens());
+    parts_.vocabulary =
+        std::make_shared<Vocabulary>(std::move(tokens_), vocab_size_, Spelling::kSentencePiece);
+    WEFT_RETURN_IF_ERROR(MakeModel());
+    WEFT_RETURN_IF_ERROR(SetNormalizer());
+  }
   SetSpecials();
   WEFT_RETURN_IF_ERROR(SetSpecialIds());
   return MakeTokenizer(std::move(parts_));
 }
 
-Result<void> TokenizerModelLoader::ReadModel() {
-  ProtobufReader reader(bytes_, path_);
-  while (!reader.done()) {
-    WEFT_ASSIGN_OR_RETURN(const ProtobufField field, reader.Next());
-    switch (field.number) {
-      case 1: {
-        WEFT_ASSIGN_OR_RETURN(const std::string_view message, reader.Bytes(field, "pieces"));
-        WEFT_RETURN_IF_ERROR(AddPiece(message));
-        break;
-      }
-      case 2: {
-        WEFT_ASSIGN_OR_RETURN(const std::string_view message, reader.Bytes(field, "trainer_spec"));
-        WEFT_RETURN_IF_ERROR(ReadTrainerSpec(message));
-        break;
-      }
-      case 3: {
-        WEFT_ASSIGN_OR_RETURN(const std::string_view message,
-                              reader.Bytes(field, "normalizer_spec"));
-        WEFT_RETURN_IF_ERROR(ReadNormalizerSpec(message));
-        break;
-      }
-      default:
-        break;  // self-test data and the denormalizer, which no model with BPE has
+// Of a vocabulary that has, besides the pieces, the tokens that are none, by which texts that no
+// piece spells are looked up.
+Result<void> TokenizerModelLoader::MakeModelOfPieces() {
+  std::unordered_set<std::string_view> known;
+  for (const Token& token : tokens_) known.insert(token.text);
+  std::vector<Token> others;
+  for (const Token& token : ids_->tokens) {
+    if (!token.text.empty() && !known.contains(token.text)) {
+      others.push_back({token.text, TokenKind::kControl});
     }
   }
-  if (tokens_.empty()) return Fail(ErrorCode::kCorrupt, "{}: no pieces", path_);
-  return {};
+  known.clear();  // views tokens_
+  std::ranges::move(others, std::back_inserter(tokens_));
+  scores_.resize(tokens_.size(), 0.0f);
+  const auto size = static_cast<int64_t>(tokens_.size());
+  if (trainer_.unknown_id < 0 || trainer_.unknown_id >= size) {
+    return Fail(ErrorCode::kCorrupt, "{}: unk_id is {}, one of {} pieces expected", path_,
+                trainer_.unknown_id, size);
+  }
+  parts_.vocabulary =
+      std::make_shared<Vocabulary>(std::move(tokens_), size, Spelling::kSentencePiece);
+  WEFT_RETURN_IF_ERROR(MakeModel());
+  return SetNormalizer();
 }
 
-Result<void> TokenizerModelLoader::AddPiece(std::string_view message) {
-  Piece piece;
-  ProtobufReader reader(message, path_);
-  while (!reader.done()) {
-    WEFT_ASSIGN_OR_RETURN(const ProtobufField field, reader.Next());
-    if (field.number == 1) {
-      WEFT_ASSIGN_OR_RETURN(piece.text, reader.Bytes(field, "piece"));
-    } else if (field.number == 2) {
-      WEFT_ASSIGN_OR_RETURN(piece.score, reader.Float(field, "score"));
-    } else if (field.number == 3) {
-      WEFT_ASSIGN_OR_RETURN(piece.kind, reader.Varint(field, "type"));
-    }
+// Gives the pieces, and the parts that know them, the ids of vocab.json.
+Result<void> TokenizerModelLoader::Rename() {
+  const std::shared_ptr<const Vocabulary> pieces = std::move(parts_.vocabulary);
+  tokens_ = std::move(ids_->tokens);
+  WEFT_RETURN_IF_ERROR(AddConfiguredTokens());
+  for (const Token& piece : pieces->tokens()) {
+    if (piece.kind != TokenKind::kByte) continue;
+    const auto found = std::ranges::find(tokens_, piece.text, &Token::text);
+    if (found != tokens_.end()) found->kind = TokenKind::kByte;
   }
-  const size_t id = tokens_.size();
-  if (static_cast<int64_t>(id) >= vocab_size_) {
-    return Fail(ErrorCode::kCorrupt, "{}: more pieces than the model's vocabulary of {}", path_,
-                vocab_size_);
+  parts_.vocabulary =
+      std::make_shared<Vocabulary>(std::move(tokens_), vocab_size_, Spelling::kSentencePiece);
+  const TokenId unknown = parts_.vocabulary->Find(ids_->unknown).value();
+  std::vector<TokenId> ids;
+  ids.reserve(pieces->tokens().size());
+  for (const Token& piece : pieces->tokens()) {
+    ids.push_back(parts_.vocabulary->Find(piece.text).value_or(unknown));
   }
-  if (piece.text.empty() || piece.text.size() > kMaxPieceBytes) {
-    return Fail(ErrorCode::kCorrupt, "{}: piece {} has {} bytes, 1 to {} expected", path_, id,
-                piece.text.size(), kMaxPieceBytes);
-  }
-  if (!std::isfinite(piece.score)) {
-    return Fail(ErrorCode::kCorrupt, "{}: the score of piece {} is not finite", path_, id);
-  }
-  if (piece.kind < 1 || piece.kind > 6) {
-    return Fail(ErrorCode::kCorrupt, "{}: piece {} has type {}, 1 to 6 expected", path_, id,
-                piece.kind);
-  }
-  const auto kind = static_cast<TokenKind>(piece.kind);
-  tokens_.push_back({std::string(piece.text), kind});
-  scores_.push_back(piece.score);
-  return {};
-}
-
-Result<void> TokenizerModelLoader::ReadTrainerSpec(std::string_view message) {
-  ProtobufReader reader(message, path_);
-  while (!reader.done()) {
-    WEFT_ASSIGN_OR_RETURN(const ProtobufField field, reader.Next());
-    const auto read_flag = [&](std::string_view name, bool* flag) -> Result<void> {
-      WEFT_ASSIGN_OR_RETURN(const uint64_t value, reader.Varint(field, name));
-      *flag = value != 0;
-      return {};
-    };
-    const auto read_id = [&](std::string_view name, int32_t* id) -> Result<void> {
-      WEFT_ASSIGN_OR_RETURN(const uint64_t value, reader.Varint(field, name));
-      *id = static_cast<int32_t>(value);  // int32 on the wire: the low bits of 64
-      return {};
-    };
-    switch (field.number) {
-      case 3: {
-        WEFT_ASSIGN_OR_RETURN(trainer_.model_type, reader.Varint(field, "model_type"));
-        break;
-      }
-      case 24:
-        WEFT_RETURN_IF_ERROR(
-            read_flag("treat_whitespace_as_suffix", &trainer_.treat_whitespace_as_suffix));
-        break;
-      case 35:
-        WEFT_RETURN_IF_ERROR(read_flag("byte_fallback", &trainer_.byte_fallback));
-        break;
-      case 40:
-        WEFT_RETURN_IF_ERROR(read_id("unk_id", &trainer_.unknown_id));
-        break;
-      case 41:
-        WEFT_RETURN_IF_ERROR(read_id("bos_id", &trainer_.bos_id));
-        break;
-      case 42:
-        WEFT_RETURN_IF_ERROR(read_id("eos_id", &trainer_.eos_id));
-        break;
-      default:
-        break;  // of interest to the trainer alone
-    }
-  }
-  return {};
-}
-
-Result<void> TokenizerModelLoader::ReadNormalizerSpec(std::string_view message) {
-  ProtobufReader reader(message, path_);
-  while (!reader.done()) {
-    WEFT_ASSIGN_OR_RETURN(const ProtobufField field, reader.Next());
-    if (field.number == 2) {
-      WEFT_ASSIGN_OR_RETURN(normalizer_.precompiled_charsmap,
-                            reader.Bytes(field, "precompiled_charsmap"));
-    } else if (field.number >= 3 && field.number <= 5) {
-      WEFT_ASSIGN_OR_RETURN(const uint64_t flag, reader.Varint(field, "normalizer_spec"));
-      if (field.number == 3) normalizer_.add_dummy_prefix = flag != 0;
-      if (field.number == 4) normalizer_.remove_extra_whitespaces = flag != 0;
-      if (field.number == 5) normalizer_.escape_whitespaces = flag != 0;
-    }
-  }
+  parts_.model = MakeRenamedModel(std::move(parts_.model), std::move(ids));
+  if (ids_->has_codes) parts_.unknown_code = unknown;
+  class_ = {.before = ids_->before, .after = ids_->eos, .is_plain = false};
   return {};
 }
 
@@ -228,8 +141,12 @@ Result<void> TokenizerModelLoader::CheckSupported() const {
                                                            : std::to_string(type)));
   }
   for (size_t i = 0; i < tokens_.size() && !is_unigram(); ++i) {
-    if (tokens_[i].kind != TokenKind::kUnused) continue;
-    return refuse(fmt::format("piece {}, of type UNUSED,", i));
+    if (tokens_[i].kind == TokenKind::kUnused) {
+      return refuse(fmt::format("piece {}, of type UNUSED,", i));
+    }
+    if (tokens_[i].kind == TokenKind::kUserDefined && ids_) {
+      return refuse(fmt::format("piece {}, of type USER_DEFINED, beside vocab.json", i));
+    }
   }
   if (trainer_.treat_whitespace_as_suffix) return refuse("treat_whitespace_as_suffix");
   if (!normalizer_.escape_whitespaces) return refuse("escape_whitespaces = false");
@@ -283,9 +200,11 @@ Result<void> TokenizerModelLoader::MakeModel() {
     parts_.description = "SentencePiece Unigram (tokenizer.model)";
     return {};
   }
-  parts_.model = BpeModel::FromScores(
-      parts_.vocabulary, scores_,
-      {.byte_fallback = trainer_.byte_fallback, .fuse_unknown = true, .unknown = unknown});
+  parts_.model = BpeModel::FromScores(parts_.vocabulary, scores_,
+                                      {.byte_fallback = trainer_.byte_fallback,
+                                       .fuse_unknown = true,
+                                       .finds_unknown = ids_.has_value(),
+                                       .unknown = unknown});
   parts_.description = "SentencePiece BPE (tokenizer.model)";
   return {};
 }
@@ -313,6 +232,7 @@ std::unique_ptr<PieceModel> TokenizerModelLoader::MakeUnigram(
                                         UnigramOptions{.unknown = unknown,
                                                        .unknown_score = unknown_score,
                                                        .byte_fallback = trainer_.byte_fallback,
+                                                       .finds_unknown = ids_.has_value(),
                                                        .float32_sums = true});
 }
 
@@ -337,7 +257,8 @@ Result<void> TokenizerModelLoader::SetNormalizer() {
 }
 
 // Control tokens part texts; user-defined ones stand within a text, whose spaces are U+2581 then.
-// A Unigram model finds the latter itself.
+// A Unigram model finds the latter itself. Where vocab.json has the ids, added ones part texts,
+// too.
 void TokenizerModelLoader::SetSpecials() {
   std::vector<SpecialToken> control;
   std::vector<SpecialToken> user_defined;
@@ -347,6 +268,8 @@ void TokenizerModelLoader::SetSpecials() {
     const auto id = static_cast<TokenId>(i);
     if (tokens[i].kind == TokenKind::kControl || tokens[i].kind == TokenKind::kUnknown) {
       control.push_back({tokens[i].text, id, true});
+    } else if (tokens[i].kind == TokenKind::kUserDefined && ids_) {
+      control.push_back({tokens[i].text, id, false});
     } else if (tokens[i].kind == TokenKind::kUserDefined && !is_unigram()) {
       user_defined.push_back({escape->Apply(tokens[i].text, true, SIZE_MAX).value(), id, false});
     }
@@ -381,6 +304,10 @@ Result<void> TokenizerModelLoader::SetSpecialIds() {
   if (class_.has_fairseq_ids) {  // the file's ids are of other tokens
     if (!bos_text) bos_text = "<s>";
     if (!eos_text) eos_text = "</s>";
+  } else if (ids_) {
+    trainer_.bos_id = -1;
+    bos_text = ids_->bos.empty() ? std::nullopt : std::optional(ids_->bos);
+    eos_text = ids_->eos;
   }
   WEFT_ASSIGN_OR_RETURN(parts_.bos, Resolve(bos_text, trainer_.bos_id, "bos_token"));
   WEFT_ASSIGN_OR_RETURN(parts_.eos, Resolve(eos_text, trainer_.eos_id, "eos_token"));
@@ -420,7 +347,14 @@ Result<std::shared_ptr<const Tokenizer>> LoadTokenizerModel(std::string_view byt
                                                             const std::string& path,
                                                             const SpecialTokenHints& hints,
                                                             int64_t vocab_size) {
-  return TokenizerModelLoader(bytes, path, hints, vocab_size).Load();
+  return TokenizerModelLoader(bytes, path, hints, vocab_size, std::nullopt).Load();
+}
+
+Result<std::shared_ptr<const Tokenizer>> LoadTokenizerModel(std::string_view bytes,
+                                                            const std::string& path,
+                                                            const SpecialTokenHints& hints,
+                                                            int64_t vocab_size, PieceIds ids) {
+  return TokenizerModelLoader(bytes, path, hints, vocab_size, std::move(ids)).Load();
 }
 
 }  // namespace weft

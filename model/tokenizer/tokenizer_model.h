@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "model/tokenizer/piece_ids.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/tokenizer_json.h"
 
@@ -19,5 +20,12 @@ Result<std::shared_ptr<const Tokenizer>> LoadTokenizerModel(std::string_view byt
                                                             const std::string& path,
                                                             const SpecialTokenHints& hints,
                                                             int64_t vocab_size);
+
+// The same for pieces whose ids are `ids`'s; one that has none is unknown, and so is a text that no
+// piece spells, unless a token does.
+Result<std::shared_ptr<const Tokenizer>> LoadTokenizerModel(std::string_view bytes,
+                                                            const std::string& path,
+                                                            const SpecialTokenHints& hints,
+                                                            int64_t vocab_size, PieceIds ids);
 
 }  // namespace weft

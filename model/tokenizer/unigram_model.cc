@@ -52,8 +52,8 @@ class UnigramModel::Output {
       for (const char byte : bytes) {
         ids_.push_back(model_.byte_tokens_[static_cast<uint8_t>(byte)]);
       }
-    } else if (model_.options_.unknown) {
-      ids_.push_back(*model_.options_.unknown);
+    } else if (const std::optional<TokenId> id = model_.UnknownTokenOf(bytes)) {
+      ids_.push_back(*id);
     }
     unknown_begin_ = unknown_end_;
   }
@@ -159,6 +159,12 @@ bool UnigramModel::HasByteTokens(std::string_view bytes) const {
   return options_.byte_fallback && std::ranges::all_of(bytes, [&](char byte) {
            return byte_tokens_[static_cast<uint8_t>(byte)] >= 0;
          });
+}
+
+std::optional<TokenId> UnigramModel::UnknownTokenOf(std::string_view text) const {
+  const std::optional<TokenId> found =
+      options_.finds_unknown ? vocabulary_->Find(text) : std::nullopt;
+  return found ? found : options_.unknown;
 }
 
 void UnigramModel::EncodeInvalidByte(char byte, PieceScratch* scratch,

@@ -26,6 +26,9 @@ struct UnigramOptions {
   std::optional<TokenId> unknown = std::nullopt;  // without it, what cannot be spelled is dropped
   double unknown_score = 0.0;  // of a character that is no token, see kUnknownPenalty
   bool byte_fallback = false;  // unknown characters become <0xAB> tokens if these are there
+  // Whether unknown characters that, together, some token of the vocabulary spells become it, one
+  // that is no piece.
+  bool finds_unknown = false;
   // Whether sums are rounded to float32, as SentencePiece's are; Hugging Face's are float64. Scores
   // have float32's range then.
   bool float32_sums = false;
@@ -56,6 +59,7 @@ class UnigramModel final : public PieceModel {
   double Sum(double a, double b) const;
   static void Offer(double score, TokenId id, size_t size_bytes, UnigramStep* step);
   bool HasByteTokens(std::string_view bytes) const;
+  std::optional<TokenId> UnknownTokenOf(std::string_view text) const;
 
   std::shared_ptr<const Vocabulary> vocabulary_;
   UnigramOptions options_;

@@ -1,5 +1,6 @@
 // Encoder-decoders against transformers: the same checkpoint, the same source and target, nearly
 // the same logits; and the same bits alone, in a crowd, in chunks and on every instruction set.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <fstream>
@@ -9,6 +10,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "model/source_task.h"
+#include "tests/data_paths.h"
 #include "tests/model/kernels/kernel_fixtures.h"
 #include "tests/model/parity_fixture.h"
 
@@ -105,6 +108,35 @@ TEST_P(EncoderDecoderTest, Bfloat16) { ExpectParity(GetParam(), "hf", Arithmetic
 TEST(EncoderDecoderGgufTest, T5) {
   ExpectParity("t5", "model.gguf", Arithmetic::kF32, 1e-4);
   ExpectParity("t5", "model.gguf", Arithmetic::kBF16, 2e-2);
+}
+
+// A directory as opus-mt's are: no tokenizer.json, and a token that begins texts and is none of
+// any. tests/tools/make_translation_fixtures.py made it.
+TEST(OpusMtTest, TranslatesAsTransformersDoes) {
+  const std::string path = SourcePath("tests/model/tokenizer/fixtures/marian");
+  RunnableModel model(path, {.arithmetic = Arithmetic::kF32});
+  const Tokenizer& tokenizer = *model.checkpoint().tokenizer;
+  const TargetSpec& target = model.spec().target;
+  EXPECT_EQ(target.prefix, std::vector<TokenId>{714});
+  EXPECT_EQ(target.banned, std::vector<TokenId>{714});
+  std::ifstream file(path + "/expected.json");
+  for (const auto& row : nlohmann::json::parse(file)["translations"]) {
+    const auto text = row[0].get<std::string>();
+    const SourceTask task = FindSourceTask(target, tokenizer, "").value();
+    Case one{EncodeSource(tokenizer, task, text).value(), task.target_prefix, {}};
+    EXPECT_EQ(one.source, row[1].get<std::vector<TokenId>>()) << text;
+    const auto expected = row[2].get<std::vector<TokenId>>();
+    while (one.target.size() < expected.size()) {
+      const std::vector<float> logits = LogitsOf(model, {one}).front().back();
+      one.target.push_back(
+          static_cast<TokenId>(std::ranges::max_element(logits.begin(), logits.end() - 1) -
+                               logits.begin()));  // the last one is banned
+    }
+    EXPECT_EQ(one.target, expected) << text;
+    EXPECT_EQ(tokenizer.Decode(one.target), row[3].get<std::string>());
+  }
+  const SourceTask to_french = FindSourceTask(target, tokenizer, "translation_en_to_fra").value();
+  EXPECT_EQ(EncodeSource(tokenizer, to_french, "the").value(), (std::vector<TokenId>{712, 592, 0}));
 }
 
 // Laws 2 and 3.

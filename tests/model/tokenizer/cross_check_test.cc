@@ -1,6 +1,6 @@
 // The same ids and texts as Hugging Face's tokenizers, SentencePiece and tiktoken, on 10,000 random
-// strings a vocabulary. tests/tools/make_tokenizer_fixtures.py and make_piece_fixtures.py made the
-// fixtures and say what is in them.
+// strings a vocabulary. tests/tools/make_tokenizer_fixtures.py, make_piece_fixtures.py and
+// make_translation_fixtures.py made the fixtures and say what is in them.
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -88,7 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "sentencepiece_bytes", "sentencepiece_nfkc", "tiktoken", "tekken", "gpt2_files",
                     "sentencepiece_unigram", "sentencepiece_unigram_symbols",
                     "sentencepiece_unigram_bytes", "unigram_xglm", "unigram_t5", "unigram_albert",
-                    "unigram_bytes", "wordpiece", "wordpiece_cased", "wordpiece_files"),
+                    "unigram_bytes", "wordpiece", "wordpiece_cased", "wordpiece_files",
+                    "marian", "m2m100"),
     [](const testing::TestParamInfo<std::string>& instance) { return instance.param; });
 
 std::vector<std::string> Split(const PreTokenizer& pre_tokenizer, std::string_view text) {
