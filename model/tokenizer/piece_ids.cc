@@ -1,33 +1,20 @@
 #include "model/tokenizer/piece_ids.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <span>
 #include <utility>
 
 #include "base/quoted.h"
 #include "model/tokenizer/json_reader.h"
+#include "model/tokenizer/translation_languages.h"
 
 namespace weft {
 namespace {
 
-// fairseq's languages, in the order of their ids
-// (transformers/models/m2m_100/tokenization_m2m_100.py).
-constexpr auto kM2M100Languages = std::to_array<std::string_view>(
-    {"af", "am", "ar", "ast", "az", "ba", "be", "bg", "bn", "br",  "bs", "ca", "ceb", "cs", "cy",
-     "da", "de", "el", "en",  "es", "et", "fa", "ff", "fi", "fr",  "fy", "ga", "gd",  "gl", "gu",
-     "ha", "he", "hi", "hr",  "ht", "hu", "hy", "id", "ig", "ilo", "is", "it", "ja",  "jv", "ka",
-     "kk", "km", "kn", "ko",  "lb", "lg", "ln", "lo", "lt", "lv",  "mg", "mk", "ml",  "mn", "mr",
-     "ms", "my", "ne", "nl",  "no", "ns", "oc", "or", "pa", "pl",  "ps", "pt", "ro",  "ru", "sd",
-     "si", "sk", "sl", "so",  "sq", "sr", "ss", "su", "sv", "sw",  "ta", "th", "tl",  "tn", "tr",
-     "uk", "ur", "uz", "vi",  "wo", "xh", "yi", "yo", "zh", "zu"});
-constexpr auto kWmt21Languages =
-    std::to_array<std::string_view>({"en", "ha", "is", "ja", "cs", "ru", "zh", "de"});
-
 // {"text": id, ...}
-Result<std::vector<Token>> ReadTokens(std::string_view text, const std::string& path,
-                                      int64_t vocab_size) {
+Result<std::vector<Token>> ReadIdsOfTexts(std::string_view text, const std::string& path,
+                                          int64_t vocab_size) {
   WEFT_ASSIGN_OR_RETURN(const nlohmann::json root, ParseJson(text, path, kTokenizerJson));
   WEFT_RETURN_IF_ERROR(JsonView(root, path).ExpectObject());
   std::vector<Token> tokens;
@@ -55,7 +42,7 @@ Result<std::vector<Token>> ReadTokens(std::string_view text, const std::string& 
 }
 
 // Gives the token `text` its kind. False if there is none.
-bool SetKind(std::string_view text, TokenKind kind, std::vector<Token>* tokens) {
+bool SetTokenKind(std::string_view text, TokenKind kind, std::vector<Token>* tokens) {
   const auto found = std::ranges::find(*tokens, text, &Token::text);
   if (found == tokens->end()) return false;
   found->kind = kind;
@@ -63,16 +50,16 @@ bool SetKind(std::string_view text, TokenKind kind, std::vector<Token>* tokens) 
 }
 
 // The special tokens that the classes have in common.
-Result<PieceIds> ReadIds(std::string_view text, const std::string& path,
-                         const SpecialTokenHints& hints, int64_t vocab_size) {
+Result<PieceIds> ReadCommonIds(std::string_view text, const std::string& path,
+                               const SpecialTokenHints& hints, int64_t vocab_size) {
   PieceIds ids;
-  WEFT_ASSIGN_OR_RETURN(ids.tokens, ReadTokens(text, path, vocab_size));
+  WEFT_ASSIGN_OR_RETURN(ids.tokens, ReadIdsOfTexts(text, path, vocab_size));
   ids.unknown = hints.unk_text.value_or("<unk>");
   ids.eos = hints.eos_text.value_or("</s>");
-  SetKind(hints.pad_text.value_or("<pad>"), TokenKind::kControl, &ids.tokens);
+  SetTokenKind(hints.pad_text.value_or("<pad>"), TokenKind::kControl, &ids.tokens);
   for (const auto& [special, kind] :
        {std::pair{ids.eos, TokenKind::kControl}, std::pair{ids.unknown, TokenKind::kUnknown}}) {
-    if (SetKind(special, kind, &ids.tokens)) continue;
+    if (SetTokenKind(special, kind, &ids.tokens)) continue;
     return Fail(ErrorCode::kCorrupt, "{}: the special token {} is not there", path,
                 Quoted(special));
   }
@@ -89,7 +76,7 @@ Result<PieceIds> ReadMarianIds(std::string_view text, const std::string& path,
                 "target, which is not supported",
                 path);
   }
-  WEFT_ASSIGN_OR_RETURN(PieceIds ids, ReadIds(text, path, hints, vocab_size));
+  WEFT_ASSIGN_OR_RETURN(PieceIds ids, ReadCommonIds(text, path, hints, vocab_size));
   ids.has_codes = true;
   return ids;
 }
@@ -109,7 +96,7 @@ Result<PieceIds> ReadM2M100Ids(std::string_view text, const std::string& path,
     return Fail(ErrorCode::kUnsupported, "{}: language_codes is {}, expected 'm2m100' or 'wmt21'",
                 path, Quoted(hints.language_codes));
   }
-  WEFT_ASSIGN_OR_RETURN(PieceIds ids, ReadIds(text, path, hints, vocab_size));
+  WEFT_ASSIGN_OR_RETURN(PieceIds ids, ReadCommonIds(text, path, hints, vocab_size));
   if (std::ssize(ids.tokens) + std::ssize(languages) > vocab_size) {
     return Fail(ErrorCode::kCorrupt,
                 "{}: {} tokens and {} languages, the model's vocabulary has {}", path,
@@ -122,7 +109,7 @@ Result<PieceIds> ReadM2M100Ids(std::string_view text, const std::string& path,
   }
   ids.before = "__" + source + "__";
   ids.bos = hints.bos_text.value_or("<s>");
-  if (!SetKind(ids.bos, TokenKind::kControl, &ids.tokens)) ids.bos.clear();
+  if (!SetTokenKind(ids.bos, TokenKind::kControl, &ids.tokens)) ids.bos.clear();
   for (const std::string_view language : languages) {
     ids.tokens.push_back({"__" + std::string(language) + "__", TokenKind::kControl});
   }

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/quoted.h"
+#include "model/tokenizer/translation_languages.h"
 
 namespace weft {
 namespace {
@@ -22,19 +25,51 @@ std::string_view NameOf(const SpecialTokenHints& hints) {
   return name;
 }
 
+// mBART's, mBART-50's and NLLB's: fairseq's ids, and the languages behind the pieces. Nothing: it
+// is another class.
+Result<std::optional<SentencePieceClass>> FindTranslator(const SpecialTokenHints& hints,
+                                                         const std::string& path) {
+  const std::string_view name = NameOf(hints);
+  std::span<const std::string_view> languages = kNllbLanguages;
+  std::string source = hints.source_language.value_or("en_XX");
+  if (name == "MBartTokenizer") {
+    languages = kMBartLanguages;
+  } else if (name == "MBart50Tokenizer") {
+    languages = kMBart50Languages;
+  } else if (name == "NllbTokenizer") {
+    source = hints.source_language.value_or("eng_Latn");
+  } else {
+    return std::nullopt;
+  }
+  if (std::ranges::find(languages, source) == languages.end()) {
+    return Fail(ErrorCode::kCorrupt, "{}: src_lang is {}, none of {}'s {} languages", path,
+                Quoted(source), name, languages.size());
+  }
+  SentencePieceClass known = {.has_fairseq_ids = true, .is_plain = false};
+  known.appended.assign(languages.begin(), languages.end());
+  known.appended.emplace_back("<mask>");
+  known.after = {"</s>"};
+  // The first one of them, and NLLB once, have the language at the end.
+  const bool at_end = name == "MBartTokenizer" || (name == "NllbTokenizer" && hints.legacy);
+  (at_end ? known.after : known.before).push_back(source);
+  return known;
+}
+
 bool IsAlbert(const SpecialTokenHints& hints) { return NameOf(hints) == "AlbertTokenizer"; }
 
 }  // namespace
 
-Result<SentencePieceClass> FindSentencePieceClass(const SpecialTokenHints& hints,
+Result<SentencePieceClass> FindSentencePieceClass(const SpecialTokenHints& hints, bool is_unigram,
                                                   const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(std::optional<SentencePieceClass> translator, FindTranslator(hints, path));
+  if (translator) return *std::move(translator);
   const std::string_view name = NameOf(hints);
-  if (name.empty() || name == "LlamaTokenizer") return SentencePieceClass{};
+  if (name.empty() || name == "LlamaTokenizer" || !is_unigram) return SentencePieceClass{};
   SentencePieceClass known;
   known.is_plain = false;
   if (name == "T5Tokenizer" || name == "MT5Tokenizer") {
-    known.after = hints.eos_text.value_or("</s>");
-    known.between = {known.after};
+    known.after = {hints.eos_text.value_or("</s>")};
+    known.between = known.after;
     if (hints.extra_ids < 0 || hints.extra_ids > kMaxExtraIds) {
       return Fail(ErrorCode::kCorrupt, "{}: extra_ids is {}, 0 to {} expected", path,
                   hints.extra_ids, kMaxExtraIds);
@@ -49,27 +84,27 @@ Result<SentencePieceClass> FindSentencePieceClass(const SpecialTokenHints& hints
     }
   } else if (name == "XLMRobertaTokenizer") {
     known.has_fairseq_ids = true;
-    known.before = "<s>";
-    known.after = "</s>";
+    known.before = {"<s>"};
+    known.after = {"</s>"};
     known.between = {"</s>", "</s>"};
     known.appended = {"<mask>"};
   } else if (name == "XGLMTokenizer") {
     known.has_fairseq_ids = true;
-    known.before = "</s>";
+    known.before = {"</s>"};
     known.between = {"</s>", "</s>"};
     for (int i = 0; i < kXglmMadeUpWords; ++i) {
       known.appended.push_back(fmt::format("<madeupword{}>", i));
     }
   } else if (IsAlbert(hints)) {
-    known.before = hints.cls_text.value_or("[CLS]");
-    known.after = hints.sep_text.value_or("[SEP]");
-    known.between = {known.after};
+    known.before = {hints.cls_text.value_or("[CLS]")};
+    known.after = {hints.sep_text.value_or("[SEP]")};
+    known.between = known.after;
     known.has_types = true;
   } else {
     return Fail(ErrorCode::kUnsupported,
                 "{}: a Unigram model of the class {}, which is not supported; expected "
-                "LlamaTokenizer, T5Tokenizer, XLMRobertaTokenizer, XGLMTokenizer, AlbertTokenizer "
-                "or a tokenizer.json beside it",
+                "LlamaTokenizer, T5Tokenizer, XLMRobertaTokenizer, XGLMTokenizer, AlbertTokenizer, "
+                "MBartTokenizer, MBart50Tokenizer, NllbTokenizer or a tokenizer.json beside it",
                 path, Quoted(hints.tokenizer_class));
   }
   return known;

@@ -100,6 +100,7 @@ Result<void> ReadTokenizerConfig(const std::string& path, SpecialTokenHints* hin
     WEFT_ASSIGN_OR_RETURN(hints->source_language, view["src_lang"].String());
   }
   WEFT_ASSIGN_OR_RETURN(hints->language_codes, view["language_codes"].StringOr("m2m100"));
+  WEFT_ASSIGN_OR_RETURN(hints->legacy, view["legacy_behaviour"].BoolOr(false));
   WEFT_ASSIGN_OR_RETURN(hints->separate_vocabularies, view["separate_vocabs"].BoolOr(false));
   if (!view["extra_ids"].is_null()) {
     WEFT_ASSIGN_OR_RETURN(hints->extra_ids, view["extra_ids"].Int());

@@ -43,9 +43,10 @@ struct SpecialTokenHints {
   bool keep_accents = false;                   // ALBERT
   bool tokenize_chinese_chars = true;          // BERT
   int64_t extra_ids = 100;                     // T5: how many sentinels
-  std::optional<std::string> source_language;  // "src_lang", of M2M100
+  std::optional<std::string> source_language;  // "src_lang", of M2M100, mBART and NLLB
   std::string language_codes = "m2m100";       // M2M100
   bool separate_vocabularies = false;          // "separate_vocabs", of Marian
+  bool legacy = false;                         // "legacy_behaviour", of NLLB
 };
 
 Result<std::shared_ptr<const Tokenizer>> LoadTokenizerJson(std::string_view text,

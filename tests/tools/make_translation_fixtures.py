@@ -13,6 +13,7 @@ marian is a directory like those of opus-mt, a small model with random weights i
 The reference is transformers' class. `decoded` is what it decodes to but for the white space at the ends.
 """
 import argparse
+import collections
 import json
 import pathlib
 import random
@@ -128,7 +129,12 @@ def make_m2m100(folder, lines, texts):
     generator = random.Random(2)
     names = [piece for piece in spellings(model) if generator.random() > 0.1]
     generator.shuffle(names)
-    names = ["<s>", "<pad>", "</s>", "<unk>", "\u4e2d\u6587"] + names
+    # The last one is spelled by no pieces, and is found nevertheless.
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(model))
+    unknown = collections.Counter(piece for text in texts for piece in processor.encode(text, out_type=str)
+                                  if processor.piece_to_id(piece) == processor.unk_id())
+    names = ["<s>", "<pad>", "</s>", "<unk>"] + names + [unknown.most_common(1)[0][0]]
+    assert len(set(names)) == len(names)
     write_json(folder / "vocab.json", {name: i for i, name in enumerate(names)})
     write_json(folder / "tokenizer_config.json", {"tokenizer_class": "M2M100Tokenizer", "src_lang": "de"})
     tokenizer = transformers.M2M100Tokenizer.from_pretrained(folder)

@@ -88,9 +88,33 @@ INSTANTIATE_TEST_SUITE_P(
                     "sentencepiece_bytes", "sentencepiece_nfkc", "tiktoken", "tekken", "gpt2_files",
                     "sentencepiece_unigram", "sentencepiece_unigram_symbols",
                     "sentencepiece_unigram_bytes", "unigram_xglm", "unigram_t5", "unigram_albert",
-                    "unigram_bytes", "wordpiece", "wordpiece_cased", "wordpiece_files",
-                    "marian", "m2m100"),
+                    "unigram_bytes", "wordpiece", "wordpiece_cased", "wordpiece_files", "marian",
+                    "m2m100"),
     [](const testing::TestParamInfo<std::string>& instance) { return instance.param; });
+
+// Strings of all of Unicode, where the references are of other versions of it than our libraries.
+// tests/tools/make_unicode_fixture.py made the fixture; check_tokenizers.py has many more.
+TEST(AnyUnicodeTest, StringsHaveTheReferencesIds) {
+  constexpr size_t kTextsAHash = 20;
+  const nlohmann::json fixture = ReadJson(FixturePath("any_unicode.json"));
+  const auto texts = fixture["texts"].get<std::vector<std::string>>();
+  for (const auto& [name, hashes] : fixture.items()) {
+    if (name == "texts") continue;
+    const auto tokenizer = Tokenizer::FromDirectory(FixturePath(name), 2000);
+    ASSERT_TRUE(tokenizer) << tokenizer.error().message;
+    const EncodeOptions options = {.add_special_tokens = false,
+                                   .parse_special_tokens = !name.starts_with("sentencepiece")};
+    ASSERT_EQ(hashes.size() * kTextsAHash, texts.size());
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      Fnv1a hash;
+      for (size_t j = i * kTextsAHash; j < (i + 1) * kTextsAHash; ++j) {
+        hash.Add(IdBytes((*tokenizer)->Encode(texts[j], options).value()) + "\xFF\xFF\xFF\xFF");
+      }
+      EXPECT_EQ(hash.Hex(), hashes[i].get<std::string>())
+          << name << ", texts from " << i * kTextsAHash;
+    }
+  }
+}
 
 std::vector<std::string> Split(const PreTokenizer& pre_tokenizer, std::string_view text) {
   PreTokenizeScratch scratch;

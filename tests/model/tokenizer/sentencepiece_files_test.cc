@@ -104,6 +104,46 @@ TEST_F(SentencePieceClassTest, FairseqsIdsAreMoved) {
   EXPECT_FALSE(Load("sentencepiece.bpe.model", R"({"tokenizer_class": "XGLMTokenizer"})", 807));
 }
 
+// fairseq's ids, the languages behind the pieces, and the source's around a text.
+TEST_F(SentencePieceClassTest, TranslatorsHaveTheirLanguagesBehindThePieces) {
+  const auto encode = [&](const std::string& class_and_more) {
+    const auto tokenizer =
+        Load("sentencepiece.bpe.model", R"({"tokenizer_class": ")" + class_and_more + "}", 2000);
+    EXPECT_TRUE(tokenizer) << tokenizer.error().message;
+    return std::pair((*tokenizer)->Encode("the", {}).value(), (*tokenizer)->TokenOf("<mask>"));
+  };
+  const TokenId word = library_->Encode("the", kPlain).value().front() + 1;
+  using Expected = std::pair<std::vector<TokenId>, std::optional<TokenId>>;
+  EXPECT_EQ(encode("MBartTokenizer\""), Expected({word, 2, 804}, 826));
+  EXPECT_EQ(encode(R"(MBartTokenizer", "src_lang": "ar_AR")"), Expected({word, 2, 801}, 826));
+  EXPECT_EQ(encode(R"(MBart50TokenizerFast", "src_lang": "sl_SI")"), Expected({852, word, 2}, 853));
+  EXPECT_EQ(encode("NllbTokenizer\""), Expected({847, word, 2}, 1003));
+  EXPECT_EQ(encode(R"(NllbTokenizer", "legacy_behaviour": true, "src_lang": "ace_Arab")"),
+            Expected({word, 2, 801}, 1003));
+  const auto none = Load("sentencepiece.bpe.model",
+                         R"({"tokenizer_class": "MBartTokenizer", "src_lang": "eng_Latn"})");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("src_lang is 'eng_Latn', none of MBartTokenizer's 25"),
+            std::string::npos);
+}
+
+// NLLB's file has a BPE model.
+TEST(BpeFileTest, NllbsIdsAreFairseqs) {
+  const std::string model = ReadFile(FixturePath("sentencepiece_nfkc/tokenizer.model"));
+  SpecialTokenHints hints;
+  const auto library = LoadTokenizerModel(model, "m", hints, 2000).value();
+  hints.tokenizer_class = "NllbTokenizer";
+  const auto nllb = LoadTokenizerModel(model, "m", hints, 2000);
+  ASSERT_TRUE(nllb) << nllb.error().message;
+  const RandomText random_text;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    std::vector<TokenId> ids = library->Encode(random_text(seed), kPlain).value();
+    for (TokenId& id : ids) id = id == 0 ? 3 : id + 1;
+    EXPECT_EQ((*nllb)->Encode(random_text(seed), kPlain).value(), ids);
+  }
+  EXPECT_EQ((*nllb)->TokenOf("ace_Arab"), 801);
+}
+
 TEST_F(SentencePieceClassTest, AlbertLowersAndStripsUnlessToldOtherwise) {
   const std::string special = R"("cls_token": "<s>", "sep_token": "</s>")";
   const auto albert =
