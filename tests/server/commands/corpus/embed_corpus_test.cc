@@ -93,7 +93,10 @@ TEST(EmbedCorpusTest, EachIsWhatItIsAlone) {
 TEST(EmbedCorpusTest, AQueueThatIsShort) {
   std::string text;
   for (int i = 0; i < 3000; ++i) text += std::to_string(i) + "\n";
-  Corpus corpus(text, {.max_sequences = 4, .max_waiting = 12});
+  TestModelOptions options;
+  options.max_sequences = 4;
+  options.max_waiting = 12;
+  Corpus corpus(text, options);
   const Result<void> embedded = corpus.Embed(kPlain);
   ASSERT_TRUE(embedded) << embedded.error().message;
   EXPECT_EQ(corpus.Vectors().size(), 3000U);
