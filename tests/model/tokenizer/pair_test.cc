@@ -76,7 +76,7 @@ std::vector<std::string> HashesOfCases(const Tokenizer& tokenizer, bool is_pair)
 
 TEST(PairTest, TextsAreCutAndPutTogetherAsInTheReference) {
   const Json rows = ReadJson(FixturePath("pairs.json"));
-  ASSERT_EQ(rows.size(), 12);
+  ASSERT_EQ(rows.size(), 14);
   for (const Json& row : rows) {
     SCOPED_TRACE(row["name"].get<std::string>() + " " + row["post_processor"].dump());
     const auto tokenizer = LoadWith(row["name"], row["post_processor"]);
