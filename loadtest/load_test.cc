@@ -58,7 +58,8 @@ Result<LoadTestResult> RunLoadTest(const LoadTest& test) {
   LoadTestResult result;
   WEFT_ASSIGN_OR_RETURN(result.plan, MakePlan(test.plan));
   WEFT_ASSIGN_OR_RETURN(result.run, RunPlan(result.plan, test.run));
-  result.report = MakeLoadReport(result.run, result.plan, PlanText(result.plan), test.goals);
+  result.report =
+      MakeLoadReport(result.run, result.plan, PlanText(result.plan, test.run), test.goals);
   return result;
 }
 

@@ -41,8 +41,9 @@ void AppendLine(std::string& csv, const RequestRecord& record, const LoadPlan& p
     csv += ',';
     if (count) fmt::format_to(out, "{}", *count);
   }
-  fmt::format_to(out, ",{},{},{},{}\r\n", record.output_tokens, CsvField(record.finish_reason),
-                 CsvField(record.id), CsvField(record.failure_detail));
+  fmt::format_to(out, ",{},{},{},{},{}\r\n", record.output_tokens, record.text_count,
+                 CsvField(record.finish_reason), CsvField(record.id),
+                 CsvField(record.failure_detail));
 }
 
 }  // namespace
@@ -66,7 +67,8 @@ std::string CsvReport(const LoadRun& run, const LoadPlan& plan) {
     if (info.metric != Metric::kInterToken) csv += fmt::format(",{}_ms", info.key);
   }
   csv +=
-      ",itl_max_ms,prompt_tokens,cached_tokens,output_tokens,finish_reason,id,failure_detail\r\n";
+      ",itl_max_ms,prompt_tokens,cached_tokens,output_tokens,texts,finish_reason,id,"
+      "failure_detail\r\n";
   if (run.records.empty()) return csv;
   Clock::time_point origin = run.records.front().sent;
   for (const RequestRecord& record : run.records) origin = std::min(origin, record.sent);

@@ -92,6 +92,9 @@ std::string DescribeTokens(const GroupSummary& figures) {
   if (figures.cached_tokens) {
     text += fmt::format(" ({} of them cached)", FormatCount(*figures.cached_tokens));
   }
+  if (figures.texts > 0) {
+    return text + fmt::format("{}{} texts", text.empty() ? "" : " of ", FormatCount(figures.texts));
+  }
   if (!text.empty()) text += ", ";
   return text + FormatCount(figures.output_tokens) + " out";
 }

@@ -25,7 +25,7 @@ std::string FormatMeasured(const ObjectiveResult& result);  // "432 ms", "no sam
 std::string FormatLimit(const Objective& objective);        // "500 ms", "1%"
 // "ttft_p99 432 ms, at most 500 ms"
 std::string DescribeObjective(const ObjectiveResult& result);
-// "1,234 in (40 of them cached), 5,678 out", as far as the server counts.
+// "1,234 in (40 of them cached), 5,678 out", as far as the server counts; "1,234 in of 56 texts".
 std::string DescribeTokens(const GroupSummary& figures);
 // "3% of a core, 85 us a request, ..."
 std::string DescribeClient(const ClientHealth& client);

@@ -31,10 +31,13 @@ std::string Cards(const LoadReport& report) {
   const LoadSummary& summary = report.summary;
   const GroupSummary& all = summary.all;
   std::string html = "<div class=\"cards\">\n";
-  html += HtmlCard("Output", FormatNumber(all.output_tokens_per_s), "tokens/s",
-                   summary.steady.exists() ? FormatNumber(summary.steady.output_tokens_per_s) +
-                                                 " while requests were sent"
-                                           : "");
+  const bool generates = summary.generates;
+  html += HtmlCard(
+      generates ? "Output" : "Texts", FormatNumber(OutputPerSecond(all, generates)),
+      generates ? "tokens/s" : "/s",
+      summary.steady.exists()
+          ? FormatNumber(OutputPerSecond(summary.steady, generates)) + " while requests were sent"
+          : "");
   html +=
       HtmlCard("Requests", FormatNumber(all.requests_per_s), "/s",
                FormatCount(all.succeeded) + " succeeded, " + FormatCount(all.failed) + " failed");
@@ -124,10 +127,15 @@ std::string OverTime(const LoadReport& report, const LoadRun& run) {
   const TimeSeries series = MakeTimeSeries(run, BucketCount(report.summary));
   std::string html =
       "<h2>Over time</h2>\n<div class=\"plots\">\n" + LatenciesOverTime(report, series);
-  Plot tokens = ValuesOverTime("Throughput", "output tokens that came, a second", "tokens/s");
-  AddSteps(tokens, series, {.name = "output tokens/s", .colour = 3, .points = {}, .filled = true},
-           &TimeBucket::output_tokens_per_s);
-  html += RenderPlot(tokens);
+  const bool generates = report.summary.generates;
+  Plot output = ValuesOverTime("Throughput",
+                               generates ? "output tokens that came, a second"
+                                         : "texts whose vectors or scores came, a second",
+                               generates ? "tokens/s" : "texts/s");
+  AddSteps(output, series,
+           {.name = std::string(OutputUnit(generates)), .colour = 3, .points = {}, .filled = true},
+           generates ? &TimeBucket::output_tokens_per_s : &TimeBucket::texts_per_s);
+  html += RenderPlot(output);
   Plot load = ValuesOverTime("Load", "requests that the server had, on average", "requests");
   AddSteps(load, series, {.name = "in flight", .colour = 1, .points = {}, .filled = true},
            &TimeBucket::in_flight);
@@ -274,16 +282,16 @@ std::string LatencyTable(const Latencies& latencies) {
   return html + "</tbody></table></div>\n";
 }
 
-std::string Profiles(const std::vector<ProfileSummary>& profiles) {
-  if (profiles.empty()) return "";
+std::string Profiles(const LoadSummary& summary) {
+  if (summary.profiles.empty()) return "";
   std::string html = "<h2>Profiles</h2>\n";
-  for (const ProfileSummary& profile : profiles) {
+  for (const ProfileSummary& profile : summary.profiles) {
     const GroupSummary& figures = profile.figures;
     html += fmt::format(
-        "<h3>{}</h3><p class=\"sub\">{} succeeded, {} failed; {} output tokens/s, {} "
-        "requests/s</p>",
+        "<h3>{}</h3><p class=\"sub\">{} succeeded, {} failed; {} {}, {} requests/s</p>",
         EscapeHtml(profile.name), FormatCount(figures.succeeded), FormatCount(figures.failed),
-        FormatNumber(figures.output_tokens_per_s), FormatNumber(figures.requests_per_s));
+        FormatNumber(OutputPerSecond(figures, summary.generates)), OutputUnit(summary.generates),
+        FormatNumber(figures.requests_per_s));
     html += LatencyTable(figures.latencies);
   }
   return html;
@@ -300,10 +308,11 @@ std::string Setup(const LoadReport& report) {
                                   FormatDuration(summary.duration_s * 1000)));
   if (const SteadyState& steady = summary.steady; steady.exists()) {
     table.Add("while sending",
-              fmt::format("{} output tokens/s, {} requests/s, from {:.1f} s (end of the ramp) to "
-                          "{:.1f} s (last sending)",
-                          FormatNumber(steady.output_tokens_per_s),
-                          FormatNumber(steady.requests_per_s), steady.begin_s, steady.end_s));
+              fmt::format("{} {}, {} requests/s, from {:.1f} s (end of the ramp) to {:.1f} s "
+                          "(last sending)",
+                          FormatNumber(OutputPerSecond(steady, summary.generates)),
+                          OutputUnit(summary.generates), FormatNumber(steady.requests_per_s),
+                          steady.begin_s, steady.end_s));
   }
   table.Add("in flight",
             fmt::format("{} on average, {} at most", FormatNumber(summary.mean_in_flight),
@@ -334,12 +343,17 @@ std::string HtmlReport(const LoadReport& report, const LoadRun& run) {
   body += OverTime(report, run);
   body += Distributions(run);
   body += "<h2>Requests</h2>\n" + RenderTimeline(run);
-  body += Profiles(report.summary.profiles);
+  body += Profiles(report.summary);
   body += Setup(report);
   body +=
       "<footer>Latency is counted from when a request should have been sent, and of requests that "
-      "succeeded. Inter-token latency is by token: k tokens that come together after a gap g count "
-      "as k gaps of g/k. Percentiles are exact, by nearest rank. Made by weft loadtest.</footer>\n";
+      "succeeded. ";
+  if (report.summary.generates) {
+    body +=
+        "Inter-token latency is by token: k tokens that come together after a gap g count as k "
+        "gaps of g/k. ";
+  }
+  body += "Percentiles are exact, by nearest rank. Made by weft loadtest.</footer>\n";
   return HtmlPage("Load test of " + report.model, body);
 }
 

@@ -24,7 +24,13 @@ Json ToJson(const Distribution& d) {
           {"max", d.max}};
 }
 
-Json ToJson(const GroupSummary& group) {
+// The throughput, and of what, of the whole or of a part.
+template <typename T>
+void AddOutput(const T& figures, bool generates, Json& json) {
+  json[generates ? "output_tokens_per_s" : "texts_per_s"] = OutputPerSecond(figures, generates);
+}
+
+Json ToJson(const GroupSummary& group, bool generates) {
   Json failures = Json::object();
   for (const auto& [kind, failure] : group.failures) {
     failures[kind]["count"] = failure.count;
@@ -42,10 +48,10 @@ Json ToJson(const GroupSummary& group) {
   json["finish_reasons"] = group.finish_reasons;
   if (group.prompt_tokens) json["prompt_tokens"] = *group.prompt_tokens;
   if (group.cached_tokens) json["cached_tokens"] = *group.cached_tokens;
-  json["output_tokens"] = group.output_tokens;
+  json[generates ? "output_tokens" : "texts"] = generates ? group.output_tokens : group.texts;
   json["requests_per_s"] = group.requests_per_s;
   if (group.prompt_tokens_per_s) json["prompt_tokens_per_s"] = *group.prompt_tokens_per_s;
-  json["output_tokens_per_s"] = group.output_tokens_per_s;
+  AddOutput(group, generates, json);
   json["latency_ms"] = std::move(latency);
   return json;
 }
@@ -100,7 +106,7 @@ std::string JsonReport(const LoadReport& report) {
   for (const ObjectiveResult& result : report.objectives) objectives.push_back(ToJson(result));
   Json profiles = Json::object();
   for (const ProfileSummary& profile : summary.profiles) {
-    profiles[profile.name] = ToJson(profile.figures);
+    profiles[profile.name] = ToJson(profile.figures, summary.generates);
   }
   Json faults = Json::array();
   for (const Fault& fault : report.faults) faults.push_back(fault.text);
@@ -114,12 +120,12 @@ std::string JsonReport(const LoadReport& report) {
                {"interrupted", summary.interrupted},
                {"duration_s", summary.duration_s}};
   if (!report.server.empty()) json["server"] = report.server;
-  json.update(ToJson(summary.all));
+  json.update(ToJson(summary.all, summary.generates));
   if (summary.steady.exists()) {
     json["steady"] = {{"begin_s", summary.steady.begin_s},
                       {"end_s", summary.steady.end_s},
-                      {"requests_per_s", summary.steady.requests_per_s},
-                      {"output_tokens_per_s", summary.steady.output_tokens_per_s}};
+                      {"requests_per_s", summary.steady.requests_per_s}};
+    AddOutput(summary.steady, summary.generates, json["steady"]);
   }
   json["in_flight"] = {{"mean", summary.mean_in_flight}, {"peak", summary.peak_in_flight}};
   json["objectives"] = objectives;

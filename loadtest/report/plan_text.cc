@@ -25,7 +25,7 @@ std::string Lengths(const TokenCounts& counts, int64_t request_count) {
 
 }  // namespace
 
-std::string PlanText(const LoadPlan& plan) {
+std::string PlanText(const LoadPlan& plan, const RunOptions& run) {
   const PlanDescription description = DescribePlan(plan);
   const PlanDescription::Part& all = description.all;
   std::string text;
@@ -47,16 +47,23 @@ std::string PlanText(const LoadPlan& plan) {
     }
   }
   if (all.prompt_tokens.sum > 0) {
-    fmt::format_to(out, "; prompts of {} tokens", Lengths(all.prompt_tokens, all.request_count));
+    fmt::format_to(out, "; {} of {} tokens", Generates(run.endpoint) ? "prompts" : "texts",
+                   Lengths(all.prompt_tokens, all.request_count));
     if (description.shared_prompt_tokens > 0) {
       const double share = static_cast<double>(description.shared_prompt_tokens) /
                            static_cast<double>(all.prompt_tokens.sum);
       fmt::format_to(out, ", {} of them as in an earlier one", FormatPercent(share));
     }
   } else {
-    text += "; given prompts";
+    text += Generates(run.endpoint) ? "; given prompts" : "; given texts";
   }
-  fmt::format_to(out, ", answers of at most {}", Lengths(all.max_tokens, all.request_count));
+  if (run.endpoint == Endpoint::kEmbeddings) {
+    fmt::format_to(out, "; {} a request for embeddings", FormatCount(TextsPerRequest(run)));
+  } else if (run.endpoint == Endpoint::kRerank) {
+    fmt::format_to(out, "; {} documents a request, ranked", FormatCount(TextsPerRequest(run)));
+  } else {
+    fmt::format_to(out, ", answers of at most {}", Lengths(all.max_tokens, all.request_count));
+  }
   if (plan.profiles.size() > 1) fmt::format_to(out, "; {} profiles", plan.profiles.size());
   const int64_t hostile =
       description.cancel_count + description.stall_count + description.malformed_count;

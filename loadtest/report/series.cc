@@ -21,7 +21,7 @@ double RoundUp(double value) {
 
 struct BucketSamples {
   std::vector<double> first_token, inter_token, end_to_end;
-  double output_tokens = 0, succeeded = 0, failed = 0, busy_s = 0;
+  double output_tokens = 0, texts = 0, succeeded = 0, failed = 0, busy_s = 0;
 };
 
 class Buckets {
@@ -40,6 +40,7 @@ class Buckets {
       return;
     }
     last.succeeded += 1;
+    last.texts += static_cast<double>(record.text_count);
     last.end_to_end.push_back(*LatencyOf(record, Metric::kEndToEnd));
     if (const auto latency = LatencyOf(record, Metric::kFirstToken)) {
       At(record.planned).first_token.push_back(*latency);
@@ -65,6 +66,7 @@ class Buckets {
                          .inter_token = Summarize(std::move(samples.inter_token)),
                          .end_to_end = Summarize(std::move(samples.end_to_end)),
                          .output_tokens_per_s = samples.output_tokens / length_s,
+                         .texts_per_s = samples.texts / length_s,
                          .succeeded_per_s = samples.succeeded / length_s,
                          .failed_per_s = samples.failed / length_s,
                          .in_flight = samples.busy_s / length_s});

@@ -16,6 +16,7 @@ struct TimeBucket {
   Distribution inter_token;  // of tokens that arrived in it
   Distribution end_to_end;   // of requests that ended in it
   double output_tokens_per_s = 0;
+  double texts_per_s = 0;
   double succeeded_per_s = 0;
   double failed_per_s = 0;
   double in_flight = 0;  // on average

@@ -37,6 +37,7 @@ struct Group {
     AddCount(record.prompt_tokens, figures.prompt_tokens);
     AddCount(record.cached_tokens, figures.cached_tokens);
     figures.output_tokens += record.output_tokens;
+    figures.texts += record.text_count;
     if (!record.finish_reason.empty()) ++figures.finish_reasons[record.finish_reason];
     AppendLatencies(record, samples);
   }
@@ -48,6 +49,7 @@ struct Group {
         figures.prompt_tokens_per_s = static_cast<double>(*figures.prompt_tokens) / duration_s;
       }
       figures.output_tokens_per_s = static_cast<double>(figures.output_tokens) / duration_s;
+      figures.texts_per_s = static_cast<double>(figures.texts) / duration_s;
     }
     for (const MetricInfo& info : kMetrics) {
       figures.latencies[info.metric] = Summarize(std::move(samples[info.metric]));
@@ -84,10 +86,11 @@ SteadyState SteadyStateOf(const LoadRun& run, const LoadPlan& plan, Clock::time_
   if (!steady.exists()) return steady;
 
   const auto inside = [&](Clock::time_point time) { return time >= begin && time < end; };
-  double requests = 0, tokens = 0;
+  double requests = 0, tokens = 0, texts = 0;
   for (const RequestRecord& record : run.records) {
     if (!record.ok()) continue;
     requests += inside(record.end) ? 1 : 0;
+    texts += inside(record.end) ? static_cast<double>(record.text_count) : 0;
     const auto output_tokens = static_cast<double>(record.output_tokens);
     if (record.arrivals.empty()) {
       tokens += inside(record.end) ? output_tokens : 0;
@@ -104,6 +107,7 @@ SteadyState SteadyStateOf(const LoadRun& run, const LoadPlan& plan, Clock::time_
   const double length_s = steady.end_s - steady.begin_s;
   steady.requests_per_s = requests / length_s;
   steady.output_tokens_per_s = tokens / length_s;
+  steady.texts_per_s = texts / length_s;
   return steady;
 }
 
@@ -129,6 +133,7 @@ double GroupSummary::error_rate() const {
 
 LoadSummary Summarize(const LoadRun& run, const LoadPlan& plan) {
   LoadSummary summary;
+  summary.generates = run.generates;
   summary.interrupted = run.interrupted;
   summary.client = run.client;
   summary.verified_count = run.verified_count;

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "loadtest/plan/load_plan.h"
@@ -29,9 +30,11 @@ struct GroupSummary {
   std::optional<int64_t> prompt_tokens;  // as the server counts; nothing: it does not
   std::optional<int64_t> cached_tokens;
   int64_t output_tokens = 0;
+  int64_t texts = 0;                          // that got a vector or a score
   double requests_per_s = 0;                  // over LoadSummary::duration_s
   std::optional<double> prompt_tokens_per_s;  // as prompt_tokens
   double output_tokens_per_s = 0;
+  double texts_per_s = 0;
   Latencies latencies;
   std::map<std::string, int64_t> finish_reasons;
 
@@ -46,6 +49,7 @@ struct SteadyState {
   double end_s = 0;    // not after begin_s: the run has no such part
   double requests_per_s = 0;
   double output_tokens_per_s = 0;  // that arrived in it, whenever their requests began or ended
+  double texts_per_s = 0;          // of requests that ended in it
 
   bool exists() const { return end_s > begin_s; }
 };
@@ -56,6 +60,8 @@ struct ProfileSummary {
 };
 
 struct LoadSummary {
+  // Where text is generated, the throughput is in output tokens, otherwise in texts.
+  bool generates = true;
   double duration_s = 0;  // from the first sending to the last end
   GroupSummary all;
   SteadyState steady;
@@ -70,6 +76,16 @@ struct LoadSummary {
   int64_t verified_count = 0;
   int64_t mismatch_count = 0;
 };
+
+// What a run's throughput is counted in, and how much of it there is in a second, of whatever has
+// both figures.
+inline std::string_view OutputUnit(bool generates) {
+  return generates ? "output tokens/s" : "texts/s";
+}
+template <typename T>
+double OutputPerSecond(const T& figures, bool generates) {
+  return generates ? figures.output_tokens_per_s : figures.texts_per_s;
+}
 
 LoadSummary Summarize(const LoadRun& run, const LoadPlan& plan);
 

@@ -60,20 +60,21 @@ void AddThroughput(Table& table, const LoadReport& report) {
   if (all.hostile > 0) requests += fmt::format(", {} hostile on purpose", FormatCount(all.hostile));
   table.Fact("requests", requests);
   table.Fact("tokens", DescribeTokens(all));
-  std::string throughput = fmt::format("{} output tokens/s, {} requests/s",
-                                       table.Strong(FormatNumber(all.output_tokens_per_s)),
-                                       table.Strong(FormatNumber(all.requests_per_s)));
+  const std::string_view unit = OutputUnit(summary.generates);
+  std::string throughput = fmt::format(
+      "{} {}, {} requests/s", table.Strong(FormatNumber(OutputPerSecond(all, summary.generates))),
+      unit, table.Strong(FormatNumber(all.requests_per_s)));
   if (all.prompt_tokens_per_s) {
     throughput += fmt::format(", {} input tokens/s", FormatNumber(*all.prompt_tokens_per_s));
   }
   table.Fact("throughput", throughput);
   if (const SteadyState& steady = summary.steady; steady.exists()) {
-    table.Fact(
-        "  steady",
-        fmt::format("{} output tokens/s, {} requests/s  {}",
-                    FormatNumber(steady.output_tokens_per_s), FormatNumber(steady.requests_per_s),
-                    table.Dim(fmt::format("(while requests were sent: {:.1f} s to {:.1f} s)",
-                                          steady.begin_s, steady.end_s))));
+    table.Fact("  steady",
+               fmt::format("{} {}, {} requests/s  {}",
+                           FormatNumber(OutputPerSecond(steady, summary.generates)), unit,
+                           FormatNumber(steady.requests_per_s),
+                           table.Dim(fmt::format("(while requests were sent: {:.1f} s to {:.1f} s)",
+                                                 steady.begin_s, steady.end_s))));
   }
   table.Fact("in flight",
              fmt::format("{} on average, {} at most", FormatNumber(summary.mean_in_flight),
@@ -105,14 +106,15 @@ void AddLatencies(Table& table, const Latencies& latencies, std::string_view tit
   table.Line();
 }
 
-void AddProfiles(Table& table, const std::vector<ProfileSummary>& profiles) {
-  for (const ProfileSummary& profile : profiles) {
+void AddProfiles(Table& table, const LoadSummary& summary) {
+  for (const ProfileSummary& profile : summary.profiles) {
     const GroupSummary& figures = profile.figures;
     table.Fact("profile",
-               fmt::format("{}: {} succeeded, {} failed, {} output tokens/s, {} requests/s",
+               fmt::format("{}: {} succeeded, {} failed, {} {}, {} requests/s",
                            table.Strong(Printable(profile.name)), FormatCount(figures.succeeded),
-                           FormatCount(figures.failed), FormatNumber(figures.output_tokens_per_s),
-                           FormatNumber(figures.requests_per_s)));
+                           FormatCount(figures.failed),
+                           FormatNumber(OutputPerSecond(figures, summary.generates)),
+                           OutputUnit(summary.generates), FormatNumber(figures.requests_per_s)));
     AddLatencies(table, figures.latencies, "milliseconds");
   }
 }
@@ -152,7 +154,7 @@ std::string TableReport(const LoadReport& report, bool colour) {
   }
   AddThroughput(table, report);
   AddLatencies(table, report.summary.all.latencies, "milliseconds");
-  AddProfiles(table, report.summary.profiles);
+  AddProfiles(table, report.summary);
   AddOutcomes(table, report);
   for (const Fault& fault : report.faults) {
     // Objectives have their lines above.

@@ -129,7 +129,8 @@ class Timeline {
     title += "\nend to end " + FormatDuration(*LatencyOf(record, Metric::kEndToEnd));
     title += '\n';
     if (record.prompt_tokens) title += fmt::format("{} tokens in, ", *record.prompt_tokens);
-    title += fmt::format("{} tokens out", record.output_tokens);
+    title += record.text_count > 0 ? fmt::format("{} texts", record.text_count)
+                                   : fmt::format("{} tokens out", record.output_tokens);
     if (!record.failure.empty()) title += "\nfailed: " + record.failure;
     return title;
   }

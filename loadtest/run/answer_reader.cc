@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "loadtest/run/texts_answer.h"
+
 namespace weft {
 namespace {
 
@@ -162,6 +164,20 @@ void AnswerReader::ReadWhole(std::string_view body) {
   ReadMeta(chunk);
   ReadText(chunk);
   token_count_ = final_count_;
+  Finish();
+}
+
+void AnswerReader::ReadTexts(std::string_view body, int32_t text_count) {
+  Result<TextsAnswer> read = ReadTextsAnswer(body, text_count);
+  if (!read) {
+    Fail("bad response", read.error().message);
+    return;
+  }
+  if (!has_id_) record_.id = read->id.substr(0, RequestRecord::kMostNameBytes);
+  if (read->prompt_tokens) prompt_tokens_ = std::min(*read->prompt_tokens, kMostPromptTokens);
+  record_.text_count = text_count;
+  AddToHash(text_hash_, read->values);
+  if (answer_ != nullptr) answer_->text = std::move(read->values);
   Finish();
 }
 

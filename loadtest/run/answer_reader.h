@@ -42,6 +42,8 @@ class AnswerReader {
 
   // An answer that is no stream.
   void ReadWhole(std::string_view body);
+  // One that has a vector or a score for each of so many texts.
+  void ReadTexts(std::string_view body, int32_t text_count);
 
   void Fail(std::string kind, std::string detail);  // the record
   bool failed() const { return failed_; }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "loadtest/plan/random.h"
 #include "loadtest/plan/render_prompt.h"
 #include "proto/json_dump.h"
 
@@ -23,8 +24,8 @@ Result<Json> ExtraBody(const RunOptions& options) {
     return Fail(ErrorCode::kInvalidArgument, "--extra-body '{}': expected a JSON object",
                 options.extra_body);
   }
-  for (const char* name :
-       {"model", "prompt", "messages", "max_tokens", "stream", "temperature", "ignore_eos"}) {
+  for (const char* name : {"model", "prompt", "messages", "input", "query", "documents",
+                           "max_tokens", "stream", "temperature", "ignore_eos"}) {
     if (extra.contains(name)) {
       return Fail(ErrorCode::kInvalidArgument,
                   "--extra-body: '{}' is the load test's own; it has an option", name);
@@ -35,6 +36,9 @@ Result<Json> ExtraBody(const RunOptions& options) {
 
 // What every body ends with.
 Json CommonMembers(const RunOptions& options, ServerKind server) {
+  // Which a client reads at a fraction of what numbers cost it.
+  if (options.endpoint == Endpoint::kEmbeddings) return {{"encoding_format", "base64"}};
+  if (options.endpoint == Endpoint::kRerank) return Json::object();
   Json members = {{"temperature", options.temperature}};
   if (options.ignore_eos) members["ignore_eos"] = true;
   if (server == ServerKind::kWeft) members["timings"] = true;  // llama.cpp sends them unasked
@@ -50,9 +54,11 @@ Json CommonMembers(const RunOptions& options, ServerKind server) {
 
 Result<void> CheckPrompts(const LoadPlan& plan, const RunOptions& options) {
   const bool is_chat = options.endpoint == Endpoint::kChat;
-  if (is_chat && plan.vocabulary_size > 0) {
+  const bool is_ranking = options.endpoint == Endpoint::kRerank;
+  if ((is_chat || is_ranking) && plan.vocabulary_size > 0) {
     return Fail(ErrorCode::kInvalidArgument,
-                "a chat's messages are text: prompts of token ids need --endpoint completions");
+                "{} text: prompts of token ids need --endpoint completions or embeddings",
+                is_chat ? "a chat's messages are" : "queries and documents are");
   }
   const bool has_conversations =
       std::any_of(plan.requests.begin(), plan.requests.end(),
@@ -60,6 +66,10 @@ Result<void> CheckPrompts(const LoadPlan& plan, const RunOptions& options) {
   if (plan.vocabulary_size > 0 && has_conversations) {
     return Fail(ErrorCode::kInvalidArgument,
                 "conversations continue texts: their prompts cannot be token ids");
+  }
+  if (has_conversations && !Generates(options.endpoint)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--turns: nobody converses with embeddings and rankings");
   }
   const bool has_messages =
       std::any_of(plan.given_prompts.begin(), plan.given_prompts.end(),
@@ -71,6 +81,38 @@ Result<void> CheckPrompts(const LoadPlan& plan, const RunOptions& options) {
   return {};
 }
 
+Result<void> CheckTextCounts(const RunOptions& options) {
+  if (options.texts_per_request && options.endpoint != Endpoint::kEmbeddings) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--texts-per-request: expected --endpoint embeddings beside it");
+  }
+  if (options.documents_per_request && options.endpoint != Endpoint::kRerank) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--documents-per-request: expected --endpoint rerank beside it");
+  }
+  if (options.ignore_eos && !Generates(options.endpoint)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--ignore-eos: expected an --endpoint that generates beside it");
+  }
+  return {};
+}
+
+// The text of that number among the `count` of a request, of which the request's own is number 0.
+// Generated ones have as many tokens each. Of given prompts, a request has the next `count`.
+PlannedRequest TextOf(const LoadPlan& plan, const PlannedRequest& request, int32_t number,
+                      int32_t count) {
+  PlannedRequest text = request;
+  if (request.given_prompt >= 0) {
+    const int64_t index = int64_t{request.given_prompt} * count + number;
+    text.given_prompt = static_cast<int32_t>(index % std::ssize(plan.given_prompts));
+  } else if (number > 0 && !text.segments.empty()) {
+    // What is shared between requests stays at the beginning.
+    uint64_t& seed = text.segments.back().seed;
+    seed = MixSeed(seed, static_cast<uint64_t>(number));
+  }
+  return text;
+}
+
 void AppendMessage(std::string_view role, std::string_view content, std::string& body) {
   if (body.back() != '[') body += ',';
   body += "{\"role\":";
@@ -78,6 +120,28 @@ void AppendMessage(std::string_view role, std::string_view content, std::string&
   body += ",\"content\":";
   AppendJsonString(content, body);
   body += '}';
+}
+
+void AppendMaxTokens(int32_t max_tokens, std::string& body) {
+  body += ",\"max_tokens\":";
+  std::array<char, 12> digits{};
+  const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), max_tokens);
+  body.append(digits.data(), written.ptr);
+}
+
+// What its texts are a member of.
+std::string_view NameOfTexts(Endpoint endpoint) {
+  switch (endpoint) {
+    case Endpoint::kCompletions:
+      return "\"prompt\":";
+    case Endpoint::kChat:
+      return "\"messages\":";
+    case Endpoint::kEmbeddings:
+      return "\"input\":";
+    case Endpoint::kRerank:
+      return "\"query\":\"q\",\"documents\":";
+  }
+  return "";
 }
 
 // The conversation up to this turn: the indices of its requests.
@@ -96,16 +160,19 @@ std::vector<int32_t> TurnsUpTo(const LoadPlan& plan, int32_t request) {
 Result<BodyWriter> BodyWriter::Make(const LoadPlan& plan, const RunOptions& options,
                                     const ServerInfo& server) {
   WEFT_RETURN_IF_ERROR(CheckPrompts(plan, options));
+  WEFT_RETURN_IF_ERROR(CheckTextCounts(options));
   WEFT_ASSIGN_OR_RETURN(const Json extra, ExtraBody(options));
   Json members = CommonMembers(options, server.kind);
   members.update(extra);
   BodyWriter writer;
-  writer.is_chat_ = options.endpoint == Endpoint::kChat;
+  writer.endpoint_ = options.endpoint;
+  writer.text_count_ = TextsPerRequest(options);
   writer.begin_ = "{\"model\":";
   AppendJsonString(server.model, writer.begin_);
   writer.begin_ += ',';
   writer.end_ = DumpJson(members);
-  writer.end_.front() = ',';
+  if (!members.empty()) writer.end_.front() = ',';
+  if (members.empty()) writer.end_ = "}";
   return writer;
 }
 
@@ -117,17 +184,56 @@ void BodyWriter::Write(const LoadPlan& plan, int32_t request, std::span<const An
     return;
   }
   body = begin_;
-  if (is_chat_) {
-    WriteMessages(plan, request, answers, body);
-  } else {
-    WritePrompt(plan, request, answers, body);
+  switch (endpoint_) {
+    case Endpoint::kChat:
+      WriteMessages(plan, request, answers, body);
+      break;
+    case Endpoint::kCompletions:
+      WritePrompt(plan, request, answers, body);
+      break;
+    case Endpoint::kEmbeddings:
+      WriteInput(plan, planned, body);
+      break;
+    case Endpoint::kRerank:
+      WriteRanking(plan, planned, body);
+      break;
   }
-  body += ",\"max_tokens\":";
-  std::array<char, 12> digits{};
-  const auto written =
-      std::to_chars(digits.data(), digits.data() + digits.size(), planned.max_tokens);
-  body.append(digits.data(), written.ptr);
+  if (Generates(endpoint_)) AppendMaxTokens(planned.max_tokens, body);
   body += end_;
+}
+
+void BodyWriter::WriteInput(const LoadPlan& plan, const PlannedRequest& request,
+                            std::string& body) const {
+  body += "\"input\":[";
+  for (int32_t i = 0; i < text_count_; ++i) {
+    if (i > 0) body += ',';
+    const PlannedRequest text = TextOf(plan, request, i, text_count_);
+    if (plan.vocabulary_size > 0) {
+      body += RenderPromptIds(plan, text);
+    } else {
+      AppendJsonString(RenderPrompt(plan, text), body);
+    }
+  }
+  body += ']';
+}
+
+// Generated queries are short.
+void BodyWriter::WriteRanking(const LoadPlan& plan, const PlannedRequest& request,
+                              std::string& body) const {
+  constexpr int32_t kQueryTokens = 16;
+  const int32_t count = text_count_ + 1;
+  PlannedRequest query = TextOf(plan, request, 0, count);
+  if (!query.segments.empty()) {
+    query.segments = {{.seed = query.segments.back().seed, .token_count = kQueryTokens}};
+  }
+  body += "\"query\":";
+  AppendJsonString(RenderPrompt(plan, query), body);
+  body += ",\"documents\":[";
+  for (int32_t i = 1; i < count; ++i) {
+    if (i > 1) body += ',';
+    AppendJsonString(RenderPrompt(plan, TextOf(plan, request, i, count)), body);
+  }
+  body += ']';
 }
 
 void BodyWriter::WriteMessages(const LoadPlan& plan, int32_t request,
@@ -175,7 +281,7 @@ void BodyWriter::WritePrompt(const LoadPlan& plan, int32_t request, std::span<co
 void BodyWriter::WriteMalformed(int32_t request, std::string& body) const {
   constexpr int kKinds = 6;
   constexpr size_t kNesting = 10'000;
-  const std::string name = is_chat_ ? "\"messages\":" : "\"prompt\":";
+  const std::string name(NameOfTexts(endpoint_));
   body.clear();
   switch (request % kKinds) {
     case 0:  // no body at all

@@ -31,11 +31,14 @@ class BodyWriter {
                    std::string& body) const;
   void WriteMessages(const LoadPlan& plan, int32_t request, std::span<const Answer> answers,
                      std::string& body) const;
+  void WriteInput(const LoadPlan& plan, const PlannedRequest& request, std::string& body) const;
+  void WriteRanking(const LoadPlan& plan, const PlannedRequest& request, std::string& body) const;
   void WriteMalformed(int32_t request, std::string& body) const;
 
-  bool is_chat_ = false;
-  std::string begin_;  // {"model":"m",
-  std::string end_;    // ,"temperature":0.0,...}
+  Endpoint endpoint_ = Endpoint::kCompletions;
+  int32_t text_count_ = 0;  // of a request, see TextsPerRequest
+  std::string begin_;       // {"model":"m",
+  std::string end_;         // ,"temperature":0.0,...} or }
 };
 
 }  // namespace weft

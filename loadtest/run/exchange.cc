@@ -73,7 +73,9 @@ asio::awaitable<void> Exchange::Run(Call call) {
     } else {
       co_await ReadBody(parser);
       if (record_.failure.empty()) {
-        AnswerReader(record_, answer_, MostTokens(call.max_tokens)).ReadWhole(parser.get().body());
+        AnswerReader reader(record_, answer_, MostTokens(call.max_tokens));
+        const std::string& body = parser.get().body();
+        call.text_count > 0 ? reader.ReadTexts(body, call.text_count) : reader.ReadWhole(body);
       }
     }
   }

@@ -19,6 +19,7 @@ namespace weft {
 struct Call {
   bool stream = true;
   int64_t max_tokens = 0;  // that were asked for
+  int32_t text_count = 0;  // that an answer is asked for each of; 0: text is generated
   Behaviour behaviour = Behaviour::kNormal;
   int64_t behaviour_tokens = 0;
   std::chrono::nanoseconds stall{0};

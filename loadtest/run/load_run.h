@@ -47,9 +47,10 @@ struct ClientHealth {
 };
 
 struct LoadRun {
-  std::string url;     // as asked for
-  std::string model;   // that was asked for; if none was named, the first one listed
-  std::string server;  // what answers: the Server header of its first answer; empty: it has none
+  std::string url;        // as asked for
+  std::string model;      // that was asked for; if none was named, the first one listed
+  std::string server;     // what answers: the Server header of its first answer; empty: it has none
+  bool generates = true;  // text; otherwise its texts have vectors or scores, and no tokens come
   std::chrono::system_clock::time_point date;  // of `begin`, by the calendar
   std::vector<RequestRecord> records;          // in the order in which they ended
   RequestRecord::Clock::time_point begin;

@@ -188,6 +188,7 @@ Result<LoadRun> RunPlan(const LoadPlan& plan, const RunOptions& options) {
   runner.run.url = options.url;
   runner.run.model = server.model;
   runner.run.server = server.server;
+  runner.run.generates = Generates(options.endpoint);
   const bool warms_up = options.warmup_requests > 0 || options.warmup_s > 0;
   if (warms_up) runner.WarmUp();
   if (!runner.run.interrupted) runner.Send();

@@ -55,7 +55,8 @@ struct RequestRecord {
   std::optional<int64_t> prompt_tokens;  // as the server counts, if it does
   std::optional<int64_t> cached_tokens;
   int64_t output_tokens = 0;  // as the server counts; else the tokens that arrived
-  uint64_t output_hash = 0;   // of the whole text
+  int64_t text_count = 0;     // that have a vector or a score, where the endpoint makes such
+  uint64_t output_hash = 0;   // of the whole text, or of all vectors or scores
   ServerTimings server;
 
   bool ok() const { return failure.empty() && !hostile; }

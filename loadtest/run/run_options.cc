@@ -11,6 +11,8 @@
 namespace weft {
 namespace {
 
+constexpr int32_t kMostTexts = 100'000;
+
 // "20" requests or "10s".
 void ParseWarmup(std::string_view text, RunOptions& options) {
   const bool is_time = text.ends_with('s');
@@ -83,11 +85,22 @@ void AddServerOptions(CLI::App& app, RunOptions& options) {
 
 void AddRequestOptions(CLI::App& app, RunOptions& options) {
   static const std::map<std::string, Endpoint> kEndpoints = {
-      {"completions", Endpoint::kCompletions}, {"chat", Endpoint::kChat}};
-  app.add_option("--endpoint", options.endpoint, "completions or chat")
+      {"completions", Endpoint::kCompletions},
+      {"chat", Endpoint::kChat},
+      {"embeddings", Endpoint::kEmbeddings},
+      {"rerank", Endpoint::kRerank}};
+  app.add_option("--endpoint", options.endpoint, "completions, chat, embeddings or rerank")
       ->type_name("NAME")
       ->transform(CLI::CheckedTransformer(kEndpoints).description(""))
       ->default_str("completions");
+  app.add_option("--texts-per-request", options.texts_per_request,
+                 "Texts of a request for embeddings (1)")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMostTexts).description(""));
+  app.add_option("--documents-per-request", options.documents_per_request,
+                 "Documents of a request for a ranking (10)")
+      ->type_name("N")
+      ->check(CLI::Range(1, kMostTexts).description(""));
   AddSwitch(app, "stream", options.stream, "Stream the answers (the default)", "Take them whole");
   app.add_option("--temperature", options.temperature, "0 is greedy: the likeliest token each time")
       ->type_name("T")
@@ -101,6 +114,13 @@ void AddRequestOptions(CLI::App& app, RunOptions& options) {
 }
 
 }  // namespace
+
+int32_t TextsPerRequest(const RunOptions& options) {
+  constexpr int32_t kDefaultDocuments = 10;
+  if (options.endpoint == Endpoint::kEmbeddings) return options.texts_per_request.value_or(1);
+  if (options.endpoint != Endpoint::kRerank) return 0;
+  return options.documents_per_request.value_or(kDefaultDocuments);
+}
 
 void AddRunOptions(CLI::App& app, RunOptions& options) {
   AddServerOptions(app, options);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,14 +12,22 @@ class App;
 
 namespace weft {
 
-enum class Endpoint { kCompletions, kChat };
+enum class Endpoint { kCompletions, kChat, kEmbeddings, kRerank };
+
+// Whether it is answered by text, which may be streamed; otherwise by a vector or a score for each
+// text of a request.
+inline bool Generates(Endpoint endpoint) {
+  return endpoint == Endpoint::kCompletions || endpoint == Endpoint::kChat;
+}
 
 struct RunOptions {
   std::string url = "http://127.0.0.1:8080";  // see ParseUrl
   std::string model;                          // empty: the first one that the server lists
   std::string api_key;                        // sent as a bearer token unless empty
   Endpoint endpoint = Endpoint::kCompletions;
-  bool stream = true;
+  std::optional<int32_t> texts_per_request;      // of kEmbeddings: 1
+  std::optional<int32_t> documents_per_request;  // of kRerank: 10
+  bool stream = true;                            // where the endpoint generates
   double temperature = 0.0;
   bool ignore_eos = false;           // asks for all max_tokens; an extension not all servers know
   double timeout_s = 600;            // of one request
@@ -43,6 +52,9 @@ struct RunOptions {
   bool progress = true;        // on stderr
   std::string progress_label;  // what it begins with: which run of several this is
 };
+
+// How many texts a request has that are answered each; 0: the endpoint generates.
+int32_t TextsPerRequest(const RunOptions& options);
 
 // "--url" and so on: one option a field, progress_label excepted.
 void AddRunOptions(CLI::App& app, RunOptions& options);

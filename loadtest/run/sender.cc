@@ -9,15 +9,32 @@ namespace {
 
 constexpr size_t kKeptOutgoingBytes = 256 << 10;  // of a connection that waits for its next request
 
+const char* PathOf(Endpoint endpoint) {
+  switch (endpoint) {
+    case Endpoint::kCompletions:
+      return "/v1/completions";
+    case Endpoint::kChat:
+      return "/v1/chat/completions";
+    case Endpoint::kEmbeddings:
+      return "/v1/embeddings";
+    case Endpoint::kRerank:
+      return "/v1/rerank";
+  }
+  return "";
+}
+
 }  // namespace
 
 Sender::Sender(ConnectionPool& pool, const Target& target, const LoadPlan& plan,
                const BodyWriter& bodies, const RunOptions& options)
-    : pool_(pool), target_(target), plan_(plan), bodies_(bodies), stream_(options.stream) {
-  const char* path =
-      options.endpoint == Endpoint::kChat ? "/v1/chat/completions" : "/v1/completions";
-  head_ = "POST " + target.url.path + path + " HTTP/1.1\r\n" + target.header_lines +
-          "Content-Type: application/json\r\nContent-Length: ";
+    : pool_(pool),
+      target_(target),
+      plan_(plan),
+      bodies_(bodies),
+      stream_(options.stream && Generates(options.endpoint)),
+      text_count_(TextsPerRequest(options)) {
+  head_ = "POST " + target.url.path + PathOf(options.endpoint) + " HTTP/1.1\r\n" +
+          target.header_lines + "Content-Type: application/json\r\nContent-Length: ";
 }
 
 boost::asio::awaitable<RequestRecord> Sender::Send(int32_t request,
@@ -40,6 +57,7 @@ boost::asio::awaitable<RequestRecord> Sender::Send(int32_t request,
   Exchange exchange(*connection, record, answer, counters_.token_count);
   co_await exchange.Run({.stream = stream_,
                          .max_tokens = plan.max_tokens,
+                         .text_count = text_count_,
                          .behaviour = plan.behaviour,
                          .behaviour_tokens = plan.behaviour_tokens,
                          .stall = plan.stall});

@@ -43,8 +43,9 @@ class Sender {
   const LoadPlan& plan_;
   const BodyWriter& bodies_;
   bool stream_;
-  std::string head_;  // of every request, up to its Content-Length
-  std::string body_;  // of the request that is being made
+  int32_t text_count_;  // see Call
+  std::string head_;    // of every request, up to its Content-Length
+  std::string body_;    // of the request that is being made
   RunCounters counters_;
 };
 

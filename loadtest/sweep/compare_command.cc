@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -19,6 +20,9 @@ namespace weft {
 namespace {
 
 constexpr int kInvalid = 3;
+constexpr std::string_view kFiguresOfTokens =
+    "output_tokens_per_s,ttft_p50,ttft_p99,itl_p50,itl_p99";
+constexpr std::string_view kFiguresOfTexts = "texts_per_s,e2e_p50,e2e_p99";
 
 struct CompareArguments {
   LoadTest test;
@@ -26,7 +30,7 @@ struct CompareArguments {
   std::string against;
   std::string against_model;
   std::string tolerance = "5%";
-  std::string figures = "output_tokens_per_s,ttft_p50,ttft_p99,itl_p50,itl_p99";
+  std::string figures;
   ReportFiles files;
 };
 
@@ -46,16 +50,21 @@ void AddOptions(CLI::App& app, CompareArguments& arguments) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--figures", arguments.figures,
-                 "What is compared: output_tokens_per_s, requests_per_s, goodput_per_s, "
-                 "error_rate, and _p50 and _p99 of ttft, tpot, itl, e2e")
-      ->capture_default_str()
+                 "What is compared: output_tokens_per_s, texts_per_s, requests_per_s, "
+                 "goodput_per_s, error_rate, and _p50 and _p99 of ttft, tpot, itl, e2e; of "
+                 "embeddings and rankings, texts_per_s and e2e unless stated")
+      ->default_str(std::string(kFiguresOfTokens))
       ->group(group);
   AddLoadTestOptions(app, arguments.test);
   AddReportOptions(app, arguments.files, "File for a line a run");
 }
 
 Result<void> Complete(CompareArguments& arguments) {
-  WEFT_ASSIGN_OR_RETURN(arguments.compare.figures, ParseFigures(arguments.figures));
+  const bool generates = Generates(arguments.test.run.endpoint);
+  WEFT_ASSIGN_OR_RETURN(arguments.compare.figures,
+                        ParseFigures(!arguments.figures.empty() ? arguments.figures
+                                     : generates                ? kFiguresOfTokens
+                                                                : kFiguresOfTexts));
   WEFT_ASSIGN_OR_RETURN(arguments.compare.tolerance, ParseShare(arguments.tolerance));
   const std::vector<RunFigure>& figures = arguments.compare.figures;
   const bool needs_goodput =
@@ -97,9 +106,10 @@ int CompareCommand(int argc, const char* const* argv) {
                                           side == Side::kBaseline ? "baseline" : "candidate");
     WEFT_ASSIGN_OR_RETURN(LoadTestResult result, RunLoadTest(test));
     if (test.run.progress) {
-      const RunFigure& throughput = FigureOf("output_tokens_per_s");
-      std::fprintf(stderr, "%s: %s output tokens/s\n", test.run.progress_label.c_str(),
-                   FormatNumber(throughput.value(result.report).value_or(0)).c_str());
+      const RunFigure& throughput = ThroughputOf(result.report);
+      std::fprintf(stderr, "%s: %s %s\n", test.run.progress_label.c_str(),
+                   FormatNumber(throughput.value(result.report).value_or(0)).c_str(),
+                   std::string(throughput.title).c_str());
     }
     if (!arguments.files.html_path.empty()) {
       for (const RequestRecord& record : result.run.records) {

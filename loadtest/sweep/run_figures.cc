@@ -14,9 +14,12 @@ bool IsSteady(const LoadSummary& summary) {
   return summary.steady.end_s - summary.steady.begin_s >= summary.duration_s / 2;
 }
 
-std::optional<double> OutputTokensPerSecond(const LoadReport& report) {
+template <bool kGenerates>
+std::optional<double> OutputOf(const LoadReport& report) {
   const LoadSummary& summary = report.summary;
-  return IsSteady(summary) ? summary.steady.output_tokens_per_s : summary.all.output_tokens_per_s;
+  if (summary.generates != kGenerates) return std::nullopt;
+  return IsSteady(summary) ? OutputPerSecond(summary.steady, kGenerates)
+                           : OutputPerSecond(summary.all, kGenerates);
 }
 
 std::optional<double> RequestsPerSecond(const LoadReport& report) {
@@ -52,7 +55,8 @@ constexpr auto kP99 = Latency<kMetric, &Distribution::p99>;
 const std::vector<RunFigure>& RunFigures() {
   constexpr PlotUnit kMs = PlotUnit::kMilliseconds;
   static const std::vector<RunFigure> kFigures = {
-      {"output_tokens_per_s", "output tokens/s", PlotUnit::kNumber, true, OutputTokensPerSecond},
+      {"output_tokens_per_s", "output tokens/s", PlotUnit::kNumber, true, OutputOf<true>},
+      {"texts_per_s", "texts/s", PlotUnit::kNumber, true, OutputOf<false>},
       {"requests_per_s", "requests/s", PlotUnit::kNumber, true, RequestsPerSecond},
       {"goodput_per_s", "goodput, requests/s", PlotUnit::kNumber, true, GoodputPerSecond},
       {"ttft_p50", "TTFT p50", kMs, false, kP50<Metric::kFirstToken>},
@@ -74,6 +78,10 @@ const RunFigure& FigureOf(std::string_view key) {
                                   [&](const RunFigure& figure) { return figure.key == key; });
   WEFT_CHECK(found != figures.end());
   return *found;
+}
+
+const RunFigure& ThroughputOf(const LoadReport& run) {
+  return FigureOf(run.summary.generates ? "output_tokens_per_s" : "texts_per_s");
 }
 
 Result<std::vector<RunFigure>> ParseFigures(std::string_view text) {

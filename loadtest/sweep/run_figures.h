@@ -24,12 +24,16 @@ struct RunFigure {
   std::optional<double> (*value)(const LoadReport& report) = nullptr;
 };
 
-// output_tokens_per_s, requests_per_s, goodput_per_s, error_rate, and ttft_p50, ttft_p99, ... of
-// tpot, itl, e2e too. Throughput is the steady state's where that covers half of the run or more.
+// output_tokens_per_s or texts_per_s, requests_per_s, goodput_per_s, error_rate, and ttft_p50,
+// ttft_p99, ... of tpot, itl, e2e too. Throughput is the steady state's where that covers half of
+// the run or more.
 const std::vector<RunFigure>& RunFigures();
 
 // Requires that it exists.
 const RunFigure& FigureOf(std::string_view key);
+
+// The one that says how much the server does: its run's texts where it generates none, else tokens.
+const RunFigure& ThroughputOf(const LoadReport& run);
 
 // "ttft_p50,itl_p99"
 Result<std::vector<RunFigure>> ParseFigures(std::string_view text);

@@ -56,7 +56,7 @@ class Sweep {
   }
 
   static double Throughput(const SweepStep& step) {
-    return IntervalOf(step.runs, FigureOf("output_tokens_per_s")).mean;
+    return IntervalOf(step.runs, ThroughputOf(step.runs.front())).mean;
   }
 
   static bool MostRunsFail(const SweepStep& step) {

@@ -32,7 +32,7 @@ struct SweepStep {
 
 struct SweepResult {
   std::vector<SweepStep> steps;  // by load
-  // The saturation knee: the lowest load whose throughput (output tokens a second, mean of the
+  // The saturation knee: the lowest load whose throughput (ThroughputOf, mean of the
   // repeats) is at least kSaturatedShare of the highest that was measured. Nothing: the throughput
   // still grew at the highest load with a valid run.
   std::optional<double> knee;

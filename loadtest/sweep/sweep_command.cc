@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -82,7 +84,9 @@ Result<void> Complete(SweepArguments& arguments) {
 
 std::string RunLine(const std::string& label, const LoadReport& report) {
   std::string line = label + ":";
-  for (const char* key : {"output_tokens_per_s", "ttft_p99", "itl_p99"}) {
+  std::vector<std::string_view> keys = {"output_tokens_per_s", "ttft_p99", "itl_p99"};
+  if (!report.summary.generates) keys = {"texts_per_s", "e2e_p99"};
+  for (const std::string_view key : keys) {
     const RunFigure& figure = FigureOf(key);
     if (const auto value = figure.value(report)) {
       line += fmt::format(" {} {},", figure.title, FormatFigure(figure, *value));

@@ -1,5 +1,7 @@
 #include <iterator>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -14,7 +16,7 @@ namespace {
 
 struct Line {
   std::string_view figure;
-  const char* name;
+  std::string name;
   int colour;
 };
 
@@ -23,6 +25,7 @@ class SweepPage {
   SweepPage(const SweepResult& result, const SweepOptions& options)
       : result_(result),
         options_(options),
+        generates_(result.steps.empty() || result.steps.front().runs.front().summary.generates),
         load_name_(options.open_loop ? "offered load, requests/s" : "users at a time") {}
 
   std::string Render() const {
@@ -55,10 +58,10 @@ class SweepPage {
     html += "</ul></div>\n<div class=\"cards\">\n";
     double highest = 0;
     for (const SweepStep& step : result_.steps) {
-      highest = std::max(highest, Mean(step, "output_tokens_per_s"));
+      highest = std::max(highest, Mean(step, Throughput().key));
     }
     const std::string unit = options_.open_loop ? "requests/s" : "users";
-    html += HtmlCard("Highest throughput", FormatNumber(highest), "tokens/s", "output");
+    html += HtmlCard("Highest throughput", FormatNumber(highest), OutputUnit(generates_), "");
     html += HtmlCard("Saturation knee", result_.knee ? FormatLoad(*result_.knee) : "none",
                      result_.knee ? unit : "", "95% of the highest throughput");
     if (options_.seek_objectives) {
@@ -78,6 +81,9 @@ class SweepPage {
     }
     return names;
   }
+
+  // There is a step.
+  const RunFigure& Throughput() const { return ThroughputOf(result_.steps.front().runs.front()); }
 
   static double Mean(const SweepStep& step, std::string_view key) {
     return IntervalOf(step.runs, FigureOf(key)).mean;
@@ -123,19 +129,20 @@ class SweepPage {
     Plot plot;
     plot.title = "Latency against throughput";
     plot.caption = "a point a load, joined in the order of the loads";
-    plot.x = {.label = "output tokens/s", .max = std::nullopt};
+    plot.x = {.label = std::string(Throughput().title), .max = std::nullopt};
     plot.y = Latency();
-    const RunFigure& first = FigureOf("ttft_p50");
-    PlotSeries tokens{.name = "inter-token latency p50", .colour = 1, .points = {}};
-    PlotSeries first_token{.name = "time to first token p50", .colour = 3, .points = {}};
-    for (const SweepStep& step : result_.steps) {
-      const double throughput = Mean(step, "output_tokens_per_s");
-      const Interval gap = IntervalOf(step.runs, FigureOf("itl_p50"));
-      const Interval ttft = IntervalOf(step.runs, first);
-      if (gap.sample_count > 0) tokens.points.push_back({throughput, gap.mean, {}, {}});
-      if (ttft.sample_count > 0) first_token.points.push_back({throughput, ttft.mean, {}, {}});
+    std::vector<Line> lines = {{"itl_p50", "inter-token latency p50", 1},
+                               {"ttft_p50", "time to first token p50", 3}};
+    if (!generates_) lines = {{"e2e_p50", "end to end p50", 1}, {"e2e_p99", "end to end p99", 2}};
+    for (Line& line : lines) {
+      PlotSeries series{.name = std::move(line.name), .colour = line.colour, .points = {}};
+      for (const SweepStep& step : result_.steps) {
+        const Interval latency = IntervalOf(step.runs, FigureOf(line.figure));
+        if (latency.sample_count == 0) continue;
+        series.points.push_back({Mean(step, Throughput().key), latency.mean, {}, {}});
+      }
+      plot.series.push_back(std::move(series));
     }
-    plot.series = {std::move(tokens), std::move(first_token)};
     return plot;
   }
 
@@ -150,13 +157,15 @@ class SweepPage {
     if (result_.steps.empty()) return "";
     const std::string repeats = fmt::format("means of {} repeats", options_.repeats);
     std::string html = "<h2>Against load</h2>\n<div class=\"plots\">\n";
-    html +=
-        RenderPlot(AgainstLoad("Throughput", repeats, {.label = "tokens/s", .max = std::nullopt},
-                               {{"output_tokens_per_s", "output tokens/s", 3}}));
-    html += RenderPlot(AgainstLoad("Time to first token", repeats, Latency(),
-                                   {{"ttft_p50", "p50", 1}, {"ttft_p99", "p99", 2}}));
-    html += RenderPlot(AgainstLoad("Inter-token latency", repeats, Latency(),
-                                   {{"itl_p50", "p50", 1}, {"itl_p99", "p99", 2}}));
+    html += RenderPlot(AgainstLoad("Throughput", repeats,
+                                   {.label = std::string(Throughput().title), .max = std::nullopt},
+                                   {{Throughput().key, std::string(Throughput().title), 3}}));
+    if (generates_) {
+      html += RenderPlot(AgainstLoad("Time to first token", repeats, Latency(),
+                                     {{"ttft_p50", "p50", 1}, {"ttft_p99", "p99", 2}}));
+      html += RenderPlot(AgainstLoad("Inter-token latency", repeats, Latency(),
+                                     {{"itl_p50", "p50", 1}, {"itl_p99", "p99", 2}}));
+    }
     html += RenderPlot(AgainstLoad("End to end", repeats, Latency(),
                                    {{"e2e_p50", "p50", 1}, {"e2e_p99", "p99", 2}}));
     html += RenderPlot(
@@ -223,6 +232,7 @@ class SweepPage {
 
   const SweepResult& result_;
   const SweepOptions& options_;
+  bool generates_;  // text, whose tokens come one by one
   std::string load_name_;
 };
 

@@ -17,11 +17,24 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr auto kColumns =
-    std::to_array<std::string_view>({"output_tokens_per_s", "requests_per_s", "ttft_p50",
-                                     "ttft_p99", "itl_p50", "itl_p99", "e2e_p99"});
+    std::to_array<std::string_view>({"output_tokens_per_s", "texts_per_s", "requests_per_s",
+                                     "ttft_p50", "ttft_p99", "itl_p50", "itl_p99", "e2e_p99"});
 
 std::string LoadUnit(const SweepOptions& options) {
   return options.open_loop ? "requests/s" : "users";
+}
+
+// Of the columns those that a load has a figure for.
+std::vector<const RunFigure*> ColumnsOf(const SweepResult& result) {
+  std::vector<const RunFigure*> columns;
+  for (const std::string_view key : kColumns) {
+    const RunFigure& figure = FigureOf(key);
+    const bool is_known = std::ranges::any_of(result.steps, [&](const SweepStep& step) {
+      return IntervalOf(step.runs, figure).sample_count > 0;
+    });
+    if (is_known) columns.push_back(&figure);
+  }
+  return columns;
 }
 
 // "342 ±12", or without what one repeat does not tell.
@@ -60,7 +73,8 @@ std::vector<std::string> SweepFindings(const SweepResult& result, const SweepOpt
         fmt::format("saturates at {} {}: more load brings no more throughput, within {:.0f}%",
                     FormatLoad(*result.knee), unit, (1 - kSaturatedShare) * 100));
   } else if (last_valid != result.steps.rend()) {
-    const bool has_output = IntervalOf(last_valid->runs, FigureOf("output_tokens_per_s")).mean > 0;
+    const bool has_output =
+        IntervalOf(last_valid->runs, ThroughputOf(last_valid->runs.front())).mean > 0;
     findings.push_back(has_output ? fmt::format("not saturated: the throughput still grew at {} {}",
                                                 FormatLoad(last_valid->load), unit)
                                   : "no output at any load");
@@ -99,13 +113,13 @@ std::string SweepTable(const SweepResult& result, const SweepOptions& options, b
                         FormatDate(run.date));
   }
   text += PadLeft(LoadUnit(options), kLoadWidth);
-  for (const std::string_view key : kColumns) text += PadLeft(FigureOf(key).title, kWidth);
+  const std::vector<const RunFigure*> columns = ColumnsOf(result);
+  for (const RunFigure* figure : columns) text += PadLeft(figure->title, kWidth);
   text += "  errors\n";
   for (const SweepStep& step : result.steps) {
     text += PadLeft(FormatLoad(step.load), kLoadWidth);
-    for (const std::string_view key : kColumns) {
-      const RunFigure& figure = FigureOf(key);
-      text += PadLeft(MeanCell(figure, IntervalOf(step.runs, figure)), kWidth);
+    for (const RunFigure* figure : columns) {
+      text += PadLeft(MeanCell(*figure, IntervalOf(step.runs, *figure)), kWidth);
     }
     const Interval errors = IntervalOf(step.runs, FigureOf("error_rate"));
     text += PadLeft(errors.sample_count > 0 ? FormatPercent(errors.mean) : "-", 8);

@@ -12,6 +12,7 @@ import time
 import unittest
 
 from harness import main, options
+from weft_server import WeftServer
 
 ENCODER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../model/fixtures/parity/bert/model.gguf")
 RANKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../model/fixtures/parity/jina_reranker_v2/hf")
@@ -163,6 +164,20 @@ def float32(number):
     return struct.unpack("<f", struct.pack("<f", number))[0]
 
 
+def check_load(case, server, *arguments):
+    """A load test with 5 texts a request; each answer is the same alone."""
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+        file.writelines(json.dumps({"prompt": f"weft {i}"}) + "\n" for i in range(17))
+        file.flush()
+        status, out, err = weft("loadtest", "--url", f"http://127.0.0.1:{server.process_port}", "--json", "--requests", "40",
+                                "--prompts", file.name, "--verify", "all", "--max-lag", "100000", "--max-cpu", "100", "--no-progress",
+                                *arguments)
+    case.assertEqual(status, 0, out + err)
+    report = json.loads(out)
+    case.assertEqual((report["succeeded"], report["texts"], report["correctness"]), (40, 200, {"verified": 40, "mismatched": 0}))
+    case.assertGreater(report["prompt_tokens"], 400)
+
+
 class Embed(unittest.TestCase):
     def embed(self, *arguments, stdin=""):
         """([vector, ...], stderr)"""
@@ -173,7 +188,7 @@ class Embed(unittest.TestCase):
         return [line["embedding"] for line in lines], err
 
     def test_a_corpus_is_its_texts(self):
-        texts = [f"{'the fox ' * (i % 9)}number {i}" for i in range(700)] + ["", "Größe — naïve"]
+        texts = [f"{'the fox ' * (i % 9)}number {i}" for i in range(700)] + [" ", "Größe — naïve"]
         vectors, err = self.embed(stdin="".join(text + "\n" for text in texts))
         self.assertEqual(len(vectors), len(texts))
         self.assertRegex(err, r"^702 texts of [\d,]+ tokens in \d+\.\d s: [\d.,]+ texts/s\n$")
@@ -200,6 +215,15 @@ class Embed(unittest.TestCase):
             short, _ = self.embed("--jsonl", "text", path, "--dimensions", "4", "--no-normalize", "--pooling", "cls", "--prompt", "a: ")
             self.assertEqual({len(vector) for vector in short}, {4})
 
+    def test_as_a_server_answers_and_a_load_test_sees(self):
+        texts = ["a fox", " ", "the loom <mask> [SEP] of a weaver"]
+        with WeftServer(options.weft, ["--model", ENCODER, "--threads", "2"]) as server:
+            status, answer = server.request("POST", "/v1/embeddings", {"input": texts})
+            self.assertEqual(status, 200, answer)
+            vectors, _ = self.embed(stdin="".join(text + "\n" for text in texts))
+            self.assertEqual(vectors, [entry["embedding"] for entry in answer["data"]])
+            check_load(self, server, "--endpoint", "embeddings", "--texts-per-request", "5")
+
     def test_mistakes_are_told_and_leave_no_file(self):
         with tempfile.TemporaryDirectory() as directory:
             out = os.path.join(directory, "out.npy")
@@ -208,6 +232,7 @@ class Embed(unittest.TestCase):
                     (["--format", "npy"], "a\n", "--output must be a file"),
                     (["--dimensions", "4096", "-o", out], "a\n", "--dimensions is 4096, but this model's embeddings have"),
                     (["--jsonl", "text", "-o", out], '{"text": "a"}\n{"text": 1}\n', "standard input:2: expected a JSON object"),
+                    (["-o", out], "a\n\n", "standard input:2: the text is empty, and this model has no token that begins one"),
                     (["-o", out], "a\n" + "b " * 5000 + "\n", "standard input:2: the text has 10000 tokens"),
                     (["-o", "/dev/full"], "a\n", "/dev/full: cannot write it: No space left on device")):
                 with self.subTest(message=message):
@@ -278,6 +303,16 @@ class Rerank(unittest.TestCase):
             both = self.rerank("--queries", queries, documents=self.DOCUMENTS)
             self.assertEqual(both[:150], [{"query": 0, **row} for row in self.rerank("--query", "a fox", documents=self.DOCUMENTS)])
             self.assertEqual(both[150:], [{"query": 1, **row} for row in rows])
+
+    def test_as_a_server_answers_and_a_load_test_sees(self):
+        documents = self.DOCUMENTS[:20]
+        with WeftServer(options.weft, ["--model", RANKER, "--threads", "2"]) as server:
+            status, answer = server.request("POST", "/v1/rerank", {"query": "what is a loom", "documents": documents})
+            self.assertEqual(status, 200, answer)
+            rows = self.rerank("--query", "what is a loom", documents=documents)
+            self.assertEqual([(row["index"], row["score"]) for row in rows],
+                             [(result["index"], result["relevance_score"]) for result in answer["results"]])
+            check_load(self, server, "--endpoint", "rerank", "--documents-per-request", "5")
 
     def test_mistakes_are_told(self):
         long = "b " * 3000

@@ -174,9 +174,9 @@ TEST(CsvReport, IsALineARequest) {
   EXPECT_EQ(CsvReport(run, plan),
             "request,profile,outcome,http_status,planned_ms,sent_ms,end_ms,ttft_ms,ttft_sent_ms,"
             "tpot_ms,e2e_ms,e2e_sent_ms,queue_ms,prefill_ms,decode_ms,itl_max_ms,prompt_tokens,"
-            "cached_tokens,output_tokens,finish_reason,id,failure_detail\r\n"
+            "cached_tokens,output_tokens,texts,finish_reason,id,failure_detail\r\n"
             "0,\"chat, long\",ok,200,-20.000,0.000,125.000,100.000,80.000,10.000,145.000,125.000,"
-            "7.000,,,10.000,10,,5,length,'=SUM(A1),\r\n"
+            "7.000,,,10.000,10,,5,0,length,'=SUM(A1),\r\n"
             "1,\"chat, long\",http 500,500,10.000,10.000,30.000,,,,20.000,20.000,,,,,,,0,,,"
             "\"say \"\"no\"\"  again\"\r\n");
 }

@@ -354,5 +354,32 @@ TEST(SweepReport, WhatWasNotFoundIsAbsent) {
   EXPECT_FALSE(parsed["steps"][0]["figures"]["ttft_p50_ms"].contains("low")) << "of one run";
 }
 
+TEST(SweepTexts, ASweepOfTextsGoesByTheirThroughput) {
+  const MeasureFunction measure = [](double load, int32_t) -> Result<LoadReport> {
+    LoadReport report = RunOf(0, 1);
+    report.summary.generates = false;
+    report.summary.all.texts_per_s = 100 * std::min(load, 4.0);
+    report.summary.all.latencies = {};
+    report.summary.all.latencies[Metric::kEndToEnd] = Summarize({20 * load});
+    return report;
+  };
+  SweepOptions options;
+  options.repeats = 2;
+  const Result<SweepResult> result = RunSweep(options, measure);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->knee, 4);
+  const std::string table = SweepTable(*result, options, /*colour=*/false);
+  EXPECT_THAT(table, HasSubstr("texts/s"));
+  EXPECT_THAT(table, Not(HasSubstr("tokens")));
+  EXPECT_THAT(table, Not(HasSubstr("TTFT")));
+  const std::string json = SweepJson(*result, options);
+  EXPECT_THAT(json, HasSubstr("\"texts_per_s\""));
+  EXPECT_THAT(json, Not(HasSubstr("output_tokens_per_s")));
+  const std::string html = SweepHtml(*result, options);
+  EXPECT_THAT(html, HasSubstr("texts/s"));
+  EXPECT_THAT(html, Not(HasSubstr("tokens/s")));
+  EXPECT_THAT(html, Not(HasSubstr("first token")));
+}
+
 }  // namespace
 }  // namespace weft
