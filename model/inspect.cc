@@ -168,6 +168,15 @@ std::string DescribeLabels(const ClassifierSpec& classifier) {
   return classifier.labels.size() > kMostNamed ? text + ", ..." : text;
 }
 
+std::string DescribePrompts(const SentencePrompts& prompts) {
+  std::string text;
+  for (const auto& [name, prompt] : prompts.texts) {
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", name, Quoted(prompt),
+                        name == prompts.default_name ? " (default)" : "");
+  }
+  return text;
+}
+
 void DescribeArchitecture(const ModelSpec& spec, std::string& text) {
   Line(text, "architecture", "{}{}{}", spec.architecture, spec.name.empty() ? "" : ", named ",
        spec.name.empty() ? std::string() : Quoted(spec.name));
@@ -318,6 +327,14 @@ std::string DescribeCheckpoint(const Checkpoint& checkpoint, const InspectOption
   Line(text, "file", "{} ({}, {})", checkpoint.path, checkpoint.format,
        FormatBytes(checkpoint.file_bytes));
   DescribeArchitecture(checkpoint.spec, text);
+  if (checkpoint.ranking) {
+    Line(text, "ranks", "{}, a score is {}",
+         checkpoint.ranking->prompt ? "texts in a prompt" : "pairs of texts",
+         checkpoint.ranking->is_probability ? "a probability" : "a logit");
+  }
+  if (!checkpoint.prompts.texts.empty()) {
+    Line(text, "prompts", "{}", DescribePrompts(checkpoint.prompts));
+  }
   Line(text, "tokenizer", "{}", checkpoint.tokenizer->description());
   Line(text, "chat template", "{}",
        checkpoint.chat_template.empty()

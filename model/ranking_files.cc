@@ -193,10 +193,12 @@ Result<Ranking> TrainedRanking(const ModelSpec& spec, const Tokenizer& tokenizer
 }
 
 Result<std::optional<Ranking>> RankingFor(const Checkpoint& checkpoint, std::string_view task) {
-  if (checkpoint.ranking || checkpoint.spec.encoder != nullptr || task != kRankTask) {
-    return checkpoint.ranking;
-  }
-  auto ranking = TrainedRanking(checkpoint.spec, *checkpoint.tokenizer);
+  const ModelSpec& spec = checkpoint.spec;
+  const std::optional<Ranking>& own = checkpoint.ranking;
+  const bool is_told = own && (own->prompt || spec.is_encoder);
+  if (task != kRankTask || is_told || spec.encoder != nullptr) return own;
+  auto ranking = TrainedRanking(spec, *checkpoint.tokenizer);
+  if (ranking && own) ranking->is_probability = own->is_probability;
   if (ranking) return *std::move(ranking);
   return Fail(ranking.error().code, "--task {}: {}", task, ranking.error().message);
 }

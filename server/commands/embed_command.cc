@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "server/commands/command_line.h"
@@ -27,6 +28,8 @@ struct EmbedCommandOptions {
   std::string output_path;
   std::optional<Pooling> pooling;     // nullopt: the model's own
   std::optional<int64_t> dimensions;  // nullopt: all of them
+  std::optional<std::string> prompt;  // nullopt: the model's own, by this name
+  std::string prompt_name;
   EmbedOptions embed;
   bool is_quiet = false;
 };
@@ -55,7 +58,11 @@ void AddEmbedFlags(CLI::App& app, EmbedCommandOptions& options) {
       ->default_str("jsonl");
   app.add_option("-o,--output", options.output_path,
                  "File to write, which has its name when it is whole (standard output)");
-  app.add_option("--prompt", options.embed.prompt, "Text before each text, as \"query: \"");
+  auto* prompt = app.add_option("--prompt", options.prompt,
+                                "Text before each text, as \"query: \" (the model's default)");
+  app.add_option("--prompt-name", options.prompt_name,
+                 "One of the model's prompts by its name, as query or document")
+      ->excludes(prompt);
   app.add_option_function<std::string>(
          "--pooling",
          [&options, poolings](const std::string& name) { options.pooling = poolings.at(name); },
@@ -89,6 +96,9 @@ Result<void> Embed(EmbedCommandOptions options) {
     return Fail(ErrorCode::kInvalidArgument, "{}: the model makes no embeddings",
                 options.model.path);
   }
+  WEFT_ASSIGN_OR_RETURN(const std::string_view own_prompt,
+                        model->checkpoint().prompts.Find(options.prompt_name));
+  options.embed.prompt = options.prompt.value_or(std::string(own_prompt));
   options.embed.pooling = options.pooling.value_or(spec.pooling);
   options.embed.dimensions = options.dimensions.value_or(spec.embedding_size());
   if (options.embed.dimensions > spec.embedding_size()) {

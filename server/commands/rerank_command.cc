@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/ranking_files.h"
 #include "server/commands/command_line.h"
 #include "server/commands/corpus/pooling_pipeline.h"
 #include "server/commands/corpus/rank_corpus.h"
@@ -22,6 +23,7 @@ struct RerankCommandOptions {
   std::string queries_path;
   TextSource source;
   std::string output_path;
+  std::string task;
   RankOptions rank;
   bool is_quiet = false;
 };
@@ -45,6 +47,10 @@ void AddRerankFlags(CLI::App& app, RerankCommandOptions& options) {
       ->check(CLI::PositiveNumber);
   app.add_option("--instruction", options.rank.instruction,
                  "What makes a document relevant, for models that are told (the model's own)");
+  app.add_option("--task", options.task,
+                 "rerank: a decoder ranks as Qwen3-Reranker or mxbai-rerank v2, where its files do "
+                 "not say so")
+      ->check(CLI::IsMember({std::string(kRankTask)}));
   app.add_flag("--raw-scores", options.rank.raw_scores,
                "Logits, also of models whose scores are probabilities");
   app.add_flag("--with-documents", options.rank.shows_documents, "The documents' texts, too");
@@ -78,11 +84,11 @@ Result<void> Rerank(RerankCommandOptions options) {
   options.model.max_waiting = kPipelinePrompts + options.model.max_sequences;
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(options.model));
   const Checkpoint& checkpoint = model->checkpoint();
-  const std::optional<Ranking>& ranking = checkpoint.ranking;
+  WEFT_ASSIGN_OR_RETURN(const std::optional<Ranking> ranking, RankingFor(checkpoint, options.task));
   if (!ranking) {
     return Fail(ErrorCode::kInvalidArgument,
                 "{}: the model does not rank: it has neither a classifier of one label nor a "
-                "ranker's prompt",
+                "ranker's prompt (Qwen3-Reranker and mxbai-rerank v2 want --task rerank)",
                 options.model.path);
   }
   if (options.rank.instruction && !ranking->prompt) {

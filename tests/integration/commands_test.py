@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -15,6 +16,7 @@ from harness import main, options
 from weft_server import WeftServer
 
 ENCODER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../model/fixtures/parity/bert/model.gguf")
+DECODER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../model/fixtures/parity/qwen2/hf")
 RANKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../model/fixtures/parity/jina_reranker_v2/hf")
 README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../README.md")
 
@@ -224,6 +226,24 @@ class Embed(unittest.TestCase):
             self.assertEqual(vectors, [entry["embedding"] for entry in answer["data"]])
             check_load(self, server, "--endpoint", "embeddings", "--texts-per-request", "5")
 
+    def test_prompts_of_the_model(self):
+        with tempfile.TemporaryDirectory() as directory:
+            model = os.path.join(directory, "model")
+            directory_of_encoder = os.path.join(os.path.dirname(ENCODER), "hf")
+            shutil.copytree(directory_of_encoder, model)
+            with open(os.path.join(model, "config_sentence_transformers.json"), "w", encoding="utf-8") as file:
+                json.dump({"prompts": {"query": "find: ", "document": ""}, "default_prompt_name": "query"}, file)
+            embed = lambda *arguments: weft("embed", "--quiet", "--model", model, *arguments, stdin="fox\n")
+            plain, asked = (weft("embed", "--quiet", "--model", directory_of_encoder, stdin=text) for text in ("fox\n", "find: fox\n"))
+            self.assertNotEqual(plain, asked)
+            for arguments, expected in (([], asked), (["--prompt-name", "query"], asked), (["--prompt-name", "document"], plain),
+                                        (["--prompt", ""], plain), (["--prompt", "find: "], asked)):
+                with self.subTest(arguments=arguments):
+                    self.assertEqual(embed(*arguments), expected)
+            status, _, err = embed("--prompt-name", "code")
+            self.assertEqual(status, 1)
+            self.assertIn("there is no prompt 'code': the model's files have 'document', 'query'", err)
+
     def test_mistakes_are_told_and_leave_no_file(self):
         with tempfile.TemporaryDirectory() as directory:
             out = os.path.join(directory, "out.npy")
@@ -319,6 +339,9 @@ class Rerank(unittest.TestCase):
         for arguments, stdin, message in (
                 (["--model", ENCODER], "a\n", f"{ENCODER}: the model does not rank"),
                 (["--model", RANKER, "--instruction", "b"], "a\n", "--instruction: this model reads a query and a document"),
+                # The fixture's context is shorter than the prompt that it would be a ranker with.
+                (["--model", DECODER], "a\n", "the model does not rank"),
+                (["--model", DECODER, "--task", "rerank"], "a\n", "the model's prompt takes"),
                 (["--model", RANKER], f"a\n{long}\n", "standard input:2: query and document have"),
                 (["--model", RANKER, "/nowhere/texts"], "", "/nowhere/texts: cannot read it")):
             with self.subTest(message=message):

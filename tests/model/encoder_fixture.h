@@ -1,10 +1,13 @@
 // The fixtures of encoders: tiny checkpoints, texts, and the reference's hidden states.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -104,6 +107,48 @@ inline std::vector<Rows> Encode(RunnableModel& model, const std::vector<Text>& t
     at += std::ssize(text.tokens);
   }
   return hidden;
+}
+
+// What expected.json has by this name, a row a text.
+inline Rows ReadExpected(const std::string& fixture, const char* name) {
+  std::ifstream file(ParityPath(fixture, "expected.json"));
+  return nlohmann::json::parse(file).at(name).get<Rows>();
+}
+
+// A classifier's logits of each text, alone.
+inline Rows LabelLogits(RunnableModel& model, const std::vector<Text>& texts) {
+  Rows logits;
+  for (const Text& text : texts) {
+    const Rows hidden = Encode(model, {text}).front();
+    const Pooling pooling = model.spec().classifier->pooling;
+    std::vector<float> pooled = pooling == Pooling::kLast ? hidden.back() : hidden.front();
+    for (size_t d = 0; pooling == Pooling::kMean && d < pooled.size(); ++d) {
+      double sum = 0;
+      for (const std::vector<float>& row : hidden) sum += double{row[d]};
+      pooled[d] = static_cast<float>(sum / static_cast<double>(hidden.size()));
+    }
+    logits.push_back(model.FromPooled(PooledOutput::kLabels, std::move(pooled)));
+  }
+  return logits;
+}
+
+// SPLADE's weights of each text, alone.
+inline Rows SparseWeights(RunnableModel& model, const std::vector<Text>& texts) {
+  Rows weights;
+  for (const Text& text : texts) {
+    const auto length = std::ssize(text.tokens);
+    const Chunk chunk = {.tokens = text.tokens,
+                         .block_table = model.Blocks(0, length),
+                         .second_text = static_cast<int32_t>(length / 2)};
+    std::vector<float>& largest =
+        weights.emplace_back(static_cast<size_t>(model.spec().vocab_size));
+    for (const std::vector<float>& row : model.Run({&chunk, 1})) {
+      for (size_t i = 0; i < row.size(); ++i) {
+        largest[i] = std::max(largest[i], std::log1p(std::max(row[i], 0.0F)));
+      }
+    }
+  }
+  return weights;
 }
 
 }  // namespace weft

@@ -1,15 +1,11 @@
 // Encoders against transformers: the same checkpoint, the same texts, nearly the same hidden
 // states; and the same bits alone, in a crowd and on every instruction set.
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "tests/model/encoder_fixture.h"
 #include "tests/model/kernels/kernel_fixtures.h"
@@ -69,28 +65,16 @@ TEST_P(EncoderTest, EveryPositionSeesEveryOther) {
 
 class ClassifierTest : public EncoderTest {};
 
-void ExpectLogitsOfLabels(const std::string& fixture, const std::string& path) {
-  std::ifstream file(ParityPath(fixture, "expected.json"));
-  const auto expected =
-      nlohmann::json::parse(file).at("logits").get<std::vector<std::vector<float>>>();
-  RunnableModel model(ParityPath(fixture, path), {.arithmetic = Arithmetic::kF32});
-  const auto& classifier = model.spec().classifier;
-  ASSERT_TRUE(classifier);
-  const std::vector<Text> texts = ReadTexts(fixture);
-  ASSERT_EQ(texts.size(), expected.size());
-  for (size_t i = 0; i < texts.size(); ++i) {
-    EXPECT_EQ(classifier->labels.size(), expected[i].size());
-    const Rows hidden = Encode(model, {texts[i]}).front();
-    std::vector<float> pooled =
-        classifier->pooling == Pooling::kLast ? hidden.back() : hidden.front();
-    for (size_t d = 0; classifier->pooling == Pooling::kMean && d < pooled.size(); ++d) {
-      double sum = 0;
-      for (const std::vector<float>& row : hidden) sum += double{row[d]};
-      pooled[d] = static_cast<float>(sum / static_cast<double>(hidden.size()));
-    }
-    EXPECT_FALSE(model.spec().has_head());
-    const Rows logits = {model.FromPooled(PooledOutput::kLabels, std::move(pooled))};
-    EXPECT_LT(RelativeError(logits, {expected[i]}), 1e-4) << fixture << " " << i;
+void ExpectLogitsOfLabels(const std::string& fixture, const std::string& file) {
+  RunnableModel model(ParityPath(fixture, file), {.arithmetic = Arithmetic::kF32});
+  ASSERT_TRUE(model.spec().classifier);
+  EXPECT_FALSE(model.spec().has_head());
+  const Rows expected = ReadExpected(fixture, "logits");
+  const Rows logits = LabelLogits(model, ReadTexts(fixture));
+  ASSERT_EQ(logits.size(), expected.size());
+  for (size_t i = 0; i < logits.size(); ++i) {
+    EXPECT_EQ(model.spec().classifier->labels.size(), expected[i].size());
+    EXPECT_LT(RelativeError({logits[i]}, {expected[i]}), 1e-4) << fixture << " " << i;
   }
 }
 
@@ -100,40 +84,17 @@ TEST(GgufClassifierTest, LogitsOfLabels) {
   ExpectLogitsOfLabels("roberta_ranker", "hf");
 }
 
-class MaskedHeadTest : public EncoderTest {
- protected:
-  static Rows Logits(RunnableModel& model, const Text& text) {
-    const auto length = std::ssize(text.tokens);
-    const Chunk chunk = {.tokens = text.tokens,
-                         .block_table = model.Blocks(0, length),
-                         .second_text = static_cast<int32_t>(length / 2)};
-    return model.Run({&chunk, 1});
-  }
-
-  // SPLADE's.
-  static std::vector<float> WeightsOf(const Rows& logits) {
-    std::vector<float> weights(logits.front().size());
-    for (const std::vector<float>& row : logits) {
-      for (size_t i = 0; i < row.size(); ++i) {
-        weights[i] = std::max(weights[i], std::log1p(std::max(row[i], 0.0F)));
-      }
-    }
-    return weights;
-  }
-};
+class MaskedHeadTest : public EncoderTest {};
 
 TEST_P(MaskedHeadTest, WeightsOfTokens) {
-  std::ifstream file(ParityPath(GetParam(), "expected.json"));
-  const auto expected =
-      nlohmann::json::parse(file).at("weights").get<std::vector<std::vector<float>>>();
   RunnableModel model(ParityPath(GetParam(), "hf"), {.arithmetic = Arithmetic::kF32});
   EXPECT_TRUE(model.spec().makes(PooledOutput::kSparse));
   EXPECT_FALSE(model.spec().generates());
-  const std::vector<Text> texts = ReadTexts(GetParam());
-  ASSERT_EQ(texts.size(), expected.size());
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const Rows weights = {WeightsOf(Logits(model, texts[i]))};
-    EXPECT_LT(RelativeError(weights, {expected[i]}), 1e-4) << GetParam() << " " << i;
+  const Rows expected = ReadExpected(GetParam(), "weights");
+  const Rows weights = SparseWeights(model, ReadTexts(GetParam()));
+  ASSERT_EQ(weights.size(), expected.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    EXPECT_LT(RelativeError({weights[i]}, {expected[i]}), 1e-4) << GetParam() << " " << i;
   }
 }
 

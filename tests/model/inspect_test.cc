@@ -34,6 +34,10 @@ TEST(Inspect, TellsWhatAnEncoderIsFor) {
   const std::string text = DescribeCheckpoint(Load(ParityPath("bert_classifier", "hf")), {});
   EXPECT_EQ(LineOf(text, "embedding"), "24 numbers, of all positions, their mean");
   EXPECT_EQ(LineOf(text, "labels"), "3: 'LABEL_0', 'LABEL_1', 'LABEL_2'");
+  const std::string sparse = DescribeCheckpoint(Load(ParityPath("bert_masked", "hf")), {});
+  EXPECT_EQ(LineOf(sparse, "sparse vector"), "of the head for masked tokens");
+  const std::string ranker = DescribeCheckpoint(Load(ParityPath("gte_classifier", "hf")), {});
+  EXPECT_EQ(LineOf(ranker, "ranks"), "pairs of texts, a score is a probability");
   const std::string decoder = DescribeCheckpoint(Load(ParityPath("llama2", "hf")), {});
   EXPECT_EQ(LineOf(decoder, "embedding"), "absent");
   EXPECT_EQ(LineOf(decoder, "labels"), "absent");

@@ -49,6 +49,18 @@ std::string EncoderCell(const std::string& fixture, const std::string& file,
   return fmt::format("{:.1e}", largest);
 }
 
+std::string LabelCell(const std::string& fixture, const std::string& file, Arithmetic arithmetic) {
+  RunnableModel model(ParityPath(fixture, file), {.arithmetic = arithmetic});
+  const Rows logits = LabelLogits(model, ReadTexts(fixture));
+  return fmt::format("{:.1e}", RelativeError(logits, ReadExpected(fixture, "logits")));
+}
+
+std::string SparseCell(const std::string& fixture, const std::string& file, Arithmetic arithmetic) {
+  RunnableModel model(ParityPath(fixture, file), {.arithmetic = arithmetic});
+  const Rows weights = SparseWeights(model, ReadTexts(fixture));
+  return fmt::format("{:.1e}", RelativeError(weights, ReadExpected(fixture, "weights")));
+}
+
 // An empty name: the fixture has no such file.
 void PrintRow(
     const std::string& fixture, const std::array<std::string, 2>& files,
@@ -92,6 +104,16 @@ void Print() {
   for (const std::string fixture : kEncoderFixturesWithoutGguf) {
     PrintRow(fixture, {"", "hf"}, EncoderCell);
   }
+  fmt::print(
+      "\nOf classifiers and rankers the logits of labels are compared, over three texts; of heads "
+      "for masked tokens the weights\n"
+      "of tokens, log(1 + the largest logit).\n\n"
+      "| fixture | f32, GGUF | f32, safetensors | bf16, GGUF | bf16, safetensors |\n"
+      "|---|---|---|---|---|\n");
+  for (const std::string fixture : kClassifierFixtures) PrintRow(fixture, {"", "hf"}, LabelCell);
+  PrintRow("qwen3_reranker", {"model.gguf", ""}, LabelCell);
+  PrintRow("roberta_ranker", {"model.gguf", "hf"}, LabelCell);
+  for (const std::string fixture : kMaskedFixtures) PrintRow(fixture, {"", "hf"}, SparseCell);
   fmt::print(
       "\nWhat each fixture is there for is said in `tests/model/parity_fixture.h` and "
       "`encoder_fixture.h`. A dash: llama.cpp\n"
