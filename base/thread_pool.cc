@@ -113,12 +113,24 @@ ScopedCpuBinding ThreadPool::BindCaller() const { return ScopedCpuBinding(nodes_
 
 void ThreadPool::Run(int64_t task_count, TaskFunction function, void* context) {
   if (task_count <= 0) return;
-  if (task_count == 1 || workers_.empty()) {
-    for (int64_t i = 0; i < task_count; ++i) function(context, i, 0);
-    return;
-  }
   function_ = function;
   context_ = context;
+  if (turns_.wanted()) YieldTurn();
+  if (task_count == 1 || workers_.empty()) {
+    for (int64_t i = 0; i < task_count; ++i) {
+      function(context, i, 0);
+      if (turns_.wanted()) YieldTurn();
+    }
+    return;
+  }
+  RunOpenLoop();
+  while (!AllTaken()) {
+    YieldTurn();
+    RunOpenLoop();
+  }
+}
+
+void ThreadPool::RunOpenLoop() {
   {
     const std::lock_guard lock(mutex_);
     const uint64_t loop = LoopOf(state_.load(std::memory_order_relaxed)) + uint64_t{1};
@@ -127,9 +139,31 @@ void ThreadPool::Run(int64_t task_count, TaskFunction function, void* context) {
   wake_.notify_all();
   DrainTasks(0);
   // What others alone may take is taken only if they may still join.
-  WaitUntil([&] { return help_others_ || AllTaken(); });
+  WaitUntil([&] { return help_others_ || AllTaken() || turns_.wanted(); });
   state_.fetch_and(~kOpen, std::memory_order_acq_rel);
   WaitUntil([&] { return (state_.load(std::memory_order_acquire) & kJoinedMask) == 0; });
+}
+
+void ThreadPool::YieldTurn() {
+  struct Rest {
+    int64_t next_task;
+    int64_t end_task;
+  };
+  std::vector<Rest> rests;
+  for (const Node& node : nodes_) {
+    rests.push_back({node.next_task.load(std::memory_order_relaxed), node.end_task});
+  }
+  const TaskFunction function = function_;
+  void* const context = context_;
+  const bool help_others = help_others_;
+  turns_.Yield();
+  function_ = function;
+  context_ = context;
+  help_others_ = help_others;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    nodes_[i].next_task.store(rests[i].next_task, std::memory_order_relaxed);
+    nodes_[i].end_task = rests[i].end_task;
+  }
 }
 
 void ThreadPool::DrainTasks(int thread_index) {
@@ -137,7 +171,7 @@ void ThreadPool::DrainTasks(int thread_index) {
   const size_t visited = help_others_ ? nodes_.size() : 1;
   for (size_t i = 0; i < visited; ++i) {
     Node& node = nodes_[(own + i) % nodes_.size()];
-    for (;;) {
+    while (!turns_.wanted()) {
       const int64_t task = node.next_task.fetch_add(1, std::memory_order_relaxed);
       if (task >= node.end_task) break;
       function_(context_, task, thread_index);

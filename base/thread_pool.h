@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/numa.h"
+#include "base/turns.h"
 
 namespace weft {
 
@@ -40,10 +41,14 @@ class ThreadPool {
   // thread 0's node for the life of the result.
   ScopedCpuBinding BindCaller() const;
 
+  // Where several threads compute on the pool, each holds a turn while it does. A loop of a patient
+  // turn stops between two tasks when an urgent one is wanted, and goes on afterwards.
+  Turns& turns() { return turns_; }
+
   // Calls task(task_index, thread_index) once for every task_index in [0, task_count), handed out
   // by an atomic counter, on up to thread_count() threads, and returns when all have finished.
   // thread_index is in [0, thread_count()): no two tasks that run at the same time share it.
-  // One ParallelFor at a time: call it from one thread (the engine's), never from inside a task.
+  // One ParallelFor at a time: call it from one thread, or with a turn, never from inside a task.
   // Tasks must not throw. Workers hold ScopedFlushDenormals; the caller holds its own.
   template <typename Task>
   void ParallelFor(int64_t task_count, Task&& task) {
@@ -106,11 +111,17 @@ class ThreadPool {
   void AddNode(int first_thread, int end_thread, std::vector<int> cpus);
   size_t NodeOf(int thread_index) const;
   void Run(int64_t task_count, TaskFunction function, void* context);
+  // Until all tasks are taken, or the turn is wanted.
+  void RunOpenLoop();
+  // Lets others compute; what is left of the loop in progress is there again afterwards.
+  void YieldTurn();
   void StopWorkers();
   void WorkerLoop(int thread_index);
   bool TryJoin(uint32_t& seen_loop);
   void DrainTasks(int thread_index);
   bool AllTaken() const;
+
+  Turns turns_;
 
   // The loop in progress: written by Run before it opens the loop, read by those who joined it.
   TaskFunction function_ = nullptr;

@@ -1,5 +1,6 @@
 #include "model/transformer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -36,6 +37,13 @@ void CheckBatch(const ModelSpec& spec, const ForwardBatch& batch, const Workspac
     WEFT_CHECK((sequence.source_count > 0) == (spec.encoder != nullptr));
   }
   WEFT_CHECK(threads.thread_count() <= options.thread_count);
+}
+
+// Streams wait for a batch that has generated positions.
+Turns::Urgency UrgencyOf(const ForwardBatch& batch) {
+  const bool has_streams =
+      std::ranges::find(batch.phases, TokenPhase::kGenerated) != batch.phases.end();
+  return has_streams ? Turns::Urgency::kUrgent : Turns::Urgency::kPatient;
 }
 
 void NormResidual(const Step& step, const NormSpec& norm) {
@@ -115,6 +123,7 @@ Transformer::~Transformer() = default;
 void Transformer::Forward(const ForwardBatch& batch, KvCache& cache, Workspace& workspace,
                           const LogitsVisitor& visit, StepProfile* profile) {
   CheckBatch(spec_, batch, workspace, cache, threads_);
+  const ScopedTurn turn(threads_.turns(), UrgencyOf(batch));
   const ScopedCpuBinding bound = threads_.BindCaller();
   if (batch.sources != nullptr) {
     const ForwardBatch& sources = *batch.sources;

@@ -34,7 +34,8 @@ class Transformer {
   // into the cache, hands the wanted logits to `visit`, on the pool's threads, and then the wanted
   // hidden states to the batch's visitor. A row's result
   // depends on that row and its sequence's earlier positions alone. Where the time went is added to
-  // `profile`, if there is one; what `visit` takes is not counted.
+  // `profile`, if there is one; what `visit` takes is not counted. Where others compute on the
+  // pool, it has its turn there: an urgent one if the batch has rows of running streams.
   void Forward(const ForwardBatch& batch, KvCache& cache, Workspace& workspace,
                const LogitsVisitor& visit, StepProfile* profile = nullptr);
 

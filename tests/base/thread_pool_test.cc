@@ -67,6 +67,44 @@ TEST(ThreadPool, ManyShortLoopsInARowSeeEachOthersWrites) {
   EXPECT_EQ(values, std::vector<int64_t>(17, expected_loops));
 }
 
+// A loop of 1,000 tasks is stopped by another thread's urgent one, and then goes on.
+TEST(ThreadPool, AnUrgentLoopRunsBetweenTheTasksOfAPatientOne) {
+  for (const int thread_count : {1, 2, 4}) {
+    ThreadPool pool(thread_count);
+    std::vector<std::atomic<int>> runs(1000);
+    std::vector<std::atomic<int>> urgent_runs(50);
+    std::atomic<int> done{0};
+    int done_before_urgent = 0;
+    std::thread other;
+    const auto run_urgent = [&] {
+      const ScopedTurn turn(pool.turns(), Turns::Urgency::kUrgent);
+      done_before_urgent = done;
+      pool.ParallelFor(50, [&](int64_t task, int) { ++urgent_runs[static_cast<size_t>(task)]; });
+    };
+    {
+      const ScopedTurn turn(pool.turns(), Turns::Urgency::kPatient);
+      pool.ParallelFor(1000, [&](int64_t task, int) {
+        if (task == 10) {
+          other = std::thread(run_urgent);
+          while (!pool.turns().wanted()) std::this_thread::yield();
+        }
+        ++runs[static_cast<size_t>(task)];
+        ++done;
+        // So that the others leave something.
+        while (task > 10 && task < 999 && urgent_runs[0] == 0 && !pool.turns().wanted()) {
+          std::this_thread::yield();
+        }
+      });
+    }
+    other.join();
+    const auto once = [](const auto& count) { return count == 1; };
+    EXPECT_TRUE(std::ranges::all_of(runs, once));
+    EXPECT_TRUE(std::ranges::all_of(urgent_runs, once));
+    EXPECT_GE(done_before_urgent, 11);
+    EXPECT_LT(done_before_urgent, 1000);
+  }
+}
+
 TEST(ThreadPool, WorkersFlushDenormals) {
   ThreadPool pool(4);
   const ScopedFlushDenormals flush_denormals;
