@@ -52,9 +52,13 @@ void AddKvTypeFlag(CLI::App& app, std::optional<KvType>& kv_type) {
 }
 
 void AddModelFlags(CLI::App& app, ModelOptions& options) {
-  constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
   app.add_option("--model", options.path,
                  "GGUF file or Hugging Face directory (the bundled model)");
+  AddModelSettings(app, options);
+}
+
+void AddModelSettings(CLI::App& app, ModelOptions& options) {
+  constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
   AddComputeFlags(app, options.arithmetic, options.thread_count);
   AddWeightsFlag(app, options.quantize);
   AddKvTypeFlag(app, options.kv_type);

@@ -22,7 +22,9 @@ void AddComputeFlags(CLI::App& app, Arithmetic& arithmetic, int32_t& thread_coun
 void AddWeightsFlag(CLI::App& app, bool& quantize);
 // --kv-type
 void AddKvTypeFlag(CLI::App& app, std::optional<KvType>& kv_type);
-// --model, --context, --memory and those
+// --context, --memory and those
+void AddModelSettings(CLI::App& app, ModelOptions& options);
+// --model and those
 void AddModelFlags(CLI::App& app, ModelOptions& options);
 // --log-level
 void AddLogFlag(CLI::App& app, LogLevel& level);

@@ -5,8 +5,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,14 +16,11 @@
 #include "base/log.h"
 #include "base/resources.h"
 #include "model/kernels/blas.h"
-#include "model/ranking_files.h"
-#include "server/api/conversation/chat_format.h"
-#include "server/api/conversation/chat_ml.h"
-#include "server/api/conversation/chat_template_file.h"
 #include "server/api/job_memory.h"
 #include "server/commands/command_line.h"
 #include "server/commands/health_check.h"
 #include "server/commands/serve_options.h"
+#include "server/commands/served_models.h"
 #include "server/commands/shutdown_signals.h"
 #include "server/http/connection_limit.h"
 #include "server/http/server.h"
@@ -39,14 +34,6 @@
 
 namespace weft {
 namespace {
-
-// "weft-demo" for "models/weft-demo.gguf", "tiny-llama" for "models/tiny-llama/".
-std::string NameOfPath(const std::string& path) {
-  const auto normal = std::filesystem::path(path).lexically_normal();
-  if (normal.extension() == ".gguf") return normal.stem().string();
-  const auto& last = normal.has_filename() ? normal : normal.parent_path();
-  return last.filename().string();
-}
 
 // What the responses kept may take, within the process's limit.
 void FitResponseStore(ServeOptions& options) {
@@ -76,15 +63,19 @@ void FitRequests(const MemoryPlan& memory, ServerOptions& options) {
   options.max_body_bytes = largest_body;
 }
 
-// People get it on stdout, machines as an event of the log.
+// People get it on stdout, machines as an event of the log. The example is of the first model.
 void PrintGreeting(const ServerOptions& options, LogFormat format, uint16_t port,
-                   const ServedModel& model) {
+                   const std::vector<ServedModel>& models) {
   ServerAddress address = LocalAddressOf(options);
   address.port = port;
   const std::string where = ToString(address);
   const std::string url = options.listens_on_tcp ? where : "http://localhost";
+  std::string names;
+  for (const ServedModel& model : models) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", model.id);
+  }
   if (format == LogFormat::kJson) {
-    const std::array fields = {LogField{"model", model.id}, LogField{"address", where}};
+    const std::array fields = {LogField{"model", names}, LogField{"address", where}};
     LogLine(LogLevel::kInfo, "serving", fields);
     return;
   }
@@ -92,70 +83,14 @@ void PrintGreeting(const ServerOptions& options, LogFormat format, uint16_t port
       options.listens_on_tcp ? "" : fmt::format("--unix-socket {} ", options.unix_socket_path);
   FlushLog(std::chrono::seconds(1));  // before it on a terminal
   const std::string_view example =
-      model.engine->options().is_encoder
+      models.front().engine->options().is_encoder
           ? "embeddings -H 'Content-Type: application/json' \\\n    -d '{\"input\": \"Once upon a "
             "time\"}'"
           : "completions -H 'Content-Type: application/json' \\\n    -d '{\"prompt\": \"Once upon "
             "a "
             "time\", \"max_tokens\": 64}'";
-  fmt::print("weft serves {} on {} - try:\n  curl {}{}/v1/{}\n", model.id, where, way, url,
-             example);
+  fmt::print("weft serves {} on {} - try:\n  curl {}{}/v1/{}\n", names, where, way, url, example);
   std::fflush(stdout);
-}
-
-// What an encoder-decoder is to do with prompts; `name`: --task's.
-Result<SourceTask> TaskOf(const Checkpoint& checkpoint, const std::string& name) {
-  if (checkpoint.spec.encoder != nullptr) {
-    return FindSourceTask(checkpoint.spec.target, *checkpoint.tokenizer, name);
-  }
-  if (name.empty() || name == kRankTask) return SourceTask();
-  return Fail(ErrorCode::kInvalidArgument, "--task {}: {}", name, kNoTasks);
-}
-
-// The template is taken all the same: there may be conversations that it can render.
-void WarnOfFault(const ChatFormat& format) {
-  const std::string& fault = format.traits().fault;
-  if (fault.empty()) return;
-  Log(LogLevel::kWarning,
-      "the chat template cannot render a plain chat, one message of the user: {}; "
-      "--chat-template FILE gives the model another",
-      fault);
-}
-
-// nullptr, with a word on the log, if the model's template cannot be used. One that the user names
-// must be usable.
-Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(
-    const ServeOptions& options, const std::optional<std::string>& named_template,
-    const Checkpoint& checkpoint) {
-  const Tokenizer& tokenizer = *checkpoint.tokenizer;
-  jinja::RenderLimits limits;
-  limits.memory_bytes = options.server.max_render_bytes;
-  ChatTemplateSources sources;
-  if (named_template) {
-    sources.standard = *named_template;
-    auto format = ChatFormat::Create(sources, tokenizer, limits);
-    if (format) WarnOfFault(**format);
-    if (format) return *std::move(format);
-    return Fail(format.error().code, "--chat-template {}: {}", options.chat_template_path,
-                format.error().message);
-  }
-  if (std::filesystem::is_directory(options.model.path)) {
-    WEFT_ASSIGN_OR_RETURN(sources, ReadHfChatTemplates(options.model.path));
-  } else {
-    sources.standard = checkpoint.chat_template;
-  }
-  if (sources.standard.empty() && sources.tool_use.empty()) {
-    Log(LogLevel::kWarning,
-        "the model brings no chat template: chats are written as ChatML, which it may never have "
-        "seen; --chat-template FILE gives it another");
-    sources = ChatMlSources(tokenizer);
-  }
-  auto format = ChatFormat::Create(sources, tokenizer, limits);
-  if (format) WarnOfFault(**format);
-  if (format) return *std::move(format);
-  Log(LogLevel::kWarning, "no /v1/chat/completions: the model's chat template: {}",
-      format.error().message);
-  return std::shared_ptr<const ChatFormat>();
 }
 
 Result<std::shared_ptr<Tracer>> MakeTracer(const ServeOptions& options,
@@ -174,12 +109,15 @@ Result<std::shared_ptr<Tracer>> MakeTracer(const ServeOptions& options,
 
 Result<void> Serve(ServeOptions options) {
   const auto metrics = std::make_shared<Metrics>();
-  if (options.model.path.empty()) {
-    WEFT_ASSIGN_OR_RETURN(options.model.path, FindBundledModel());
+  if (options.model_paths.empty()) options.model_paths.emplace_back();
+  for (std::string& path : options.model_paths) {
+    if (!path.empty()) continue;
+    WEFT_ASSIGN_OR_RETURN(path, FindBundledModel());
   }
-  // Before the model, which may take minutes.
-  WEFT_ASSIGN_OR_RETURN(const std::optional<std::string> named_template,
-                        ReadChatTemplateFile(options.chat_template_path));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                        NamesOfModels(options.model_paths, options.served_model_names));
+  // Before the models, which may take minutes.
+  WEFT_ASSIGN_OR_RETURN(const ServedSettings settings, ReadServedSettings(options, names));
   WEFT_ASSIGN_OR_RETURN(const std::shared_ptr<Access> access, Access::Load(options.server));
   // Where nothing can be read again, a terminal that closes ends the process as usual.
   if (access->is_reloadable()) InstallReloadSignal();
@@ -188,33 +126,25 @@ Result<void> Serve(ServeOptions options) {
   FitResponseStore(options);
   // More of them than cores would only take them from each other.
   options.server.io_threads = std::min(options.server.io_threads, AvailableCpuCount());
-  options.model.meter = std::make_shared<EngineMeter>();
-  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(options.model));
-  ServedModel served;
-  served.id = options.served_model_name.empty() ? NameOfPath(options.model.path)
-                                                : options.served_model_name;
-  served.created = static_cast<int64_t>(std::time(nullptr));
-  served.tokenizer = model->checkpoint().tokenizer;
-  served.engine = &model->engine();
-  EngineFacts facts = model->facts();
-  facts.model = served.id;
-  metrics->AddEngine(std::move(facts), options.model.meter, model->engine());
-  FitRequests(model->memory(), options.server);
-  served.target = model->checkpoint().spec.target;
-  WEFT_ASSIGN_OR_RETURN(served.task, TaskOf(model->checkpoint(), options.task));
-  served.embedding_size = model->checkpoint().spec.embedding_size();
-  WEFT_ASSIGN_OR_RETURN(served.ranking, RankingFor(model->checkpoint(), options.task));
-  served.classifier = model->checkpoint().spec.classifier;
-  served.prompts = model->checkpoint().prompts;
-  served.pooling = options.pooling.value_or(model->checkpoint().spec.pooling);
-  if (const ModelSpec& spec = model->checkpoint().spec; spec.generates() && !spec.encoder) {
-    WEFT_ASSIGN_OR_RETURN(served.chat,
-                          LoadChatFormat(options, named_template, model->checkpoint()));
+  std::vector<ModelOptions> model_options(names.size(), options.model);
+  for (size_t i = 0; i < names.size(); ++i) {
+    model_options[i].path = options.model_paths[i];
+    model_options[i].meter = std::make_shared<EngineMeter>();
   }
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::unique_ptr<LoadedModel>> models,
+                        LoadedModel::LoadAll(model_options));
+  for (size_t i = 0; i < names.size(); ++i) {
+    EngineFacts facts = models[i]->facts();
+    facts.model = names[i];
+    metrics->AddEngine(std::move(facts), model_options[i].meter, models[i]->engine());
+  }
+  FitRequests(models.front()->memory(), options.server);
+  WEFT_ASSIGN_OR_RETURN(const std::vector<ServedModel> served,
+                        ServeModels(options, settings, names, models));
   options.server.max_connections = FitConnections(options.server.max_connections);
   DeferFirstShutdownSignal();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
-                        Server::Start(options.server, {served}, metrics, access, tracer));
+                        Server::Start(options.server, served, metrics, access, tracer));
   PrintGreeting(options.server, options.log_format, server->port(), served);
 
   WaitForShutdownSignal([&access] { access->Reload(); });

@@ -1,5 +1,6 @@
 #include "server/commands/serve_options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <istream>
 #include <iterator>
@@ -58,17 +59,29 @@ class JsonConfig : public CLI::Config {
 
 constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
+// An option that can be given again.
+CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<std::string>& values,
+                     const std::string& help) {
+  return app.add_option(name, values, help)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void AddServedModelFlags(CLI::App& app, ServeOptions& options) {
   ModelOptions& model = options.model;
-  AddModelFlags(app, model);
-  app.add_option("--served-model-name", options.served_model_name,
-                 "What requests call the model (the file's name)");
-  app.add_option("--chat-template", options.chat_template_path,
-                 "Jinja file with the chat template (the model's own, or else ChatML)");
-  app.add_option("--task", options.task,
-                 "What an encoder-decoder does with prompts: a task of its own, or "
-                 "translation_SOURCE_to_TARGET (what its files say); or rerank: a decoder ranks as "
-                 "Qwen3-Reranker or mxbai-rerank v2");
+  AddList(app, "--model", options.model_paths,
+          "GGUF file or Hugging Face directory (the bundled model); given again, all are served");
+  AddModelSettings(app, model);
+  AddList(app, "--served-model-name", options.served_model_names,
+          "What requests call the model (the file's name); of several, each in the same order");
+  AddList(app, "--chat-template", options.chat_templates,
+          "Jinja file with the chat template (the model's own, or else ChatML); NAME=FILE: of one "
+          "of several models");
+  AddList(app, "--task", options.tasks,
+          "What an encoder-decoder does with prompts: a task of its own, or "
+          "translation_SOURCE_to_TARGET (what its files say); or rerank: a decoder ranks as "
+          "Qwen3-Reranker or mxbai-rerank v2; NAME=TASK: of one of several models");
   app.add_option_function<std::string>(
          "--pooling",
          [&options](const std::string& name) {
@@ -172,21 +185,15 @@ void AddAccessFlags(CLI::App& app, ServerOptions& server) {
       ->check([](const std::string& text) {
         return ParseAddress(text) ? "" : "expected HOST:PORT, not '" + text + "'";
       });
-  app.add_option("--cors-origin", server.cors_origins,
-                 "Web pages of this origin may call the server; * for all, can be given again")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+  AddList(app, "--cors-origin", server.cors_origins,
+          "Web pages of this origin may call the server; * for all, can be given again")
       ->check([](const std::string& origin) {
         const Result<void> checked = CorsPolicy::CheckOrigin(origin);
         return checked ? std::string() : checked.error().message;
       });
-  app.add_option("--allowed-host", server.allowed_hosts,
-                 "A name that requests may call the server by, besides addresses, localhost and "
-                 "--host; others get 403; can be given again")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+  AddList(app, "--allowed-host", server.allowed_hosts,
+          "A name that requests may call the server by, besides addresses, localhost and "
+          "--host; others get 403; can be given again")
       ->check([](const std::string& name) {
         const Result<void> checked = HostPolicy::CheckName(name);
         return checked ? std::string() : checked.error().message;
@@ -269,6 +276,14 @@ Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
     return Fail(
         ErrorCode::kInvalidArgument,
         "weft serve: --tls-cert is for TCP, and --unix-socket is instead of it; add --port");
+  }
+  const size_t model_count = std::max<size_t>(options.model_paths.size(), 1);
+  const size_t name_count = options.served_model_names.size();
+  if (name_count > 0 && name_count != model_count) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "weft serve: --served-model-name is there {} times, for {} models; name each, in "
+                "the order of --model, or none",
+                name_count, model_count);
   }
   return options;
 }

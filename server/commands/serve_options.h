@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "base/result.h"
@@ -14,11 +15,14 @@
 namespace weft {
 
 struct ServeOptions {
-  ModelOptions model;              // path empty: the bundled model
-  std::string served_model_name;   // empty: the file's or directory's name
+  ModelOptions model;                    // of each, but for its path
+  std::vector<std::string> model_paths;  // empty: the bundled model
+  std::vector<std::string>
+      served_model_names;          // one a path, or none: files' and directories' names
   std::optional<Pooling> pooling;  // of embeddings; nullopt: the model's own
-  std::string task;                // an encoder-decoder's; empty: what its files say
-  std::string chat_template_path;  // a Jinja file; empty: the model's own template
+  // VALUE for the models that it fits, or NAME=VALUE for one; see SettingsOfModels.
+  std::vector<std::string> tasks;           // encoder-decoders'; otherwise what the files say
+  std::vector<std::string> chat_templates;  // paths of Jinja files; otherwise the models' own
   ServerOptions server;
   std::optional<uint64_t> response_store_bytes;  // absent: as much as is sensible
   std::chrono::milliseconds shutdown_timeout{30'000};

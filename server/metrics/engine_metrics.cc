@@ -48,6 +48,9 @@ class EngineMetricsWriter {
   MetricFamilies& families_;
 };
 
+constexpr std::string_view kSetAside = "weft_memory_bytes";
+constexpr std::string_view kSetAsideHelp = "Memory set aside at the start.";
+
 double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 void EngineMetricsWriter::AddState(int32_t queued_count) {
@@ -166,13 +169,11 @@ void EngineMetricsWriter::AddExperts() {
 void EngineMetricsWriter::AddMemory() {
   const MemoryPlan& memory = facts_.memory;
   const auto add = [this](const char* use, uint64_t bytes) {
-    Gauge("weft_memory_bytes", "Memory set aside at the start.", bytes, {{"use", use}});
+    Gauge(kSetAside, kSetAsideHelp, bytes, {{"use", use}});
   };
   add("weights", memory.weight_bytes);
   add("kv_cache", memory.kv_bytes());
   add("workspaces", memory.workspace_bytes);
-  add("other", memory.reserve_bytes);
-  Gauge("weft_memory_limit_bytes", "The limit for the whole process.", memory.limit_bytes);
 }
 
 void EngineMetricsWriter::AddInfo() {
@@ -201,6 +202,13 @@ void AddEngineMetrics(const EngineFacts& facts, const EngineTotals& totals, int3
   writer.AddExperts();
   writer.AddMemory();
   writer.AddInfo();
+}
+
+void AddMemoryLimit(const MemoryPlan& memory, MetricFamilies& families) {
+  families.AddGauge(kSetAside, kSetAsideHelp, {{"use", "other"}},
+                    static_cast<double>(memory.reserve_bytes));
+  families.AddGauge("weft_memory_limit_bytes", "The limit for the whole process.", {},
+                    static_cast<double>(memory.limit_bytes));
 }
 
 }  // namespace weft

@@ -29,4 +29,7 @@ struct EngineFacts {
 void AddEngineMetrics(const EngineFacts& facts, const EngineTotals& totals, int32_t queued_count,
                       MetricFamilies& families);
 
+// What the plans of all models have in common.
+void AddMemoryLimit(const MemoryPlan& memory, MetricFamilies& families);
+
 }  // namespace weft

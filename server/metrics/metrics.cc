@@ -158,6 +158,7 @@ std::string Metrics::Render(const std::string* only_key) {
       const auto& [meter, engine] = families_->engines[i];
       AddEngineMetrics(families_->facts[i], meter->Latest(), engine->queued_count(), engines);
     }
+    if (!families_->facts.empty()) AddMemoryLimit(families_->facts.front().memory, engines);
     AddVllmAliases(families_->facts, engines);
   }
   engines.AddCounter(

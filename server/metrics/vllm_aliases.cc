@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -144,26 +145,30 @@ ClientMetric Renamed(const ClientMetric& own, const Alias& alias,
                      std::span<const EngineFacts> engines) {
   ClientMetric metric = own;
   int32_t context = 0;
+  std::ptrdiff_t index = 0;
   for (ClientMetric::Label& label : metric.label) {
     if (label.name == "model") {
       const auto found = std::ranges::find(engines, label.value, &EngineFacts::model);
-      if (found != engines.end()) context = found->context;
+      if (found != engines.end()) {
+        context = found->context;
+        index = found - engines.begin();
+      }
       label.name = "model_name";
     } else if (label.name == "reason") {
       label = {.name = "finished_reason", .value = ReasonOf(label.value)};
     }
   }
-  metric.label.push_back({.name = "engine", .value = "0"});
+  metric.label.push_back({.name = "engine", .value = std::to_string(index)});
   KeepBuckets(BoundsOf(alias.buckets, context), metric.histogram.bucket);
   return metric;
 }
 
-void AddCacheConfig(const EngineFacts& facts, MetricFamilies& families) {
+void AddCacheConfig(const EngineFacts& facts, size_t index, MetricFamilies& families) {
   families.AddGauge("vllm:cache_config_info", "Information of the LLMEngine CacheConfig",
                     {{"block_size", std::to_string(facts.block_size)},
                      {"cache_dtype", facts.kv_type},
                      {"enable_prefix_caching", facts.prefix_cache ? "True" : "False"},
-                     {"engine", "0"},
+                     {"engine", std::to_string(index)},
                      {"kv_cache_memory_bytes", std::to_string(facts.memory.kv_bytes())},
                      {"num_gpu_blocks", std::to_string(facts.memory.block_count())},
                      {"sliding_window", "None"}},
@@ -185,7 +190,7 @@ void AddVllmAliases(std::span<const EngineFacts> engines, MetricFamilies& famili
     }
     families.families().push_back(std::move(family));
   }
-  for (const EngineFacts& facts : engines) AddCacheConfig(facts, families);
+  for (size_t i = 0; i < engines.size(); ++i) AddCacheConfig(engines[i], i, families);
 }
 
 }  // namespace weft

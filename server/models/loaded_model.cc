@@ -1,5 +1,6 @@
 #include "server/models/loaded_model.h"
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <string>
@@ -85,44 +86,94 @@ PackingProgress ReportProgress() {
 }  // namespace
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& options) {
+  WEFT_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<LoadedModel>> models, LoadAll({&options, 1}));
+  return std::move(models.front());
+}
+
+Result<std::vector<std::unique_ptr<LoadedModel>>> LoadedModel::LoadAll(
+    std::span<const ModelOptions> options) {
+  const ModelOptions& common = options.front();
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
-  if (options.arithmetic == Arithmetic::kF32) WEFT_RETURN_IF_ERROR(LoadBlas());
-  const KernelTable& kernels =
-      KernelsFor(options.arithmetic, isa, options.kv_type.value_or(KvType::kBF16));
-  std::unique_ptr<LoadedModel> model(new LoadedModel(kernels));
+  if (common.arithmetic == Arithmetic::kF32) WEFT_RETURN_IF_ERROR(LoadBlas());
+  std::vector<std::unique_ptr<LoadedModel>> models;
+  for (const ModelOptions& each : options) {
+    WEFT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedModel> model, Open(each));
+    models.push_back(std::move(model));
+  }
+  WEFT_RETURN_IF_ERROR(ChooseKernels(common, isa, models));
+  const int thread_count = common.thread_count > 0 ? common.thread_count : AvailableCpuCount();
+  WEFT_RETURN_IF_ERROR(PlanAll(common, thread_count, models));
+  const auto threads = std::make_shared<ThreadPool>(thread_count, NumaNodes());
+  MachineLimits limits;
+  if (common.meter != nullptr) limits = MeasureLimits(*threads, isa, kMeasuringAtStart);
+  for (size_t i = 0; i < models.size(); ++i) {
+    models[i]->threads_ = threads;
+    models[i]->limits_ = limits;
+    WEFT_RETURN_IF_ERROR(models[i]->Start(options[i]));
+  }
+  return models;
+}
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::Open(const ModelOptions& options) {
+  std::unique_ptr<LoadedModel> model(new LoadedModel);
   WEFT_ASSIGN_OR_RETURN(model->checkpoint_, LoadCheckpoint(options.path));
   if (options.quantize) QuantizeMatrices(model->checkpoint_.tensors);
-  WEFT_RETURN_IF_ERROR(CheckKvType(model->checkpoint_.spec, kernels, options.kv_type));
-  const int thread_count = options.thread_count > 0 ? options.thread_count : AvailableCpuCount();
+  return model;
+}
 
+Result<void> LoadedModel::ChooseKernels(const ModelOptions& options, Isa isa, Models& models) {
+  const bool has_cache = std::ranges::any_of(
+      models, [](const auto& model) { return !model->checkpoint_.spec.is_encoder; });
+  for (const std::unique_ptr<LoadedModel>& model : models) {
+    const ModelSpec& spec = model->checkpoint_.spec;
+    const bool is_meant = !spec.is_encoder || !has_cache;
+    const std::optional<KvType> kv_type = is_meant ? options.kv_type : std::nullopt;
+    model->kernels_ = &KernelsFor(options.arithmetic, isa, kv_type.value_or(KvType::kBF16));
+    WEFT_RETURN_IF_ERROR(CheckKvType(spec, *model->kernels_, kv_type));
+  }
+  return {};
+}
+
+Result<void> LoadedModel::PlanAll(const ModelOptions& options, int thread_count, Models& models) {
   MemoryRequest request;
   request.limit_bytes = options.memory_bytes > 0 ? options.memory_bytes : AvailableMemoryBytes();
-  request.context = options.context;
   request.max_batch_tokens = options.max_batch_tokens;
   request.max_sequences = options.max_sequences;
   request.block_size = kBlockSize;
   request.thread_count = thread_count;
   request.stored_bytes = options.stored_bytes;
-  WEFT_ASSIGN_OR_RETURN(model->memory_, PlanMemory(model->checkpoint_, kernels, request));
-  ServeContext(model->memory_.context, model->checkpoint_.spec.ropes);
-  model->threads_ = std::make_unique<ThreadPool>(thread_count, NumaNodes());
-  LogFacts(model->checkpoint_, options.quantize, kernels, model->memory_, *model->threads_);
+  int64_t longest = 0;
+  for (const auto& model : models) {
+    longest = std::max(longest, model->checkpoint_.spec.context_length);
+  }
+  std::vector<PlannedModel> planned;
+  for (const auto& model : models) {
+    const int64_t own = model->checkpoint_.spec.context_length;
+    const bool is_too_few = options.context > own && options.context <= longest;
+    planned.push_back({.checkpoint = model->checkpoint_,
+                       .kernels = *model->kernels_,
+                       .context = is_too_few ? static_cast<int32_t>(own) : options.context});
+  }
+  WEFT_ASSIGN_OR_RETURN(std::vector<MemoryPlan> plans, PlanMemories(planned, request));
+  for (size_t i = 0; i < models.size(); ++i) models[i]->memory_ = std::move(plans[i]);
+  return {};
+}
 
+Result<void> LoadedModel::Start(const ModelOptions& options) {
+  ServeContext(memory_.context, checkpoint_.spec.ropes);
+  LogFacts(checkpoint_, options.quantize, *kernels_, memory_, *threads_);
   ModelCost cost;
   if (options.meter != nullptr) {
-    cost = CostOf(model->checkpoint_, kernels, kBlockSize);
-    model->limits_ = MeasureLimits(*model->threads_, isa, kMeasuringAtStart);
-    options.meter->SetLimits(model->limits_);
+    cost = CostOf(checkpoint_, *kernels_, kBlockSize);
+    options.meter->SetLimits(limits_);
   }
-
-  WEFT_ASSIGN_OR_RETURN(
-      Transformer transformer,
-      LoadTransformer(model->checkpoint_, kernels, *model->threads_, ReportProgress()));
+  WEFT_ASSIGN_OR_RETURN(Transformer transformer,
+                        LoadTransformer(checkpoint_, *kernels_, *threads_, ReportProgress()));
   TransformerRunnerOptions runner;
   runner.block_size = kBlockSize;
-  runner.groups = model->memory_.state_groups();
-  runner.max_batch_tokens = model->memory_.step_rows;
-  runner.thread_count = thread_count;
+  runner.groups = memory_.state_groups();
+  runner.max_batch_tokens = memory_.step_rows;
+  runner.thread_count = thread_count();
   try {
     std::unique_ptr<ModelRunner> watched;
     auto plain = std::make_unique<TransformerRunner>(std::move(transformer), runner);
@@ -131,23 +182,22 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& optio
     } else {
       watched = std::move(plain);
     }
-    model->engine_ =
-        std::make_unique<Engine>(EngineOptionsFor(options, model->checkpoint_.spec, model->memory_,
-                                                  model->checkpoint_.tokenizer),
-                                 std::move(watched));
+    engine_ = std::make_unique<Engine>(
+        EngineOptionsFor(options, checkpoint_.spec, memory_, checkpoint_.tokenizer),
+        std::move(watched));
   } catch (const std::bad_alloc&) {
     return Fail(ErrorCode::kResourceExhausted,
                 "the operating system refused the memory for the KV cache ({}); lower --memory",
-                FormatBytes(model->memory_.kv_bytes()));
+                FormatBytes(memory_.kv_bytes()));
   }
-  return model;
+  return {};
 }
 
 EngineFacts LoadedModel::facts() const {
   return {.model = {},
           .architecture = checkpoint_.spec.architecture,
-          .kernels = std::string(kernels_.name),
-          .kv_type = std::string(NameOf(kernels_.kv_type)),
+          .kernels = std::string(kernels_->name),
+          .kv_type = std::string(NameOf(kernels_->kv_type)),
           .thread_count = thread_count(),
           .context = memory_.context,
           .block_size = kBlockSize,

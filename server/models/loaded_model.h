@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/thread_pool.h"
@@ -44,6 +46,12 @@ class LoadedModel {
   // Reads the file, which may take minutes; says on the log what it found and decided. Call it
   // before other threads start: it may ask the operating system for AMX.
   static Result<std::unique_ptr<LoadedModel>> Load(const ModelOptions& options);
+  // The same for several, which share the memory (PlanMemories) and the compute threads. The
+  // options agree in all but `path` and `meter`. A context that one model has is no error of those
+  // with fewer positions: they have theirs. A KV type is for what is kept of texts, so encoders
+  // beside other models have what goes with the arithmetic.
+  static Result<std::vector<std::unique_ptr<LoadedModel>>> LoadAll(
+      std::span<const ModelOptions> options);
 
   Engine& engine() { return *engine_; }
   // Its tensors and files are gone.
@@ -54,13 +62,21 @@ class LoadedModel {
   int thread_count() const { return threads_->thread_count(); }
 
  private:
-  explicit LoadedModel(const KernelTable& kernels) : kernels_(kernels) {}
+  LoadedModel() = default;
 
-  const KernelTable& kernels_;
+  using Models = std::vector<std::unique_ptr<LoadedModel>>;
+
+  static Result<std::unique_ptr<LoadedModel>> Open(const ModelOptions& options);
+  static Result<void> ChooseKernels(const ModelOptions& options, Isa isa, Models& models);
+  static Result<void> PlanAll(const ModelOptions& options, int thread_count, Models& models);
+  // Weights, cache and engine, where the rest is there.
+  Result<void> Start(const ModelOptions& options);
+
   Checkpoint checkpoint_;
+  const KernelTable* kernels_ = nullptr;
   MemoryPlan memory_;
   MachineLimits limits_;                 // measured if there is a meter
-  std::unique_ptr<ThreadPool> threads_;  // the engine computes on it: outlives it
+  std::shared_ptr<ThreadPool> threads_;  // the engines compute on it: outlives them
   std::unique_ptr<Engine> engine_;
 };
 

@@ -1,6 +1,7 @@
 #include "server/models/memory_plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include <fmt/core.h>
@@ -161,7 +162,8 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
   }
 
   const auto left_bytes = [&] {
-    const uint64_t fixed_bytes = plan.reserve_bytes + plan.weight_bytes + plan.workspace_bytes;
+    const uint64_t fixed_bytes =
+        plan.reserve_bytes + plan.weight_bytes + plan.workspace_bytes + request.others_bytes;
     return request.limit_bytes - std::min(request.limit_bytes, fixed_bytes);
   };
   const auto shares_for = [&](int64_t positions) {
@@ -174,16 +176,62 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
       });
   set_context(context > 0 ? context : wanted_context);
   if (context == 0 || shares_for(context).context_bytes() > left_bytes()) {
+    const std::string others =
+        request.others_bytes == 0
+            ? ""
+            : fmt::format(", {} for other models", FormatBytes(request.others_bytes));
     return Fail(ErrorCode::kResourceExhausted,
-                "{} of memory do not hold weights ({}), workspace ({}), {} in reserve and the KV "
+                "{} of memory do not hold weights ({}), workspace ({}), {} in reserve{} and the KV "
                 "cache of one context of {} ({}); raise --memory or lower --context",
                 FormatBytes(request.limit_bytes), FormatBytes(plan.weight_bytes),
-                FormatBytes(plan.workspace_bytes), FormatBytes(plan.reserve_bytes), wanted_context,
-                FormatBytes(shares_for(wanted_context).context_bytes()));
+                FormatBytes(plan.workspace_bytes), FormatBytes(plan.reserve_bytes), others,
+                wanted_context, FormatBytes(shares_for(wanted_context).context_bytes()));
   }
   const std::vector<int64_t> counts = shares_for(context).Of(left_bytes());
   for (size_t i = 0; i < counts.size(); ++i) plan.groups[i].group.block_count = counts[i];
   return plan;
+}
+
+Result<std::vector<MemoryPlan>> PlanMemories(std::span<const PlannedModel> models,
+                                             const MemoryRequest& request) {
+  std::vector<uint64_t> weights;
+  for (const PlannedModel& model : models) {
+    weights.push_back(
+        static_cast<uint64_t>(Weights::PackedBytes(model.checkpoint.tensors, model.kernels)));
+  }
+  uint64_t taken_bytes = std::accumulate(weights.begin(), weights.end(), uint64_t{0});
+  const auto plan_with = [&](size_t i, uint64_t others_bytes) -> Result<MemoryPlan> {
+    MemoryRequest own = request;
+    own.context = models[i].context;
+    own.others_bytes = others_bytes;
+    Result<MemoryPlan> plan = PlanMemory(models[i].checkpoint, models[i].kernels, own);
+    if (plan || models.size() == 1) return plan;
+    return Fail(plan.error().code, "{}: {}", models[i].checkpoint.path, plan.error().message);
+  };
+  // Who wants the least comes first: what it leaves of its part is there for the others.
+  std::vector<MemoryPlan> plans;
+  std::vector<size_t> order;
+  for (size_t i = 0; i < models.size(); ++i) {
+    WEFT_ASSIGN_OR_RETURN(MemoryPlan alone, plan_with(i, taken_bytes - weights[i]));
+    plans.push_back(std::move(alone));
+    order.push_back(i);
+  }
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return plans[i].variable_bytes(); });
+  const uint64_t reserve_bytes = plans.empty() ? 0 : plans.front().reserve_bytes;
+  for (size_t place = 0; place < order.size(); ++place) {
+    const size_t i = order[place];
+    const uint64_t left_bytes =
+        request.limit_bytes - std::min(request.limit_bytes, reserve_bytes + taken_bytes);
+    const uint64_t kept_bytes = left_bytes - left_bytes / (order.size() - place);
+    WEFT_ASSIGN_OR_RETURN(plans[i], plan_with(i, taken_bytes - weights[i] + kept_bytes));
+    taken_bytes += plans[i].variable_bytes();
+  }
+  return plans;
+}
+
+uint64_t MemoryPlan::variable_bytes() const {
+  return workspace_bytes + kv_bytes() +
+         static_cast<uint64_t>(block_count() * BlockPool::BytesPerBlock());
 }
 
 uint64_t MemoryPlan::kv_bytes() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct MemoryRequest {
   int64_t block_size = 32;         // positions a KV block
   int32_t thread_count = 1;
   uint64_t stored_bytes = 0;  // of responses that the server keeps
+  uint64_t others_bytes = 0;  // of the limit, what is for other models
 };
 
 // What is set aside for requests: three quarters for all that they and their connections hold, one
@@ -41,7 +43,8 @@ struct MemoryPlan {
   uint64_t limit_bytes = 0;
   uint64_t stored_bytes = 0;   // part of the reserve
   uint64_t request_bytes = 0;  // part of the reserve
-  uint64_t reserve_bytes = 0;  // for the program, its sockets, the requests in them, what it keeps
+  // For the program, its sockets, the requests in them, what it keeps: for all models together.
+  uint64_t reserve_bytes = 0;
   uint64_t weight_bytes = 0;
   uint64_t workspace_bytes = 0;
   std::vector<GroupMemory> groups;
@@ -50,7 +53,8 @@ struct MemoryPlan {
 
   RequestMemory request_memory() const;
   uint64_t kv_bytes() const;
-  int64_t block_count() const;  // of all groups
+  int64_t block_count() const;      // of all groups
+  uint64_t variable_bytes() const;  // of KV blocks, with their accounting, and workspace
   std::vector<StateGroup> state_groups() const;
 };
 
@@ -60,6 +64,19 @@ struct MemoryPlan {
 // Errors name what does not fit and the option to change.
 Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& kernels,
                               const MemoryRequest& request);
+
+// One of several models. What it refers to outlives it.
+struct PlannedModel {
+  const Checkpoint& checkpoint;
+  const KernelTable& kernels;
+  int32_t context = 0;  // as MemoryRequest::context, which does not count
+};
+
+// The same for models that share a limit, in their order. What the reserve and the weights of all
+// leave is shared out equally; of what one has no use for, the others get equal parts. Errors name
+// the model, too.
+Result<std::vector<MemoryPlan>> PlanMemories(std::span<const PlannedModel> models,
+                                             const MemoryRequest& request);
 
 // "weights 7.2 MiB, KV cache 64.0 MiB (...), ...": one line for people.
 std::string Describe(const MemoryPlan& plan);

@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import random
+import subprocess
 import tempfile
 import unittest
 
@@ -64,14 +65,85 @@ class Crowd(unittest.TestCase):
                     self.assertEqual(reasons, [choice["finish_reason"]])
 
 
+def parity_model(name):
+    return os.path.join(os.path.dirname(__file__), "../model/fixtures/parity", name, "model.gguf")
+
+
+class SeveralModels(unittest.TestCase):
+    """Two models are two engines in one process: requests go by name."""
+
+    CHAT = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4, "temperature": 0}
+
+    def test_a_chat_with_one_and_embeddings_of_the_other(self):
+        models = ["--model", options.model, "--model", parity_model("bert"), "--served-model-name", "writer",
+                  "--served-model-name", "encoder", "--memory", "512MiB"]
+        with WeftServer(options.weft, ["--model", options.model]) as server:
+            alone = server.request("POST", "/v1/chat/completions", self.CHAT)[1]["choices"]
+        with WeftServer(options.weft, models) as server:
+            self.assertEqual([model["id"] for model in server.request("GET", "/v1/models")[1]["data"]], ["writer", "encoder"])
+            for chat in (self.CHAT, {**self.CHAT, "model": "writer"}):
+                status, answer = server.request("POST", "/v1/chat/completions", chat)
+                self.assertEqual((status, answer["model"], answer["choices"]), (200, "writer", alone))
+            status, answer = server.request("POST", "/v1/embeddings", {"model": "encoder", "input": "hello"})
+            self.assertEqual((status, answer["model"]), (200, "encoder"))
+            status, answer = server.request("POST", "/v1/chat/completions", {**self.CHAT, "model": "encoder"})
+            self.assertEqual(status, 400)
+            self.assertIn("'encoder' is an encoder, which generates no text", answer["error"]["message"])
+            status, answer = server.request("POST", "/v1/embeddings", {"model": "nobody", "input": "hello"})
+            self.assertEqual((status, answer["error"]["code"]), (404, "model_not_found"))
+            metrics = server.request("GET", "/metrics")[1]
+            self.assertRegex(metrics, r'weft_prompt_tokens_total\{model="encoder"\} [1-9]')
+            self.assertRegex(metrics, r'weft_prompt_tokens_total\{model="writer"\} [1-9]')
+
+    def test_answers_are_the_same_while_the_other_model_is_busy(self):
+        draw = random.Random(3)
+        texts = [" ".join(draw.choices("the old king had three golden birds".split(), k=draw.randint(1, 40))) for _ in range(200)]
+        embedding = {"model": "model", "input": texts}
+        chats = [{"model": "weft-demo", "prompt": text, "max_tokens": 40, "ignore_eos": True, "seed": i} for i, text in enumerate(texts[:8])]
+        with WeftServer(options.weft, ["--model", options.model, "--model", parity_model("bert"), "--memory", "512MiB"]) as server:
+            vectors = server.request("POST", "/v1/embeddings", embedding)[1]["data"]
+            alone = [server.complete(**chat)["choices"] for chat in chats]
+            with concurrent.futures.ThreadPoolExecutor(2 * len(chats)) as pool:
+                busy = [pool.submit(server.request, "POST", "/v1/embeddings", embedding) for _ in chats]
+                crowd = [pool.submit(server.complete, **chat) for chat in chats]
+                self.assertEqual([answer.result()["choices"] for answer in crowd], alone)
+                for answer in busy:
+                    self.assertEqual(answer.result()[1]["data"], vectors)
+
+    def test_what_two_models_cannot_have_is_said_at_the_start(self):
+        def refusal(*arguments):
+            ended = subprocess.run([options.weft, "serve", "--port", "0", "--log-level", "error", *arguments], capture_output=True,
+                                   text=True, timeout=120)
+            self.assertNotEqual(ended.returncode, 0)
+            return ended.stderr
+
+        bert = parity_model("bert")
+        both = ["--model", options.model, "--model", bert]
+        self.assertIn("would both be called 'model'", refusal("--model", bert, "--model", parity_model("llama2")))
+        self.assertIn("would both be called 'a'", refusal(*both, "--served-model-name", "a", "--served-model-name", "a"))
+        self.assertIn("--served-model-name is there 1 times, for 2 models", refusal(*both, "--served-model-name", "a"))
+        self.assertIn("--task summarization: no model here has this task", refusal(*both, "--task", "summarization"))
+        self.assertIn("--task summarization: the model is no encoder-decoder", refusal(*both, "--task", "model=summarization"))
+        self.assertIn("--context 100000 is more than", refusal(*both, "--context", "100000"))
+        with tempfile.NamedTemporaryFile("w", suffix=".jinja") as template:
+            template.write("{{ messages[0].content }}")
+            template.flush()
+            self.assertIn("the model 'model' holds no conversations", refusal(*both, "--chat-template", f"model={template.name}"))
+            with WeftServer(options.weft, [*both, "--chat-template", template.name, "--context", "600"]) as server:
+                status, answer = server.request("POST", "/apply-template", self.CHAT)
+                self.assertEqual((status, answer["prompt"]), (200, "Hi"))
+                contexts = {model["id"]: model["max_model_len"] for model in server.request("GET", "/v1/models")[1]["data"]}
+                self.assertEqual(contexts["weft-demo"], 600)
+                self.assertLess(contexts["model"], 600)
+
+
 class ChatTemplates(unittest.TestCase):
     """A model whose template is missing or at fault is served, and the log says so."""
 
     CHAT = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
 
     def test_a_model_without_a_template_gets_chatml(self):
-        model = os.path.join(os.path.dirname(__file__), "../model/fixtures/parity/llama2/model.gguf")
-        with WeftServer(options.weft, ["--model", model]) as server:
+        with WeftServer(options.weft, ["--model", parity_model("llama2")]) as server:
             self.assertRegex(server.output(), r"warning the model brings no chat template: chats are written as ChatML")
             status, answer = server.request("POST", "/apply-template", self.CHAT)
             self.assertEqual((status, answer["prompt"]), (200, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"))

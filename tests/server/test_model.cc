@@ -78,7 +78,8 @@ std::optional<TokenId> ByteTokenizer::TokenOf(std::string_view vocabulary_text) 
   return std::nullopt;
 }
 
-TestModel::TestModel(const TestModelOptions& options) {
+TestModel::TestModel(const TestModelOptions& options, std::shared_ptr<Metrics> metrics)
+    : id_(options.id), metrics_(std::move(metrics)) {
   if (!options.chat_template.empty()) {
     ChatTemplateSources sources;
     sources.standard = options.chat_template;
@@ -134,6 +135,7 @@ TestModel::TestModel(const TestModelOptions& options) {
   };
   EngineOptions engine_options;
   engine_options.max_context = options.max_context;
+  engine_options.is_encoder = options.is_encoder;
   engine_options.reads_sources = options.reads_sources;
   engine_options.max_sequences = options.max_sequences;
   engine_options.max_waiting = options.max_waiting;
@@ -146,7 +148,7 @@ TestModel::TestModel(const TestModelOptions& options) {
   engine_options.on_step = [meter](const StepReport& report) { meter->OnStep(report); };
   engine_ = std::make_unique<Engine>(std::move(engine_options), std::move(runner));
   EngineFacts facts;
-  facts.model = "test-model";
+  facts.model = id_;
   facts.context = options.max_context;
   facts.prefix_cache = options.prefix_cache;
   facts.memory.groups = {{.group = {.block_count = options.block_count}}};
@@ -157,7 +159,7 @@ TestModel::~TestModel() { ReleaseSteps(); }
 
 ServedModel TestModel::Served() const {
   ServedModel model;
-  model.id = "test-model";
+  model.id = id_;
   model.created = 1700000000;
   model.tokenizer = tokenizer_;
   model.engine = engine_.get();

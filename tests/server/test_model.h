@@ -53,6 +53,7 @@ class ByteTokenizer : public Tokenizer {
 };
 
 struct TestModelOptions {
+  std::string id = "test-model";
   int32_t max_context = 512;
   int32_t max_sequences = 64;
   int32_t max_waiting = 1024;
@@ -66,13 +67,15 @@ struct TestModelOptions {
   std::string chat_template;   // Jinja; empty: none
   bool reads_sources = false;  // as an encoder-decoder whose texts begin with <s>
   int32_t label_count = 0;     // a classifier's; with one label it ranks
-  bool prefix_cache = false;   // so that what was asked first changes nothing of what comes then
+  bool is_encoder = false;
+  bool prefix_cache = false;  // so that what was asked first changes nothing of what comes then
 };
 
 // The engine of a test. Between HoldSteps and ReleaseSteps no forward pass ends.
 class TestModel {
  public:
-  explicit TestModel(const TestModelOptions& options = {});
+  explicit TestModel(const TestModelOptions& options = {},
+                     std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>());
   ~TestModel();
 
   ServedModel Served() const;
@@ -88,7 +91,8 @@ class TestModel {
   int64_t used_blocks() const { return engine_->Stats().used_blocks; }
 
  private:
-  const std::shared_ptr<Metrics> metrics_ = std::make_shared<Metrics>();
+  const std::string id_;
+  const std::shared_ptr<Metrics> metrics_;
   std::atomic<bool> held_{false};
   std::atomic<bool> fail_next_step_{false};
   std::atomic<int64_t> steps_{0};

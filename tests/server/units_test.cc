@@ -125,6 +125,20 @@ TEST(ServeOptionsTest, OriginsAddUp) {
   EXPECT_THAT(options->server.cors_origins, testing::ElementsAre("https://a", "*"));
 }
 
+TEST(ServeOptionsTest, ModelsAddUp) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.Write("config.json", R"({"model": ["a.gguf", "b"]})");
+  const auto listed = Parse({"--config", path.c_str()});
+  ASSERT_TRUE(listed) << listed.error().message;
+  EXPECT_THAT(listed->model_paths, testing::ElementsAre("a.gguf", "b"));
+  const auto named = Parse({"--model", "a", "--served-model-name", "x", "--model", "b",
+                            "--served-model-name", "y", "--task", "x=summarization"});
+  ASSERT_TRUE(named) << named.error().message;
+  EXPECT_THAT(named->model_paths, testing::ElementsAre("a", "b"));
+  EXPECT_THAT(named->served_model_names, testing::ElementsAre("x", "y"));
+  EXPECT_THAT(named->tasks, testing::ElementsAre("x=summarization"));
+}
+
 TEST(ServeOptionsTest, MistakesAreOneLine) {
   const TemporaryDirectory directory;
   const std::string path = directory.path() + "/config.json";
@@ -151,6 +165,10 @@ TEST(ServeOptionsTest, MistakesAreOneLine) {
     refused({option, "-5"}, option);
   }
   refused({"--frobnicate"}, "--frobnicate");
+  refused({"--model", "a", "--model", "b", "--served-model-name", "x"},
+          "--served-model-name is there 1 times, for 2 models");
+  refused({"--served-model-name", "x", "--served-model-name", "y"},
+          "--served-model-name is there 2 times, for 1 models");
   refused({"--cors-origin", "https://a/"}, "'https://a/' is not an origin");
   refused({"--cors-origin", "https://a", "https://b"}, "https://b");
   std::ofstream(path) << R"({"prot": 1234})";

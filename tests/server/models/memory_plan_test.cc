@@ -55,6 +55,99 @@ TEST(MemoryPlanTest, FitsTheLimitOrSaysWhatToChange) {
   EXPECT_EQ(PlanMemory(*checkpoint, kernels, request).error().code, ErrorCode::kInvalidArgument);
 }
 
+// Models that share a limit.
+class SeveralPlansTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"llama2", "bert", "llama2"}) {
+      auto loaded = LoadCheckpoint(
+          SourcePath(std::string("tests/model/fixtures/parity/") + name + "/model.gguf"));
+      ASSERT_TRUE(loaded) << loaded.error().message;
+      checkpoints_.push_back(std::move(*loaded));
+    }
+    for (size_t i : {0U, 2U}) checkpoints_[i].spec.context_length = 10'000;
+    request_.max_sequences = 4;
+    request_.max_batch_tokens = 64;
+    request_.stored_bytes = 8 << 20;
+  }
+
+  Result<std::vector<MemoryPlan>> Plan(uint64_t limit_bytes, std::vector<int32_t> contexts = {}) {
+    contexts.resize(checkpoints_.size());
+    const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
+    std::vector<PlannedModel> models;
+    for (size_t i = 0; i < checkpoints_.size(); ++i) {
+      models.push_back({.checkpoint = checkpoints_[i], .kernels = kernels, .context = contexts[i]});
+    }
+    request_.limit_bytes = limit_bytes;
+    return PlanMemories(models, request_);
+  }
+
+  // What is taken of the limit: one reserve, and all else of each.
+  static uint64_t TakenBytes(const std::vector<MemoryPlan>& plans) {
+    uint64_t bytes = plans.front().reserve_bytes;
+    for (const MemoryPlan& plan : plans) bytes += plan.weight_bytes + plan.variable_bytes();
+    return bytes;
+  }
+
+  std::vector<Checkpoint> checkpoints_;
+  MemoryRequest request_;
+};
+
+TEST_F(SeveralPlansTest, WhereThereIsRoomEachHasWhatItHasAlone) {
+  const uint64_t limit_bytes = 2ULL << 30;
+  const auto plans = Plan(limit_bytes);
+  ASSERT_TRUE(plans) << plans.error().message;
+  ASSERT_EQ(plans->size(), 3U);
+  for (size_t i = 0; i < 3; ++i) {
+    const auto alone =
+        PlanMemory(checkpoints_[i], KernelsFor(Arithmetic::kBF16, Isa::kScalar), request_);
+    ASSERT_TRUE(alone) << alone.error().message;
+    EXPECT_EQ((*plans)[i].block_count(), alone->block_count());
+    EXPECT_EQ((*plans)[i].context, alone->context);
+    EXPECT_EQ((*plans)[i].reserve_bytes, alone->reserve_bytes);
+  }
+  EXPECT_LE(TakenBytes(*plans), limit_bytes);
+}
+
+TEST_F(SeveralPlansTest, WhatIsLeftIsSharedEqually) {
+  const auto roomy = Plan(2ULL << 30);
+  ASSERT_TRUE(roomy) << roomy.error().message;
+  // The encoder has all that it wants, each decoder half of the rest: three quarters of what it
+  // would have.
+  const uint64_t fixed_bytes = TakenBytes(*roomy) - (*roomy)[0].request_bytes -
+                               (*roomy)[0].kv_bytes() - (*roomy)[2].kv_bytes();
+  const uint64_t limit_bytes = (fixed_bytes + (*roomy)[0].kv_bytes() * 3 / 2) * 8 / 7;
+  const auto plans = Plan(limit_bytes);
+  ASSERT_TRUE(plans) << plans.error().message;
+  EXPECT_EQ((*plans)[1].block_count(), (*roomy)[1].block_count());
+  EXPECT_NEAR(static_cast<double>((*plans)[0].block_count()),
+              static_cast<double>((*roomy)[0].block_count()) * 0.75, 8);
+  EXPECT_NEAR(static_cast<double>((*plans)[0].block_count()),
+              static_cast<double>((*plans)[2].block_count()), 1);
+  EXPECT_LE(TakenBytes(*plans), limit_bytes);
+  // Nothing is left that would make another block.
+  EXPECT_GT(TakenBytes(*plans) + 2 * (*plans)[0].groups[0].block_bytes, limit_bytes);
+  // What one has no use for, the other gets, whichever comes first.
+  for (const std::vector<int32_t>& contexts : {std::vector{100, 0, 0}, std::vector{0, 0, 100}}) {
+    const auto uneven = Plan(limit_bytes, contexts);
+    ASSERT_TRUE(uneven) << uneven.error().message;
+    const size_t other = contexts[0] == 0 ? 0 : 2;
+    EXPECT_EQ((*uneven)[other].block_count(), (*roomy)[other].block_count());
+    EXPECT_LE(TakenBytes(*uneven), limit_bytes);
+  }
+}
+
+TEST_F(SeveralPlansTest, ErrorsNameTheModel) {
+  const auto too_long = Plan(2ULL << 30, {0, 100'000, 0});
+  ASSERT_FALSE(too_long);
+  EXPECT_THAT(too_long.error().message, HasSubstr("bert/model.gguf: --context 100000 is more"));
+  const auto cramped = Plan(60 << 20, {10'000, 0, 10'000});
+  ASSERT_FALSE(cramped);
+  EXPECT_EQ(cramped.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(cramped.error().message, HasSubstr("llama2/model.gguf: "));
+  EXPECT_THAT(cramped.error().message, HasSubstr(" for other models"));
+}
+
 TEST(MemoryPlanTest, WindowsGetWhatIsSeen) {
   auto checkpoint = LoadCheckpoint(SourcePath("tests/model/fixtures/parity/gemma3/model.gguf"));
   ASSERT_TRUE(checkpoint) << checkpoint.error().message;

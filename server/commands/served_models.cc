@@ -1,0 +1,227 @@
+#include "server/commands/served_models.h"
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "model/ranking_files.h"
+#include "server/api/conversation/chat_format.h"
+#include "server/api/conversation/chat_ml.h"
+#include "server/api/conversation/chat_template_file.h"
+
+namespace weft {
+namespace {
+
+// "weft-demo" for "models/weft-demo.gguf", "tiny-llama" for "models/tiny-llama/".
+std::string NameOfPath(const std::string& path) {
+  const auto normal = std::filesystem::path(path).lexically_normal();
+  if (normal.extension() == ".gguf") return normal.stem().string();
+  const auto& last = normal.has_filename() ? normal : normal.parent_path();
+  return last.filename().string();
+}
+
+bool HoldsConversations(const ModelSpec& spec) { return spec.generates() && !spec.encoder; }
+
+// What an encoder-decoder is to do with prompts.
+Result<SourceTask> TaskOf(const Checkpoint& checkpoint, const ModelSetting& setting) {
+  const bool is_rank_task = setting.value == kRankTask;
+  if (checkpoint.spec.encoder != nullptr) {
+    const bool is_others = is_rank_task && !setting.is_named;
+    return FindSourceTask(checkpoint.spec.target, *checkpoint.tokenizer,
+                          is_others ? "" : setting.value);
+  }
+  if (!setting.is_named || is_rank_task) return SourceTask();
+  return Fail(ErrorCode::kInvalidArgument, "--task {}: {}", setting.value, kNoTasks);
+}
+
+// How the model ranks, by its files or because the task says so.
+Result<std::optional<Ranking>> RankingOf(const Checkpoint& checkpoint,
+                                         const ModelSetting& setting) {
+  auto ranking = RankingFor(checkpoint, setting.value);
+  // A task that is of no model in particular is that of others.
+  if (!ranking && !setting.is_named) return std::optional<Ranking>();
+  return ranking;
+}
+
+bool FitsTask(const Checkpoint& checkpoint, const std::string& task) {
+  if (checkpoint.spec.encoder != nullptr) return task != kRankTask;
+  return task == kRankTask && RankingFor(checkpoint, task).value_or(std::nullopt).has_value();
+}
+
+// The template is taken all the same: there may be conversations that it can render.
+void WarnOfFault(const ChatFormat& format) {
+  const std::string& fault = format.traits().fault;
+  if (fault.empty()) return;
+  Log(LogLevel::kWarning,
+      "the chat template cannot render a plain chat, one message of the user: {}; "
+      "--chat-template FILE gives the model another",
+      fault);
+}
+
+// nullptr, with a word on the log, if the model's template cannot be used. One that the user names
+// must be usable.
+Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(uint64_t render_bytes,
+                                                         const ModelSetting& named,
+                                                         const std::string& named_template,
+                                                         const Checkpoint& checkpoint) {
+  const Tokenizer& tokenizer = *checkpoint.tokenizer;
+  jinja::RenderLimits limits;
+  limits.memory_bytes = render_bytes;
+  ChatTemplateSources sources;
+  if (!named.value.empty()) {
+    sources.standard = named_template;
+    auto format = ChatFormat::Create(sources, tokenizer, limits);
+    if (format) WarnOfFault(**format);
+    if (format) return *std::move(format);
+    return Fail(format.error().code, "--chat-template {}: {}", named.value, format.error().message);
+  }
+  if (std::filesystem::is_directory(checkpoint.path)) {
+    WEFT_ASSIGN_OR_RETURN(sources, ReadHfChatTemplates(checkpoint.path));
+  } else {
+    sources.standard = checkpoint.chat_template;
+  }
+  if (sources.standard.empty() && sources.tool_use.empty()) {
+    Log(LogLevel::kWarning,
+        "the model brings no chat template: chats are written as ChatML, which it may never have "
+        "seen; --chat-template FILE gives it another");
+    sources = ChatMlSources(tokenizer);
+  }
+  auto format = ChatFormat::Create(sources, tokenizer, limits);
+  if (format) WarnOfFault(**format);
+  if (format) return *std::move(format);
+  Log(LogLevel::kWarning, "no /v1/chat/completions: the model's chat template: {}",
+      format.error().message);
+  return std::shared_ptr<const ChatFormat>();
+}
+
+Result<ServedModel> ServeOne(const ServeOptions& options, const ServedSettings& settings, size_t i,
+                             const std::string& name, LoadedModel& model) {
+  const Checkpoint& checkpoint = model.checkpoint();
+  const ModelSpec& spec = checkpoint.spec;
+  ServedModel served;
+  served.id = name;
+  served.created = static_cast<int64_t>(std::time(nullptr));
+  served.tokenizer = checkpoint.tokenizer;
+  served.engine = &model.engine();
+  served.target = spec.target;
+  WEFT_ASSIGN_OR_RETURN(served.task, TaskOf(checkpoint, settings.tasks[i]));
+  served.embedding_size = spec.embedding_size();
+  WEFT_ASSIGN_OR_RETURN(served.ranking, RankingOf(checkpoint, settings.tasks[i]));
+  served.classifier = spec.classifier;
+  served.prompts = checkpoint.prompts;
+  served.pooling = options.pooling.value_or(spec.pooling);
+  const ModelSetting& named = settings.template_paths[i];
+  if (HoldsConversations(spec)) {
+    WEFT_ASSIGN_OR_RETURN(served.chat, LoadChatFormat(options.server.max_render_bytes, named,
+                                                      settings.templates[i], checkpoint));
+  } else if (named.is_named) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "--chat-template {}: the model '{}' holds no conversations", named.value, name);
+  }
+  return served;
+}
+
+// Where values that are of no model in particular find none that they fit.
+Result<void> CheckUsed(std::string_view option, std::span<const ModelSetting> settings,
+                       std::string_view reason,
+                       std::span<const std::unique_ptr<LoadedModel>> models, auto fits) {
+  bool is_used = false;
+  std::string value;
+  for (size_t i = 0; i < settings.size(); ++i) {
+    if (settings[i].value.empty() || settings[i].is_named) continue;
+    value = settings[i].value;
+    is_used |= fits(models[i]->checkpoint(), value);
+  }
+  if (is_used || value.empty()) return {};
+  return Fail(ErrorCode::kInvalidArgument, "{} {}: {}", option, value, reason);
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> NamesOfModels(std::span<const std::string> paths,
+                                               std::span<const std::string> given) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const bool is_given = i < given.size() && !given[i].empty();
+    const std::string name = is_given ? given[i] : NameOfPath(paths[i]);
+    const auto same = std::ranges::find(names, name);
+    if (same != names.end()) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "{} and {} would both be called '{}'; name the models by --served-model-name, "
+                  "in the order of --model",
+                  paths[static_cast<size_t>(same - names.begin())], paths[i], name);
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+Result<std::vector<ModelSetting>> SettingsOfModels(std::string_view option,
+                                                   std::span<const std::string> values,
+                                                   std::span<const std::string> names) {
+  std::vector<ModelSetting> settings(names.size());
+  std::optional<std::string> for_all;
+  for (const std::string& value : values) {
+    // Not by the first '=': names may have one.
+    const auto named = std::ranges::find_if(names, [&](const std::string& name) {
+      return value.starts_with(name) && value.substr(name.size()).starts_with('=');
+    });
+    const bool is_named = named != names.end();
+    if (is_named) {
+      ModelSetting& setting = settings[static_cast<size_t>(named - names.begin())];
+      if (!setting.is_named) {
+        setting = {.value = value.substr(named->size() + 1), .is_named = true};
+        continue;
+      }
+    } else if (!for_all) {
+      for_all = value;
+      continue;
+    }
+    return Fail(ErrorCode::kInvalidArgument, "{} is there twice for {}; NAME=VALUE says for which",
+                option, is_named ? "the model '" + *named + "'" : "all models");
+  }
+  for (ModelSetting& setting : settings) {
+    if (!setting.is_named) setting.value = for_all.value_or("");
+    // A model that is alone is meant.
+    if (settings.size() == 1) setting.is_named = !setting.value.empty();
+  }
+  return settings;
+}
+
+Result<ServedSettings> ReadServedSettings(const ServeOptions& options,
+                                          std::span<const std::string> names) {
+  ServedSettings settings;
+  WEFT_ASSIGN_OR_RETURN(settings.tasks, SettingsOfModels("--task", options.tasks, names));
+  WEFT_ASSIGN_OR_RETURN(settings.template_paths,
+                        SettingsOfModels("--chat-template", options.chat_templates, names));
+  for (const ModelSetting& path : settings.template_paths) {
+    WEFT_ASSIGN_OR_RETURN(std::optional<std::string> text, ReadChatTemplateFile(path.value));
+    settings.templates.push_back(std::move(text).value_or(""));
+  }
+  return settings;
+}
+
+Result<std::vector<ServedModel>> ServeModels(const ServeOptions& options,
+                                             const ServedSettings& settings,
+                                             std::span<const std::string> names,
+                                             std::span<const std::unique_ptr<LoadedModel>> models) {
+  WEFT_RETURN_IF_ERROR(
+      CheckUsed("--task", settings.tasks, "no model here has this task", models, FitsTask));
+  WEFT_RETURN_IF_ERROR(CheckUsed("--chat-template", settings.template_paths,
+                                 "no model here holds conversations", models,
+                                 [](const Checkpoint& checkpoint, const std::string&) {
+                                   return HoldsConversations(checkpoint.spec);
+                                 }));
+  std::vector<ServedModel> served;
+  for (size_t i = 0; i < models.size(); ++i) {
+    WEFT_ASSIGN_OR_RETURN(ServedModel model, ServeOne(options, settings, i, names[i], *models[i]));
+    served.push_back(std::move(model));
+  }
+  return served;
+}
+
+}  // namespace weft
