@@ -330,9 +330,14 @@ struct PooledLayerSpec {
   NormSpec norm = {};  // none, or a layer norm
 };
 
+// What makes a label's score of its logit: the softmax over all of them, the logistic function of
+// each, or nothing.
+enum class LabelActivation { kSoftmax, kLogistic, kNone };
+
 // Sequence classification: a logit for each label.
 struct ClassifierSpec {
   Pooling pooling = Pooling::kFirst;
+  LabelActivation activation = LabelActivation::kSoftmax;
   std::vector<PooledLayerSpec> layers = {};  // the last one gives the logits
   std::vector<std::string> labels = {};
 };

@@ -36,6 +36,14 @@ std::vector<std::string> ReadLabels(Hyperparameters& h) {
   return labels;
 }
 
+// As transformers' text classification pipeline has it.
+LabelActivation ReadLabelActivation(Hyperparameters& h, size_t label_count) {
+  const std::string problem = h.String({"", "problem_type"}, "");
+  if (problem == "regression") return LabelActivation::kNone;
+  const bool by_itself = label_count == 1 || problem == "multi_label_classification";
+  return by_itself ? LabelActivation::kLogistic : LabelActivation::kSoftmax;
+}
+
 }  // namespace
 
 void AddClassifier(Hyperparameters& h, Pooling pooling,
@@ -45,6 +53,7 @@ void AddClassifier(Hyperparameters& h, Pooling pooling,
   ClassifierSpec& classifier = spec.classifier.emplace();
   classifier.pooling = pooling;
   classifier.labels = ReadLabels(h);
+  classifier.activation = ReadLabelActivation(h, classifier.labels.size());
   const auto table = [&](std::string_view name, std::string_view what, int64_t rows,
                          int64_t columns) {
     std::vector<Parameter>& tables = description.parameters.tables;

@@ -1,6 +1,5 @@
 #include "proto/embeddings/embedding_request.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "proto/json_checks.h"
 #include "proto/json_reader.h"
 #include "proto/prompt_reader.h"
+#include "proto/truncation_reader.h"
 #include "proto/unsupported_fields.h"
 
 namespace weft {
@@ -20,44 +20,119 @@ using nlohmann::json;
 
 constexpr std::array kUnsupportedEmbeddingFields = {
     UnsupportedField{"add_special_tokens", "true"},
-    UnsupportedField{"truncate_prompt_tokens", "null"},
+    UnsupportedField{"embed_dtype", "\"float32\""},
+    UnsupportedField{"endianness", "\"native\""},
 };
-constexpr std::array<std::string_view, 6> kSupportedEmbeddingFields = {
-    "model", "input", "encoding_format", "dimensions", "user", "pooling"};
+constexpr auto kSupportedEmbeddingFields = JoinFields(
+    std::array<std::string_view, 9>{"model", "input", "encoding_format", "dimensions", "user",
+                                    "pooling", "normalize", "prompt_name", "priority"},
+    kTruncationFields);
+constexpr auto kSupportedPoolingFields =
+    JoinFields(kSupportedEmbeddingFields,
+               std::array<std::string_view, 3>{"task", "use_activation", "raw_scores"});
+constexpr auto kSupportedEmbedFields = JoinFields(
+    std::array<std::string_view, 5>{"model", "inputs", "dimensions", "normalize", "prompt_name"},
+    kTruncationFields);
 
-// One of two words; false: the second. The default is the first.
-ApiResult<std::optional<bool>> ReadChoice(const json& body, const std::string& name,
-                                          std::string_view first, std::string_view second) {
+template <typename Value>
+struct Word {
+  std::string_view text;
+  Value value;
+};
+
+constexpr std::array kFormats = {
+    Word<EmbeddingFormat>{"float", EmbeddingFormat::kFloat},
+    Word<EmbeddingFormat>{"base64", EmbeddingFormat::kBase64},
+    Word<EmbeddingFormat>{"int8", EmbeddingFormat::kInt8},
+    Word<EmbeddingFormat>{"uint8", EmbeddingFormat::kUint8},
+    Word<EmbeddingFormat>{"binary", EmbeddingFormat::kBinary},
+    Word<EmbeddingFormat>{"ubinary", EmbeddingFormat::kUbinary},
+};
+constexpr std::array kPoolings = {
+    Word<EmbeddingPooling>{"last", EmbeddingPooling::kLast},
+    Word<EmbeddingPooling>{"mean", EmbeddingPooling::kMean},
+};
+constexpr std::array kTasks = {
+    Word<PoolingTask>{"embed", PoolingTask::kEmbed},
+    Word<PoolingTask>{"classify", PoolingTask::kClassify},
+};
+
+// One of some words; nullopt: the field is absent.
+template <typename Value, size_t kCount>
+ApiResult<std::optional<Value>> ReadWord(const json& body, const std::string& name,
+                                         const std::array<Word<Value>, kCount>& words) {
   std::optional<std::string> text;
   WEFT_RETURN_IF_ERROR(ReadString(body, name, text));
   if (!text) return std::nullopt;
-  if (*text == first || *text == second) return *text == first;
-  return RefuseValue(name, fmt::format("'{}' or '{}'", first, second), json(*text));
+  std::string expected;
+  for (size_t i = 0; i < kCount; ++i) {
+    if (*text == words[i].text) return words[i].value;
+    const std::string_view before = i == 0 ? "" : i + 1 == kCount ? " or " : ", ";
+    expected += fmt::format("{}'{}'", before, words[i].text);
+  }
+  return RefuseValue(name, expected, json(*text));
+}
+
+// What all shapes have.
+ApiResult<EmbeddingRequest> ReadCommonEmbedding(const json& body, std::string input_name) {
+  EmbeddingRequest request;
+  request.input_name = std::move(input_name);
+  WEFT_RETURN_IF_ERROR(ReadString(body, "model", request.model));
+  WEFT_ASSIGN_OR_RETURN(request.input, ReadPrompts(body, request.input_name, kMaxEmbeddingInputs));
+  WEFT_RETURN_IF_ERROR(ReadInteger(body, "dimensions", 1, kMaxInt32, request.dimensions));
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "normalize", request.normalizes));
+  std::optional<std::string> prompt_name;
+  WEFT_RETURN_IF_ERROR(ReadString(body, "prompt_name", prompt_name));
+  request.prompt_name = prompt_name.value_or("");
+  WEFT_ASSIGN_OR_RETURN(request.truncation, ReadTruncation(body));
+  return request;
+}
+
+// What OpenAI's shape has, and /pooling.
+ApiResult<EmbeddingRequest> ReadEmbedding(const json& body) {
+  WEFT_ASSIGN_OR_RETURN(EmbeddingRequest request, ReadCommonEmbedding(body, "input"));
+  WEFT_ASSIGN_OR_RETURN(const auto format, ReadWord(body, "encoding_format", kFormats));
+  request.format = format.value_or(EmbeddingFormat::kFloat);
+  WEFT_ASSIGN_OR_RETURN(const auto pooling, ReadWord(body, "pooling", kPoolings));
+  request.pooling = pooling.value_or(EmbeddingPooling::kDefault);
+  int32_t priority = 0;
+  WEFT_RETURN_IF_ERROR(ReadInteger(body, "priority", 0, kMaxInt32, priority));
+  std::optional<std::string> user;
+  WEFT_RETURN_IF_ERROR(ReadString(body, "user", user));
+  WEFT_RETURN_IF_ERROR(RefuseUnsupported(body, kUnsupportedEmbeddingFields));
+  return request;
 }
 
 }  // namespace
 
 ApiResult<EmbeddingRequest> ParseEmbeddingRequest(std::string_view text) {
-  ApiResult<json> parsed = ParseBody(text);
-  if (!parsed) return tl::unexpected(std::move(parsed).error());
-  const json& body = *parsed;
-  EmbeddingRequest request;
-  std::optional<std::string> user;
-  WEFT_RETURN_IF_ERROR(ReadString(body, "model", request.model));
-  ApiResult<PromptList> input = ReadPrompts(body, "input", kMaxEmbeddingInputs);
-  if (!input) return tl::unexpected(std::move(input).error());
-  request.input = *std::move(input);
-  const auto encoding = ReadChoice(body, "encoding_format", "float", "base64");
-  if (!encoding) return tl::unexpected(encoding.error());
-  request.base64 = !encoding->value_or(true);
-  WEFT_RETURN_IF_ERROR(ReadInteger(body, "dimensions", 1, kMaxInt32, request.dimensions));
-  const auto pooling = ReadChoice(body, "pooling", "last", "mean");
-  if (!pooling) return tl::unexpected(pooling.error());
-  if (*pooling) request.pooling = **pooling ? EmbeddingPooling::kLast : EmbeddingPooling::kMean;
-  WEFT_RETURN_IF_ERROR(ReadString(body, "user", user));
-  WEFT_RETURN_IF_ERROR(RefuseUnsupported(body, kUnsupportedEmbeddingFields));
+  WEFT_ASSIGN_OR_RETURN(const json body, ParseBody(text));
+  WEFT_ASSIGN_OR_RETURN(EmbeddingRequest request, ReadEmbedding(body));
   request.unknown_field_count =
       CountUnknownFields(body, kSupportedEmbeddingFields, kUnsupportedEmbeddingFields);
+  return request;
+}
+
+ApiResult<EmbeddingRequest> ParseTeiEmbedRequest(std::string_view text) {
+  WEFT_ASSIGN_OR_RETURN(const json body, ParseBody(text));
+  WEFT_ASSIGN_OR_RETURN(EmbeddingRequest request, ReadCommonEmbedding(body, "inputs"));
+  request.shape = EmbeddingShape::kTei;
+  request.unknown_field_count = CountUnknownFields(body, kSupportedEmbedFields, {});
+  return request;
+}
+
+ApiResult<PoolingRequest> ParsePoolingRequest(std::string_view text) {
+  WEFT_ASSIGN_OR_RETURN(const json body, ParseBody(text));
+  PoolingRequest request;
+  WEFT_ASSIGN_OR_RETURN(request.task, ReadWord(body, "task", kTasks));
+  WEFT_ASSIGN_OR_RETURN(request.embedding, ReadEmbedding(body));
+  bool is_activated = true;
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "use_activation", is_activated));
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "raw_scores", request.raw_scores));
+  request.raw_scores |= !is_activated;
+  request.embedding.shape = EmbeddingShape::kPooling;
+  request.embedding.unknown_field_count =
+      CountUnknownFields(body, kSupportedPoolingFields, kUnsupportedEmbeddingFields);
   return request;
 }
 

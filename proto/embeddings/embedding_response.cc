@@ -8,9 +8,11 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "proto/json_dump.h"
+#include "proto/usage_json.h"
 
 namespace weft {
 namespace {
@@ -40,6 +42,46 @@ void AppendBytes(const std::vector<float>& numbers, std::string& output) {
   output += '"';
 }
 
+void AppendWholeNumbers(const std::vector<int32_t>& numbers, std::string& output) {
+  fmt::format_to(std::back_inserter(output), "[{}]", fmt::join(numbers, ","));
+}
+
+void AppendEmbedding(const std::vector<float>& numbers, EmbeddingFormat format,
+                     std::string& output) {
+  switch (format) {
+    case EmbeddingFormat::kFloat:
+      return AppendNumbers(numbers, output);
+    case EmbeddingFormat::kBase64:
+      return AppendBytes(numbers, output);
+    default:
+      return AppendWholeNumbers(WholeNumbers(numbers, format), output);
+  }
+}
+
+// What stands around the vectors.
+struct ShapeText {
+  std::string begin;
+  std::string_view before;  // each vector; its index stands between this and `between`
+  std::string_view between;
+  std::string_view after;
+  std::string end;
+};
+
+ShapeText TextOfShape(const EmbeddingResponse& response, EmbeddingShape shape) {
+  if (shape == EmbeddingShape::kTei) return {"[", "", "", "", "]"};
+  const std::string model = DumpJson(nlohmann::json(response.model));
+  const std::string usage =
+      DumpJson(PooledUsageJson(response.prompt_tokens, response.truncated_tokens));
+  if (shape == EmbeddingShape::kOpenAi) {
+    return {R"({"object":"list","data":[)", R"({"object":"embedding","index":)", R"(,"embedding":)",
+            "}", fmt::format(R"(],"model":{},"usage":{}}})", model, usage)};
+  }
+  return {fmt::format(R"({{"id":{},"object":"list","created":{},"model":{},"data":[)",
+                      DumpJson(nlohmann::json(response.id)), response.created, model),
+          R"({"index":)", R"(,"object":"pooling","data":)", "}",
+          fmt::format(R"(],"usage":{}}})", usage)};
+}
+
 }  // namespace
 
 void AppendNumbers(const std::vector<float>& numbers, std::string& output) {
@@ -51,33 +93,33 @@ void AppendNumbers(const std::vector<float>& numbers, std::string& output) {
   output += ']';
 }
 
-uint64_t EmbeddingJsonBytes(int64_t count, int64_t dimensions, bool base64) {
-  constexpr int64_t kNumberBytes = 16;  // "-0.000123456789,"
+uint64_t EmbeddingJsonBytes(int64_t count, int64_t dimensions, EmbeddingFormat format) {
+  constexpr int64_t kNumberBytes = 16;      // "-0.000123456789,"
+  constexpr int64_t kWholeNumberBytes = 5;  // "-128,"
   constexpr int64_t kEntryBytes = 80;
   constexpr int64_t kEnvelopeBytes = 1024;
-  const int64_t numbers = base64 ? dimensions * 16 / 3 + 4 : dimensions * kNumberBytes;
-  return static_cast<uint64_t>(count * (kEntryBytes + numbers) + kEnvelopeBytes);
+  int64_t bytes = dimensions * kWholeNumberBytes;
+  if (format == EmbeddingFormat::kFloat) bytes = dimensions * kNumberBytes;
+  if (format == EmbeddingFormat::kBase64) bytes = dimensions * 16 / 3 + 4;
+  return static_cast<uint64_t>(count * (kEntryBytes + bytes) + kEnvelopeBytes);
 }
 
-std::string ToJson(const EmbeddingResponse& response) {
+std::string ToJson(const EmbeddingResponse& response, EmbeddingShape shape) {
   const int64_t count = std::ssize(response.embeddings);
   const int64_t dimensions = count == 0 ? 0 : std::ssize(response.embeddings[0]);
+  const ShapeText around = TextOfShape(response, shape);
   std::string text;
-  text.reserve(EmbeddingJsonBytes(count, dimensions, response.base64));
-  text += R"({"object":"list","data":[)";
+  text.reserve(EmbeddingJsonBytes(count, dimensions, response.format));
+  text += around.begin;
   for (size_t i = 0; i < response.embeddings.size(); ++i) {
     if (i > 0) text += ',';
-    text += fmt::format(R"({{"object":"embedding","index":{},"embedding":)", i);
-    if (response.base64) {
-      AppendBytes(response.embeddings[i], text);
-    } else {
-      AppendNumbers(response.embeddings[i], text);
-    }
-    text += '}';
+    text += around.before;
+    if (!around.between.empty()) text += std::to_string(i);
+    text += around.between;
+    AppendEmbedding(response.embeddings[i], response.format, text);
+    text += around.after;
   }
-  const std::string model = DumpJson(nlohmann::json(response.model));
-  text += fmt::format(R"(],"model":{},"usage":{{"prompt_tokens":{},"total_tokens":{}}}}})", model,
-                      response.prompt_tokens, response.prompt_tokens);
+  text += around.end;
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include "proto/field_reader.h"
 #include "proto/json_checks.h"
 #include "proto/json_reader.h"
+#include "proto/label_scores/label_score_reader.h"
 #include "proto/truncation_reader.h"
 #include "proto/unsupported_fields.h"
 
@@ -74,10 +75,7 @@ ApiResult<ScoredTexts> ReadSide(const json& body, std::span<const std::string_vi
   return ReadTexts(*value, found);
 }
 
-}  // namespace
-
-ApiResult<ScoreRequest> ParseScoreRequest(std::string_view text) {
-  WEFT_ASSIGN_OR_RETURN(const json body, ParseBody(text));
+ApiResult<ScoreRequest> ReadScoreRequest(const json& body) {
   ScoreRequest request;
   WEFT_RETURN_IF_ERROR(ReadString(body, "model", request.model));
   WEFT_ASSIGN_OR_RETURN(request.first, ReadSide(body, kFirstNames));
@@ -102,6 +100,19 @@ ApiResult<ScoreRequest> ParseScoreRequest(std::string_view text) {
   WEFT_RETURN_IF_ERROR(ReadString(body, "user", user));
   request.unknown_field_count = CountUnknownFields(body, kScoreFields, {});
   return request;
+}
+
+}  // namespace
+
+ApiResult<ScoreRequest> ParseScoreRequest(std::string_view text) {
+  WEFT_ASSIGN_OR_RETURN(const json body, ParseBody(text));
+  return ReadScoreRequest(body);
+}
+
+ApiResult<AnyScoreRequest> ParseAnyScoreRequest(std::string_view text) {
+  WEFT_ASSIGN_OR_RETURN(const json body, ParseBody(text));
+  if (HasLabels(body)) return ReadLabelScoreRequest(body, LabelScoreShape::kSglang);
+  return ReadScoreRequest(body);
 }
 
 }  // namespace weft

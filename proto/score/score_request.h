@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "proto/api_error.h"
+#include "proto/label_scores/label_score_request.h"
 #include "proto/truncation.h"
 
 namespace weft {
@@ -34,5 +36,9 @@ struct ScoreRequest {
 // vLLM's: a first text with each of the second ones, or pairs. Errors name the field by its JSON
 // path.
 ApiResult<ScoreRequest> ParseScoreRequest(std::string_view body);
+
+// The same, or SGLang's with labels.
+using AnyScoreRequest = std::variant<ScoreRequest, LabelScoreRequest>;
+ApiResult<AnyScoreRequest> ParseAnyScoreRequest(std::string_view body);
 
 }  // namespace weft

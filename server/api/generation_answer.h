@@ -50,7 +50,7 @@ class GenerationAnswer {
 
  private:
   virtual void OnPromptLogprobs(int32_t prompt_index, const PromptLogprobs& entries) = 0;
-  virtual void OnPooled(int32_t, PooledResult) {}
+  virtual void OnPooled(int32_t, PooledResult&&) {}
   virtual void OnTokens(int32_t prompt_index, const TokensEvent& event) = 0;
   // Not called for a choice that failed.
   virtual void OnFinish(int32_t prompt_index, const FinishEvent& event) = 0;

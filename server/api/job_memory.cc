@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "proto/json_reader.h"
+#include "proto/sparse/sparse_response.h"
 #include "server/http/request_budget.h"
 
 namespace weft {
@@ -17,6 +18,8 @@ constexpr uint64_t kChoiceBytes = 4 << 10;
 constexpr uint64_t kDigestBytesPerToken = 1;  // in blocks of 32
 // A whole answer's text, the JSON value made of it, and its bytes, which may be escaped.
 constexpr uint64_t kCopiesOfText = 4;
+// A token with its weight, and both in the answer's JSON.
+constexpr uint64_t kSparseEntryBytes = 8 + kSparseEntryJsonBytes;
 // Of a body's text; a number with its place in a list that grows; any other value, as it was parsed
 // and in what is made of it for a template (230 bytes were measured, of objects with one member);
 // and one in the text of a call's arguments (110).
@@ -150,6 +153,10 @@ std::optional<ApiError> HoldPrepared(GenerationJob& job, uint64_t body_bytes) {
 
 std::optional<ApiError> HoldEvents(const std::vector<EngineEvent>& events, GenerationJob& job) {
   for (const EngineEvent& event : events) {
+    // Of sparse vectors nobody knows beforehand how long they are.
+    if (const auto* pooled = std::get_if<PooledResult>(&event.event)) {
+      job.generated_bytes += pooled->tokens.size() * kSparseEntryBytes;
+    }
     const auto* tokens = std::get_if<TokensEvent>(&event.event);
     if (tokens == nullptr || (job.stream && !job.keeps_stream)) continue;
     job.generated_bytes +=

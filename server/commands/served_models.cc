@@ -113,6 +113,7 @@ Result<ServedModel> ServeOne(const ServeOptions& options, const ServedSettings& 
   WEFT_ASSIGN_OR_RETURN(served.ranking, RankingOf(checkpoint, settings.tasks[i]));
   served.classifier = spec.classifier;
   served.prompts = checkpoint.prompts;
+  served.makes_sparse = spec.makes(PooledOutput::kSparse);
   served.pooling = options.pooling.value_or(spec.pooling);
   const ModelSetting& named = settings.template_paths[i];
   if (HoldsConversations(spec)) {

@@ -32,6 +32,13 @@ constexpr std::array kRoutes = {
     Route{RouteId::kAnyRerank, "POST", "/rerank"},
     Route{RouteId::kScore, "POST", "/v1/score"},
     Route{RouteId::kScore, "POST", "/score"},
+    Route{RouteId::kClassify, "POST", "/classify"},
+    Route{RouteId::kPredict, "POST", "/predict"},
+    Route{RouteId::kPooling, "POST", "/pooling"},
+    Route{RouteId::kTeiEmbed, "POST", "/embed"},
+    Route{RouteId::kSparse, "POST", "/embed_sparse"},
+    Route{RouteId::kGenerativeScoring, "POST", "/generative_scoring"},
+    Route{RouteId::kDecisions, "POST", "/v1/decisions"},
 };
 
 // Whether the path fits; `argument` is set to what {id} covers (it may hold slashes: models are

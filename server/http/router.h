@@ -32,7 +32,14 @@ enum class RouteId {
   kEmbeddings,
   kRerank,
   kAnyRerank,
-  kScore
+  kScore,
+  kClassify,
+  kPredict,
+  kPooling,
+  kTeiEmbed,
+  kSparse,
+  kGenerativeScoring,
+  kDecisions
 };
 
 struct Route {

@@ -12,15 +12,19 @@
 
 #include "base/log.h"
 #include "server/api/chat/chat_job.h"
+#include "server/api/classify/classify_job.h"
 #include "server/api/completions/completion_job.h"
+#include "server/api/decisions/decision_job.h"
 #include "server/api/embeddings/embedding_job.h"
 #include "server/api/job_memory.h"
+#include "server/api/label_scores/label_score_job.h"
 #include "server/api/messages/messages_job.h"
 #include "server/api/plain_handlers.h"
 #include "server/api/preparation.h"
 #include "server/api/rerank/rerank_job.h"
 #include "server/api/responses/responses_job.h"
 #include "server/api/score/score_job.h"
+#include "server/api/sparse/sparse_job.h"
 #include "server/api/tokenize/tokenize_answers.h"
 #include "server/http/access_log.h"
 #include "server/http/admission.h"
@@ -90,6 +94,20 @@ PrepareFunction PrepareFunctionOf(RouteId route) {
       return PrepareAnyRerank;
     case RouteId::kScore:
       return PrepareScore;
+    case RouteId::kClassify:
+      return PrepareClassify;
+    case RouteId::kPredict:
+      return PreparePredict;
+    case RouteId::kPooling:
+      return PreparePooling;
+    case RouteId::kTeiEmbed:
+      return PrepareTeiEmbed;
+    case RouteId::kSparse:
+      return PrepareSparse;
+    case RouteId::kGenerativeScoring:
+      return PrepareGenerativeScoring;
+    case RouteId::kDecisions:
+      return PrepareDecisions;
     default:
       return nullptr;
   }

@@ -32,7 +32,8 @@ struct ServedModel {
   SentencePrompts prompts = {};         // what may stand before a text that is embedded
   std::optional<Ranking> ranking = {};  // of a model that ranks
   std::optional<ClassifierSpec> classifier = {};
-  Engine* engine = nullptr;  // outlives the server
+  bool makes_sparse = false;  // PooledOutput::kSparse
+  Engine* engine = nullptr;   // outlives the server
 };
 
 }  // namespace weft

@@ -60,9 +60,13 @@ bool IsKnownMethod(std::string_view method) {
 
 std::string_view OperationOf(std::string_view route) {
   if (route == "/v1/completions") return "text_completion";
-  if (route == "/v1/embeddings") return "embeddings";
+  if (route == "/v1/embeddings" || route == "/pooling" || route.starts_with("/embed")) {
+    return "embeddings";
+  }
   if (route.ends_with("/rerank")) return "rerank";
-  if (route.ends_with("/score")) return "score";
+  if (route.ends_with("/score") || route == "/generative_scoring") return "score";
+  if (route == "/classify" || route == "/predict") return "classify";
+  if (route == "/v1/decisions") return "decide";
   return "chat";
 }
 

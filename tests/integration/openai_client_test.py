@@ -135,6 +135,19 @@ class Chat(OpenAiCase):
         self.assertLessEqual(called, set(names))
         self.assertEqual(answers, 30)
 
+    def test_decisions(self):
+        decision = self.client.decisions.create(model="demo", input="What is the weather in Paris?", questions=[
+            {"type": "predicate", "name": "weather", "instructions": "Is it about the weather?"},
+            {"type": "choice", "instructions": "Which city?", "choices": [{"value": "Paris"}, {"value": False}]},
+            {"type": "score", "instructions": "How polite is it?", "levels": [{"label": "rude"}, {"label": "so-so"}, {"label": "kind"}]}])
+        predicate, choice, score = decision.answers
+        self.assertEqual((predicate.type, predicate.name), ("predicate", "weather"))
+        self.assertTrue(0 <= predicate.probability <= 1)
+        self.assertIn(choice.choice, ("Paris", False))
+        self.assertAlmostEqual(sum(each.probability for each in choice.probabilities), 1)
+        self.assertAlmostEqual(score.score, sum(each.value * each.probability for each in score.probabilities))
+        self.assertEqual(decision.usage.output_tokens, 0)
+
     def test_choices_and_logprobs(self):
         answer = self.ask("Hello!", n=3, temperature=1, seed=1, logprobs=True, top_logprobs=2, max_tokens=8)
         self.assertEqual([choice.index for choice in answer.choices], [0, 1, 2])

@@ -25,6 +25,8 @@ FixtureServer::FixtureServer(std::string_view name) {
   served.pooling = checkpoint.spec.pooling;
   served.ranking = checkpoint.ranking;
   served.classifier = checkpoint.spec.classifier;
+  served.makes_sparse = checkpoint.spec.makes(PooledOutput::kSparse);
+  served.prompts = checkpoint.prompts;
   ServerOptions server;
   server.port = 0;
   server_ = Server::Start(server, {served}, std::make_shared<Metrics>(),

@@ -117,6 +117,7 @@ TestModel::TestModel(const TestModelOptions& options, std::shared_ptr<Metrics> m
     }
   };
   label_count_ = options.label_count;
+  if (options.has_prompts) prompts_.texts = {{"query", "q: "}};
   runner->lacks = {PooledOutput::kSparse};
   if (label_count_ == 0) runner->lacks.insert(PooledOutput::kLabels);
   runner->from_pooled = [count = static_cast<size_t>(label_count_)](PooledOutput output,
@@ -171,6 +172,7 @@ ServedModel TestModel::Served() const {
   for (int i = 0; i < label_count_; ++i) {
     model.classifier->labels.push_back("label " + std::to_string(i));
   }
+  model.prompts = prompts_;
   model.task.target_prefix = target_.prefix;
   return model;
 }

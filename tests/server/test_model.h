@@ -68,7 +68,8 @@ struct TestModelOptions {
   bool reads_sources = false;  // as an encoder-decoder whose texts begin with <s>
   int32_t label_count = 0;     // a classifier's; with one label it ranks
   bool is_encoder = false;
-  bool prefix_cache = false;  // so that what was asked first changes nothing of what comes then
+  bool has_prompts = false;    // "query" stands before a text as "q: "
+  bool prefix_cache = false;   // so that what was asked first changes nothing of what comes then
 };
 
 // The engine of a test. Between HoldSteps and ReleaseSteps no forward pass ends.
@@ -101,6 +102,7 @@ class TestModel {
   std::shared_ptr<const ChatFormat> chat_;
   TargetSpec target_;  // with sources
   int32_t label_count_ = 0;
+  SentencePrompts prompts_;
   std::unique_ptr<Engine> engine_;
 };
 

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
-
-#include "proto/embeddings/embedding_response.h"
 
 namespace weft {
 
@@ -18,30 +15,37 @@ std::vector<float> NormalizedEmbedding(const std::vector<float>& pooled, int64_t
   return result;
 }
 
-uint64_t EmbeddingAnswerBytes(int64_t input_count, int64_t dimensions, bool base64,
-                              int64_t pooled_size, int64_t in_flight) {
+uint64_t EmbeddingAnswerBytes(const EmbeddingAnswerOptions& options, int64_t pooled_size,
+                              int64_t in_flight) {
   constexpr int64_t kVectorBytes = sizeof(std::vector<float>) + 16;  // with malloc's part
   constexpr int64_t kNumberBytes = sizeof(float);
-  const int64_t kept = input_count * (kVectorBytes + dimensions * kNumberBytes);
+  const int64_t count = options.input_count;
+  const int64_t kept = count * (kVectorBytes + options.dimensions * kNumberBytes);
   constexpr int64_t kEventBytes = sizeof(EngineEvent);
   const int64_t waiting =
-      std::min(input_count, in_flight) * (kEventBytes + kVectorBytes + pooled_size * kNumberBytes);
+      std::min(count, in_flight) * (kEventBytes + kVectorBytes + pooled_size * kNumberBytes);
   return static_cast<uint64_t>(kept + waiting) +
-         EmbeddingJsonBytes(input_count, dimensions, base64);
+         EmbeddingJsonBytes(count, options.dimensions, options.format);
 }
 
-void EmbeddingAnswer::OnPooled(int32_t prompt_index, PooledResult result) {
-  embeddings_[static_cast<size_t>(prompt_index)] =
-      NormalizedEmbedding(result.values, options_.dimensions);
+void EmbeddingAnswer::OnPooled(int32_t text_index, PooledResult&& result) {
+  std::vector<float>& embedding = embeddings_[static_cast<size_t>(text_index)];
+  if (options_.normalizes) {
+    embedding = NormalizedEmbedding(result.values, options_.dimensions);
+    return;
+  }
+  embedding.assign(result.values.begin(), result.values.begin() + options_.dimensions);
 }
 
 std::string EmbeddingAnswer::WholeBody() {
-  EmbeddingResponse response;
-  response.embeddings = std::exchange(embeddings_, {});
-  response.base64 = options_.base64;
-  response.model = options_.model;
-  response.prompt_tokens = usage().prompt_tokens;
-  return ToJson(response);
+  return ToJson({.id = "pool-" + request_id(),
+                 .created = created(),
+                 .embeddings = std::exchange(embeddings_, {}),
+                 .format = options_.format,
+                 .model = options_.model,
+                 .prompt_tokens = usage().prompt_tokens,
+                 .truncated_tokens = options_.truncated_tokens},
+                options_.shape);
 }
 
 }  // namespace weft

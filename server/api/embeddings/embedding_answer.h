@@ -1,45 +1,46 @@
-// The answer of /v1/embeddings.
+// The answer of /v1/embeddings, /pooling and /embed.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "server/api/generation_answer.h"
+#include "proto/embeddings/embedding_response.h"
+#include "server/api/pooling/pooling_answer.h"
 
 namespace weft {
 
 // The first `dimensions` numbers, scaled to length 1 (zeros stay zeros).
 std::vector<float> NormalizedEmbedding(const std::vector<float>& pooled, int64_t dimensions);
 
-// What the answer takes, with its JSON and the vectors, `pooled_size` numbers each, of as many
-// inputs as are in the engine at a time.
-uint64_t EmbeddingAnswerBytes(int64_t input_count, int64_t dimensions, bool base64,
-                              int64_t pooled_size, int64_t in_flight);
-
 struct EmbeddingAnswerOptions {
   std::string model;
   int64_t input_count = 0;
   int64_t dimensions = 0;
-  bool base64 = false;
+  EmbeddingFormat format = EmbeddingFormat::kFloat;
+  bool normalizes = true;
+  EmbeddingShape shape = EmbeddingShape::kOpenAi;
+  std::optional<int64_t> truncated_tokens = {};  // where it was asked for
 };
 
-class EmbeddingAnswer : public GenerationAnswer {
+// What the answer takes, with its JSON and the vectors, `pooled_size` numbers each, of as many
+// inputs as are in the engine at a time.
+uint64_t EmbeddingAnswerBytes(const EmbeddingAnswerOptions& options, int64_t pooled_size,
+                              int64_t in_flight);
+
+class EmbeddingAnswer : public PoolingAnswer {
  public:
   explicit EmbeddingAnswer(EmbeddingAnswerOptions options)
-      : GenerationAnswer(static_cast<int32_t>(options.input_count)),
+      : PoolingAnswer(options.input_count),
         options_(std::move(options)),
         embeddings_(static_cast<size_t>(options_.input_count)) {}
 
-  void Begin(std::string_view, int64_t) override {}
-  std::string TakeStreamText() override { return {}; }  // never asked for
   std::string WholeBody() override;
 
  private:
-  void OnPromptLogprobs(int32_t, const PromptLogprobs&) override {}
-  void OnPooled(int32_t prompt_index, PooledResult result) override;
-  void OnTokens(int32_t, const TokensEvent&) override {}
-  void OnFinish(int32_t, const FinishEvent&) override {}
+  void OnPooled(int32_t text_index, PooledResult&& result) override;
 
   const EmbeddingAnswerOptions options_;
   std::vector<std::vector<float>> embeddings_;

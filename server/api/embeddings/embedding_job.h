@@ -1,11 +1,13 @@
-// POST /v1/embeddings: from the body to requests for the engine.
+// POST /v1/embeddings, /pooling and /embed: from the body to requests for the engine.
 #pragma once
 
 #include "server/api/generation_job.h"
 
 namespace weft {
 
-// A PrepareFunction.
+// PrepareFunctions. The second may become what /classify does.
 ApiResult<GenerationJob> PrepareEmbedding(std::string_view body, const PrepareContext& context);
+ApiResult<GenerationJob> PreparePooling(std::string_view body, const PrepareContext& context);
+ApiResult<GenerationJob> PrepareTeiEmbed(std::string_view body, const PrepareContext& context);
 
 }  // namespace weft

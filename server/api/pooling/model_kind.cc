@@ -17,6 +17,8 @@ struct ModelKind {
 ModelKind KindOf(const ServedModel& model) {
   const EngineOptions& engine = model.engine->options();
   if (model.ranking) return {"a ranker", "/v1/rerank and /v1/score"};
+  if (model.classifier) return {"a classifier", "/classify"};
+  if (model.makes_sparse) return {"an encoder", "/v1/embeddings and /embed_sparse"};
   if (engine.is_encoder) return {"an encoder", "/v1/embeddings"};
   if (engine.reads_sources) return {"an encoder-decoder", "/v1/completions"};
   return {"a decoder", "/v1/chat/completions, /v1/completions and /v1/embeddings"};

@@ -25,7 +25,7 @@ class PoolingAnswer : public GenerationAnswer {
 
  private:
   void OnPromptLogprobs(int32_t, const PromptLogprobs&) override {}
-  void OnPooled(int32_t text_index, PooledResult result) override = 0;
+  void OnPooled(int32_t text_index, PooledResult&& result) override = 0;
   void OnTokens(int32_t, const TokensEvent&) override {}
   void OnFinish(int32_t, const FinishEvent&) override {}
 

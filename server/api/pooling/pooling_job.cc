@@ -49,11 +49,16 @@ ApiResult<EncodedText> EncodedTextAt(const std::string& path, Result<EncodedText
 
 namespace {
 
-ApiResult<EncodedText> EncodeUnchecked(Prompt& input, const ServedModel& model,
-                                       const TruncationFields& fields, const std::string& path) {
+Truncation TruncationOf(const ServedModel& model, const TruncationFields& fields) {
   Truncation truncation;
   if (fields.is_wanted) truncation.max_tokens = MaxTextTokens(model, fields);
   if (fields.keeps_end) truncation.side = Truncation::Side::kLeft;
+  return truncation;
+}
+
+ApiResult<EncodedText> EncodeUnchecked(Prompt& input, const ServedModel& model,
+                                       const TruncationFields& fields, const std::string& path) {
+  const Truncation truncation = TruncationOf(model, fields);
   if (const auto* text = std::get_if<std::string>(&input)) {
     return EncodedTextAt(path, model.tokenizer->EncodeTruncated(*text, {}, truncation));
   }
@@ -65,17 +70,58 @@ ApiResult<EncodedText> EncodeUnchecked(Prompt& input, const ServedModel& model,
   return encoded;
 }
 
-}  // namespace
-
-ApiResult<EncodedText> EncodeInput(Prompt& input, const ServedModel& model,
+ApiResult<EncodedText> CheckLength(EncodedText text, const ServedModel& model,
                                    const TruncationFields& fields, const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(EncodedText text, EncodeUnchecked(input, model, fields, path));
   if (text.ids.empty()) return RefuseEmptyPrompt(path);
   const int64_t count = std::ssize(text.ids);
   if (count > MaxTextTokens(model, fields)) {
     return tl::unexpected(TooManyTokens(path, count, model));
   }
   return text;
+}
+
+}  // namespace
+
+ApiResult<EncodedText> EncodeInput(Prompt& input, const ServedModel& model,
+                                   const TruncationFields& fields, const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(EncodedText text, EncodeUnchecked(input, model, fields, path));
+  return CheckLength(std::move(text), model, fields, path);
+}
+
+ApiResult<int64_t> AddInputs(PromptList& inputs, const std::string& name,
+                             const TruncationFields& fields, GenerationJob& job) {
+  int64_t dropped_count = 0;
+  for (size_t i = 0; i < inputs.prompts.size(); ++i) {
+    const std::string path = inputs.is_list ? fmt::format("{}[{}]", name, i) : name;
+    WEFT_ASSIGN_OR_RETURN(EncodedText text,
+                          EncodeInput(inputs.prompts[i], *job.model, fields, path));
+    dropped_count += text.dropped_count;
+    AddText(std::move(text), job);
+  }
+  return dropped_count;
+}
+
+ApiResult<void> AddModelPrompt(std::string_view prompt_name, const ServedModel& model,
+                               PromptList& inputs) {
+  const Result<std::string_view> prompt = model.prompts.Find(prompt_name);
+  if (!prompt) {
+    return tl::unexpected(
+        InvalidField("prompt_name", fmt::format("'prompt_name': {}", prompt.error().message)));
+  }
+  for (Prompt& input : inputs.prompts) {
+    if (auto* text = std::get_if<std::string>(&input)) text->insert(0, *prompt);
+  }
+  return {};
+}
+
+ApiResult<EncodedText> EncodeInputPair(std::string_view first, std::string_view second,
+                                       const ServedModel& model, const TruncationFields& fields,
+                                       const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(EncodedText text,
+                        EncodedTextAt(path, model.tokenizer->EncodePair(
+                                                first, second, {.parse_special_tokens = false},
+                                                TruncationOf(model, fields))));
+  return CheckLength(std::move(text), model, fields, path);
 }
 
 ApiError TooManyTokens(const std::string& path, int64_t count, const ServedModel& model) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "model/tokenizer/tokenizer.h"
 #include "proto/prompt.h"
@@ -30,6 +31,19 @@ ApiResult<EncodedText> EncodedTextAt(const std::string& path, Result<EncodedText
 // at `path`, of what is empty or too long.
 ApiResult<EncodedText> EncodeInput(Prompt& input, const ServedModel& model,
                                    const TruncationFields& fields, const std::string& path);
+
+// The same of a list of them, which the job's prompts become. `name` is their field's. How many
+// tokens were dropped.
+ApiResult<int64_t> AddInputs(PromptList& inputs, const std::string& name,
+                             const TruncationFields& fields, GenerationJob& job);
+// Puts the model's prompt of this name, or its default, before texts; token ids stay as they are.
+// Errors: 400 at 'prompt_name'.
+ApiResult<void> AddModelPrompt(std::string_view prompt_name, const ServedModel& model,
+                               PromptList& inputs);
+// Two texts that are read together.
+ApiResult<EncodedText> EncodeInputPair(std::string_view first, std::string_view second,
+                                       const ServedModel& model, const TruncationFields& fields,
+                                       const std::string& path);
 
 // 400 "context_length_exceeded".
 ApiError TooManyTokens(const std::string& path, int64_t count, const ServedModel& model);

@@ -17,7 +17,7 @@ RerankAnswer::RerankAnswer(RerankAnswerOptions options)
       options_(std::move(options)),
       results_(static_cast<size_t>(options_.document_count)) {}
 
-void RerankAnswer::OnPooled(int32_t text_index, PooledResult result) {
+void RerankAnswer::OnPooled(int32_t text_index, PooledResult&& result) {
   results_[static_cast<size_t>(text_index)] = {
       .index = text_index,
       .score = options_.raw_scores ? RankingLogit(result.values)

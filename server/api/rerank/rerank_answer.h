@@ -35,7 +35,7 @@ class RerankAnswer : public PoolingAnswer {
   std::string WholeBody() override;
 
  private:
-  void OnPooled(int32_t text_index, PooledResult result) override;
+  void OnPooled(int32_t text_index, PooledResult&& result) override;
 
   RerankAnswerOptions options_;
   std::vector<RankedDocument> results_;

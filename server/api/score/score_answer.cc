@@ -17,12 +17,12 @@ std::string ScoreAnswer::WholeBody() {
                               .truncated_tokens = options_.truncated_tokens});
 }
 
-void PairScoreAnswer::OnPooled(int32_t text_index, PooledResult result) {
+void PairScoreAnswer::OnPooled(int32_t text_index, PooledResult&& result) {
   SetScore(static_cast<size_t>(text_index),
            raw_scores_ ? RankingLogit(result.values) : RankingScore(ranking_, result.values));
 }
 
-void SimilarityAnswer::OnPooled(int32_t text_index, PooledResult result) {
+void SimilarityAnswer::OnPooled(int32_t text_index, PooledResult&& result) {
   const auto index = static_cast<size_t>(text_index);
   vectors_[index] = std::move(result.values);
   if (!has_one_first_) return Compare(index / 2);

@@ -43,11 +43,11 @@ class ScoreAnswer : public PoolingAnswer {
 class PairScoreAnswer : public ScoreAnswer {
  public:
   // `ranking` outlives the answer.
-  PairScoreAnswer(ScoreAnswerOptions options, const Ranking& ranking, bool raw_scores)
+  PairScoreAnswer(const ScoreAnswerOptions& options, const Ranking& ranking, bool raw_scores)
       : ScoreAnswer(options, options.score_count), ranking_(ranking), raw_scores_(raw_scores) {}
 
  private:
-  void OnPooled(int32_t text_index, PooledResult result) override;
+  void OnPooled(int32_t text_index, PooledResult&& result) override;
 
   const Ranking& ranking_;
   const bool raw_scores_;
@@ -57,14 +57,14 @@ class PairScoreAnswer : public ScoreAnswer {
 // so not many vectors wait for their partners.
 class SimilarityAnswer : public ScoreAnswer {
  public:
-  SimilarityAnswer(ScoreAnswerOptions options, bool has_one_first)
+  SimilarityAnswer(const ScoreAnswerOptions& options, bool has_one_first)
       : ScoreAnswer(options, has_one_first ? 1 + options.score_count : 2 * options.score_count),
         has_one_first_(has_one_first),
         vectors_(static_cast<size_t>(has_one_first ? 1 + options.score_count
                                                    : 2 * options.score_count)) {}
 
  private:
-  void OnPooled(int32_t text_index, PooledResult result) override;
+  void OnPooled(int32_t text_index, PooledResult&& result) override;
   // If both vectors of this pair are there.
   void Compare(size_t pair);
 

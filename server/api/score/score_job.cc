@@ -2,12 +2,14 @@
 
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include <fmt/core.h>
 
 #include "base/result.h"
 #include "engine/engine.h"
 #include "proto/score/score_request.h"
+#include "server/api/label_scores/label_score_job.h"
 #include "server/api/pooling/model_kind.h"
 #include "server/api/pooling/pooling_job.h"
 #include "server/api/pooling/ranking_encoder.h"
@@ -101,7 +103,11 @@ ApiResult<GenerationJob> PrepareSimilarities(const ScoreRequest& request,
 }  // namespace
 
 ApiResult<GenerationJob> PrepareScore(std::string_view body, const PrepareContext& context) {
-  WEFT_ASSIGN_OR_RETURN(const ScoreRequest request, ParseScoreRequest(body));
+  WEFT_ASSIGN_OR_RETURN(AnyScoreRequest any, ParseAnyScoreRequest(body));
+  if (auto* labels = std::get_if<LabelScoreRequest>(&any)) {
+    return PrepareLabelScore(std::move(*labels), context);
+  }
+  const auto& request = std::get<ScoreRequest>(any);
   WEFT_ASSIGN_OR_RETURN(const ServedModel* const model, FindModel(request.model, context.models));
   const bool compares = !model->classifier && !model->engine->options().reads_sources;
   if (!model->ranking && !compares) {

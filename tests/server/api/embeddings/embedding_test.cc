@@ -92,6 +92,91 @@ TEST(EmbeddingTest, DimensionsCutAndScaleAgain) {
   EXPECT_THAT(NormalizedEmbedding({0, 0}, 2), ElementsAre(0, 0));
 }
 
+TEST(EmbeddingTest, WhatIsTooLongIsCutOnRequest) {
+  const TestServer server;  // of 512 positions
+  const std::string lengthy = std::string(511, 'a') + std::string(89, 'b');
+  const auto ask = [&](const json& body) {
+    const RawResponse response = Embed(server, body);
+    EXPECT_EQ(response.status, 200) << response.body;
+    return json::parse(response.body);
+  };
+  const json whole = ask({{"input", std::string(511, 'a')}});
+  EXPECT_FALSE(whole["usage"].contains("truncated_tokens"));
+  const json cut = ask({{"input", lengthy}, {"truncate_prompt_tokens", -1}});
+  EXPECT_EQ(cut["data"], whole["data"]);
+  EXPECT_EQ(cut["usage"],
+            (json{{"prompt_tokens", 512}, {"total_tokens", 512}, {"truncated_tokens", 89}}));
+  EXPECT_EQ(ask({{"input", lengthy}, {"truncate", true}})["data"], whole["data"]);
+  // Special tokens count, and stay.
+  const json few = ask({{"input", {"abc", "abcde"}}, {"truncate_prompt_tokens", 4}});
+  EXPECT_EQ(few["data"][0]["embedding"], few["data"][1]["embedding"]);
+  EXPECT_EQ(few["usage"]["truncated_tokens"], 2);
+  const json left =
+      ask({{"input", "deabc"}, {"truncate_prompt_tokens", 4}, {"truncation_side", "left"}});
+  EXPECT_EQ(left["data"][0]["embedding"], few["data"][0]["embedding"]);
+  const json ids = ask({{"input", {256, 97, 98, 99, 100}}, {"truncate_prompt_tokens", 4}});
+  EXPECT_EQ(ids["data"][0]["embedding"], few["data"][0]["embedding"]);
+}
+
+TEST(EmbeddingTest, WholeNumbersStandForTheOthers) {
+  const TestServer server;
+  const auto numbers = VectorsOf(Embed(server, {{"input", "abc"}}))[0];
+  const auto formatted = [&](const char* format) {
+    return VectorsOf(Embed(server, {{"input", "abc"}, {"encoding_format", format}}))[0];
+  };
+  const auto scaled = formatted("int8");
+  ASSERT_EQ(scaled.size(), 5U);
+  float largest = 0;
+  for (const float number : numbers) largest = std::max(largest, std::abs(number));
+  for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(scaled[i], numbers[i] * 127 / largest, 0.5001);
+  const auto shifted = formatted("uint8");
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(shifted[i], scaled[i] + 128);
+  int bits = 0;
+  for (size_t i = 0; i < 5; ++i) bits |= numbers[i] > 0 ? 0x80 >> i : 0;
+  EXPECT_THAT(formatted("ubinary"), ElementsAre(bits));
+  EXPECT_THAT(formatted("binary"), ElementsAre(bits - 128));
+}
+
+TEST(EmbeddingTest, PromptsStandBeforeTexts) {
+  TestModelOptions options;
+  options.has_prompts = true;
+  const TestServer server(options);
+  const auto named = VectorsOf(Embed(server, {{"input", "abc"}, {"prompt_name", "query"}}));
+  EXPECT_EQ(named, VectorsOf(Embed(server, {{"input", "q: abc"}})));
+  EXPECT_NE(named, VectorsOf(Embed(server, {{"input", "abc"}})));
+}
+
+TEST(EmbeddingTest, OtherShapes) {
+  const TestServer server;
+  const json openai = json::parse(Embed(server, {{"input", {"abc", "de"}}}).body);
+  const RawResponse tei = server.PostTo("/embed", R"({"inputs":["abc","de"]})");
+  EXPECT_EQ(json::parse(tei.body),
+            (json{openai["data"][0]["embedding"], openai["data"][1]["embedding"]}));
+  const RawResponse one = server.PostTo("/embed", R"({"inputs":"abc","normalize":false})");
+  const json raw = json::parse(one.body)[0];
+  EXPECT_GT(LengthOf(raw.get<std::vector<float>>()), 2);
+  EXPECT_EQ(NormalizedEmbedding(raw.get<std::vector<float>>(), 5),
+            openai["data"][0]["embedding"].get<std::vector<float>>());
+  const RawResponse pooling = server.PostTo("/pooling", R"({"input":["abc","de"]})");
+  const json body = json::parse(pooling.body);
+  EXPECT_TRUE(body["id"].get<std::string>().starts_with("pool-"));
+  EXPECT_EQ(body["data"][1],
+            (json{{"index", 1}, {"object", "pooling"}, {"data", openai["data"][1]["embedding"]}}));
+  const RawResponse lacks = server.PostTo("/pooling", R"({"input":"a","task":"classify"})");
+  EXPECT_EQ(ErrorOf(lacks)["param"], "model");
+  const RawResponse unknown = server.PostTo("/pooling", R"({"input":"a","task":"token_embed"})");
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_EQ(ErrorOf(unknown)["message"],
+            "'task' must be 'embed' or 'classify', not the string \"token_embed\"");
+
+  TestModelOptions options;
+  options.label_count = 2;
+  const TestServer classifier(options);
+  const json labels = json::parse(classifier.PostTo("/classify", R"({"input":"abc"})").body);
+  const json pooled = json::parse(classifier.PostTo("/pooling", R"({"input":"abc"})").body);
+  EXPECT_EQ(pooled["data"][0]["data"], labels["data"][0]["probs"]);
+}
+
 TEST(EmbeddingTest, WrongRequestsNameTheField) {
   const TestServer server;
   const auto refused = [&](const json& body, const char* param, const char* message) {
@@ -108,11 +193,11 @@ TEST(EmbeddingTest, WrongRequestsNameTheField) {
   refused({{"input", std::vector<std::string>(2049, "a")}}, "input", "2049 inputs");
   refused({{"input", "a"}, {"dimensions", 0}}, "dimensions", "from 1");
   refused({{"input", "a"}, {"dimensions", 6}}, "dimensions", "embeddings have 5");
-  refused({{"input", "a"}, {"encoding_format", "hex"}}, "encoding_format",
-          "must be 'float' or 'base64'");
+  refused({{"input", "a"}, {"encoding_format", "hex"}}, "encoding_format", "'binary' or 'ubinary'");
   refused({{"input", "a"}, {"pooling", "max"}}, "pooling", "must be 'last' or 'mean'");
   refused({{"input", {"a", std::string(512, 'a')}}}, "input[1]", "has 513 tokens");
-  refused({{"input", "a"}, {"truncate_prompt_tokens", 3}}, "truncate_prompt_tokens", "");
+  refused({{"input", "a"}, {"embed_dtype", "float16"}}, "embed_dtype", "");
+  refused({{"input", "a"}, {"prompt_name", "poem"}}, "prompt_name", "there is no prompt");
   EXPECT_EQ(Embed(server, {{"input", "a"}, {"model", "other"}}).status, 404);
   EXPECT_EQ(VectorsOf(Embed(server, {{"input", std::string(511, 'a')}})).size(), 1U);
 }
