@@ -21,6 +21,7 @@
 #include "model/kernels/blas.h"
 #include "model/kv_cache.h"
 #include "model/load.h"
+#include "server/commands/bench/encode.h"
 #include "server/commands/bench/mixed_load.h"
 #include "server/commands/bench/options.h"
 #include "server/commands/bench/report.h"
@@ -58,6 +59,24 @@ void PrintRow(const BenchRow& row, const BenchOptions& options, const MachineLim
   std::fflush(stdout);
 }
 
+// What the options leave open.
+void FillIn(const ModelSpec& spec, BenchOptions& options) {
+  const auto fill = [](std::vector<int32_t>& values, std::vector<int32_t> otherwise) {
+    if (values.empty()) values = std::move(otherwise);
+  };
+  using Numbers = std::vector<int32_t>;
+  if (spec.is_encoder) {
+    Numbers lengths = {16, 128, 512};
+    std::erase_if(lengths, [&](int32_t length) { return length > spec.context_length; });
+    fill(options.prompt_tokens, lengths.empty() ? Numbers{1} : lengths);
+    fill(options.batches, {1, 64});
+  } else {
+    fill(options.prompt_tokens, {512});
+    fill(options.batches, {1, 4, 16, 64});
+  }
+  fill(options.contexts, {options.prompt_tokens.front()});
+}
+
 int64_t BlockCount(const BenchOptions& options) {
   const auto largest = [](const std::vector<int32_t>& values) {
     return int64_t{*std::max_element(values.begin(), values.end())};
@@ -87,6 +106,40 @@ std::vector<StateGroup> GroupsFor(const ModelSpec& spec, const BenchOptions& opt
     group.block_count = std::min(block_count, sequence_count * held);
   }
   return groups;
+}
+
+TransformerRunnerOptions RunnerOptionsFor(const ModelSpec& spec, const BenchOptions& options,
+                                          int thread_count) {
+  if (spec.is_encoder) return EncodeRunnerOptions(spec, options, thread_count);
+  return {.block_size = kBenchBlockSize,
+          .groups = GroupsFor(spec, options),
+          .max_batch_tokens = MaxRows(options),
+          .thread_count = thread_count};
+}
+
+// What an encoder makes of texts: embeddings, or else labels or sparse vectors.
+PoolingParams PoolingOf(const ModelSpec& spec) {
+  PoolingParams pooling = {.pooling = spec.pooling};
+  for (const PooledOutput output :
+       {PooledOutput::kSparse, PooledOutput::kLabels, PooledOutput::kEmbedding}) {
+    if (spec.makes(output)) pooling.output = output;
+  }
+  return pooling;
+}
+
+Result<void> CheckModel(const ModelSpec& spec, const BenchOptions& options) {
+  if (spec.encoder != nullptr) {
+    return Fail(ErrorCode::kUnsupported, "{} is an encoder-decoder: there is no bench for it yet",
+                options.model_path);
+  }
+  for (const int32_t tokens : options.prompt_tokens) {
+    if (spec.is_encoder && tokens > spec.context_length) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "--prompt-tokens {} is more than the {} positions that the model was made for",
+                  tokens, spec.context_length);
+    }
+  }
+  return {};
 }
 
 Result<void> CheckMemory(const Checkpoint& checkpoint, const KernelTable& kernels,
@@ -141,26 +194,19 @@ Result<void> Bench(BenchOptions options) {
   if (options.model_path.empty()) {
     WEFT_ASSIGN_OR_RETURN(options.model_path, FindBundledModel());
   }
-  if (options.contexts.empty()) options.contexts = {options.prompt_tokens.front()};
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   if (options.arithmetic == Arithmetic::kF32) WEFT_RETURN_IF_ERROR(LoadBlas());
   const KernelTable& kernels =
       KernelsFor(options.arithmetic, isa, options.kv_type.value_or(KvType::kBF16));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(options.model_path));
   if (options.quantize) QuantizeMatrices(checkpoint.tensors);
-  if (checkpoint.spec.is_encoder || checkpoint.spec.encoder != nullptr) {
-    return Fail(ErrorCode::kUnsupported,
-                "{} is an encoder, or has one, which neither prefills nor decodes: there is no "
-                "bench for it",
-                options.model_path);
-  }
+  WEFT_RETURN_IF_ERROR(CheckModel(checkpoint.spec, options));
+  FillIn(checkpoint.spec, options);
   WEFT_RETURN_IF_ERROR(CheckKvType(checkpoint.spec, kernels, options.kv_type));
   ThreadPool threads(options.thread_count > 0 ? options.thread_count : AvailableCpuCount(),
                      NumaNodes());
-  const TransformerRunnerOptions runner_options = {.block_size = kBenchBlockSize,
-                                                   .groups = GroupsFor(checkpoint.spec, options),
-                                                   .max_batch_tokens = MaxRows(options),
-                                                   .thread_count = threads.thread_count()};
+  const TransformerRunnerOptions runner_options =
+      RunnerOptionsFor(checkpoint.spec, options, threads.thread_count());
   WEFT_RETURN_IF_ERROR(CheckMemory(checkpoint, kernels, runner_options));
 
   const Progress progress;
@@ -184,7 +230,16 @@ Result<void> Bench(BenchOptions options) {
           progress.Show(fmt::format("loading: {}%", done_bytes * 100 / total_bytes));
       }));
   auto runner = std::make_unique<TransformerRunner>(std::move(transformer), runner_options);
-  return RunTests(std::move(runner), options, cost, limits ? &*limits : nullptr, progress);
+  const MachineLimits* const against = limits ? &*limits : nullptr;
+  if (!checkpoint.spec.is_encoder) {
+    return RunTests(std::move(runner), options, cost, against, progress);
+  }
+  progress.Show("encoding");
+  return MeasureEncoding(std::move(runner), PoolingOf(checkpoint.spec), options, cost, against,
+                         [&](const BenchRow& row) {
+                           PrintRow(row, options, against, progress);
+                           progress.Show("encoding");
+                         });
 }
 
 }  // namespace

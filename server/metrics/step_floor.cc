@@ -40,13 +40,14 @@ ProductCost CostOfTable(const TensorView& table) {
 }
 
 // Sum over rows of the positions that each sees, itself included.
-double PositionsSeen(const SequenceShape& sequence, int64_t window) {
-  double seen = 0;
-  for (int64_t row = 0; row < sequence.row_count; ++row) {
-    const int64_t visible = sequence.first_position + row + 1;
-    seen += static_cast<double>(window > 0 ? std::min(visible, window) : visible);
+double PositionsSeen(const SequenceShape& sequence, const AttentionCost& attention) {
+  const int64_t end = sequence.first_position + sequence.row_count;
+  int64_t seen = 0;
+  for (int64_t position = sequence.first_position; position < end; ++position) {
+    seen += EndVisible(position, attention.lookahead, end) -
+            FirstVisible(position, attention.window, /*chunk=*/0);
   }
-  return seen;
+  return static_cast<double>(seen);
 }
 
 // Positions that at least one of the rows sees.
@@ -69,8 +70,12 @@ void AddAttention(const AttentionSpec& attention, const KernelTable& kernels, in
                   std::vector<AttentionCost>& costs) {
   // Of a chunk a row sees half on average; as a window it counts at its most.
   const int64_t window = attention.chunk > 0 ? attention.chunk : attention.window;
-  auto cost = std::ranges::find(costs, window, &AttentionCost::window);
-  if (cost == costs.end()) cost = costs.insert(costs.end(), {.window = window});
+  auto cost = std::ranges::find_if(costs, [&](const AttentionCost& each) {
+    return each.window == window && each.lookahead == attention.lookahead;
+  });
+  if (cost == costs.end()) {
+    cost = costs.insert(costs.end(), {.window = window, .lookahead = attention.lookahead});
+  }
   AddAttention(attention, kernels, block_size, *cost);
 }
 
@@ -165,7 +170,7 @@ StepWork CountWork(const ModelCost& cost, std::span<const SequenceShape> sequenc
     attend(cost.cross_attention, sequence.row_count, sequence.source_count);
     for (const AttentionCost& attention : cost.attention) {
       work.bytes += attention.kv_bytes_per_position * PositionsRead(sequence, attention.window);
-      operations += attention.operations_per_read * PositionsSeen(sequence, attention.window);
+      operations += attention.operations_per_read * PositionsSeen(sequence, attention);
     }
   }
   const auto multiply = [&](const ProductCost& product, double product_rows, double share_read) {

@@ -23,9 +23,10 @@ struct ProductCost {
   void Add(const ProductCost& other, double factor = 1);
 };
 
-// Attention of all layers with one window.
+// Attention of all layers with one window and lookahead.
 struct AttentionCost {
-  int64_t window = 0;  // 0: none
+  int64_t window = 0;     // 0: none
+  int64_t lookahead = 0;  // AttentionSpec's
   double kv_bytes_per_position = 0;
   double operations_per_read = 0;  // one row, one position that it sees
 };

@@ -1,7 +1,5 @@
 #include "server/commands/bench/options.h"
 
-#include <fmt/format.h>
-
 #include "server/commands/command_line.h"
 
 namespace weft {
@@ -12,7 +10,8 @@ constexpr const char* kHelp =
 
 prefill: prompts of --prompt-tokens, in chunks of --max-batch-tokens. decode: --batch sequences, one
 token a step, behind --context positions each. --mixed: streams that run while a prompt arrives,
-through the engine with its scheduler.
+through the engine with its scheduler. Encoders have one test, encode: texts of --prompt-tokens, of
+which --batch are given to the engine at once.
 
 First the machine's limits are measured, with as many threads as the tests use: reading from DRAM,
 8-bit dot products (which limit products of quantised weights with --compute int8), multiply-adds of
@@ -24,13 +23,13 @@ than the floor says.)";
 
 void AddTestFlags(CLI::App& app, BenchOptions& options) {
   constexpr int32_t kMostTokens = 1 << 20;
-  app.add_option("--prompt-tokens", options.prompt_tokens, "Lengths of the prompts, as 512,2048")
+  app.add_option("--prompt-tokens", options.prompt_tokens,
+                 "Lengths of the prompts, as 512,2048 (512; an encoder's texts: 16,128,512)")
       ->delimiter(',')
-      ->default_str(fmt::format("{}", fmt::join(options.prompt_tokens, ",")))
       ->check(CLI::Range(1, kMostTokens));
-  app.add_option("--batch", options.batches, "Sequences decoded at once, as 1,4,16,64")
+  app.add_option("--batch", options.batches,
+                 "Sequences decoded at once (1,4,16,64), or texts encoded (1,64)")
       ->delimiter(',')
-      ->default_str(fmt::format("{}", fmt::join(options.batches, ",")))
       ->check(CLI::Range(1, 4096));
   app.add_option("--context", options.contexts,
                  "Positions behind which every batch decodes, as 512,4096 (the first length of "

@@ -19,8 +19,9 @@ struct BenchOptions {
   bool quantize = false;  // QuantizeMatrices
   std::optional<KvType> kv_type;
   int32_t thread_count = 0;  // 0: what this process may use
-  std::vector<int32_t> prompt_tokens = {512};
-  std::vector<int32_t> batches = {1, 4, 16, 64};
+  // Empty: 512, or an encoder's texts, 16, 128, 512.
+  std::vector<int32_t> prompt_tokens;
+  std::vector<int32_t> batches;   // empty: 1, 4, 16, 64, or of texts 1, 64
   std::vector<int32_t> contexts;  // empty: the first of prompt_tokens
   int32_t generate_tokens = 64;
   int32_t max_batch_tokens = 512;

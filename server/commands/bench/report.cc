@@ -72,7 +72,11 @@ double SecondsOf(std::chrono::nanoseconds time) {
 std::string FormatJson(const BenchRow& row, const MachineLimits* limits) {
   Json json;
   json["test"] = row.test;
-  json[row.test == "prefill" ? "tokens" : row.test == "decode" ? "batch" : "streams"] = row.size;
+  json[row.test == "decode" ? "batch" : row.test == "mixed" ? "streams" : "tokens"] = row.size;
+  if (row.encode) {
+    json["texts"] = row.encode->texts;
+    json["texts_per_s"] = row.encode->texts_per_s;
+  }
   if (row.context) json["context"] = *row.context;
   json["tokens_per_s"] = row.tokens_per_s;
   json["ms_per_step"] = row.step_seconds * kMilli;
@@ -124,6 +128,10 @@ std::string FormatTableRow(const BenchRow& row) {
   }
   text += "\n";
   if (row.mixed) text += FormatMixed(*row.mixed);
+  if (row.encode) {
+    text += fmt::format("  {} texts at once: {:.1f} texts/s\n", row.encode->texts,
+                        row.encode->texts_per_s);
+  }
   if (row.profile) {
     VisitOperators(row, [&](std::string_view name, double milliseconds, double share) {
       text += fmt::format("  {:<35}{:>8.0f}%{:>12.3f}\n", name, share * kPercent, milliseconds);

@@ -23,9 +23,14 @@ struct MixedFigures {
   double prompt_tokens_per_s = 0;  // until then
 };
 
+struct EncodeFigures {
+  int32_t texts = 0;  // handed over at once
+  double texts_per_s = 0;
+};
+
 struct BenchRow {
-  std::string test;  // "prefill", "decode" or "mixed"
-  int32_t size = 0;  // tokens of the prompt, sequences of the batch, or streams
+  std::string test;  // "prefill", "decode", "mixed" or "encode"
+  int32_t size = 0;  // tokens of the prompt or of a text, sequences of the batch, or streams
   std::optional<int32_t> context;
   double tokens_per_s = 0;
   double step_seconds = 0;
@@ -35,6 +40,7 @@ struct BenchRow {
   std::optional<StepProfile> profile;
   int64_t profiled_steps = 0;
   std::optional<MixedFigures> mixed;
+  std::optional<EncodeFigures> encode;
 };
 
 // For figures, which are in seconds.

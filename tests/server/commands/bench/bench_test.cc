@@ -68,6 +68,17 @@ TEST(StepFloorTest, AWindowHidesWhatIsBehindIt) {
   EXPECT_DOUBLE_EQ(CountWork(cost, {&shape, 1}, 0).bytes, 6 + 1300);
 }
 
+TEST(StepFloorTest, AnEncodersRowsSeeWhatIsBehindThem) {
+  ModelCost cost;
+  cost.attention = {{.lookahead = 512, .kv_bytes_per_position = 1, .operations_per_read = 1}};
+  const SequenceShape shape = {.first_position = 0, .row_count = 6};
+  EXPECT_DOUBLE_EQ(CountWork(cost, {&shape, 1}, 0).float_operations, 36);
+  cost.attention[0].window = 3;  // two before and
+  cost.attention[0].lookahead = 2;
+  EXPECT_DOUBLE_EQ(CountWork(cost, {&shape, 1}, 0).float_operations, 3 + 4 + 5 + 5 + 4 + 3);
+  EXPECT_DOUBLE_EQ(CountWork(cost, {&shape, 1}, 0).bytes, 6);
+}
+
 TEST(StepFloorTest, SourcesAreReadByTheirTextsAndComputedOnce) {
   ModelCost cost;
   cost.sources = {.bytes = 1000, .int8_weights = 1e6};
@@ -104,6 +115,22 @@ TEST(BenchReportTest, MedianAndSpread) {
   EXPECT_DOUBLE_EQ(Median({3, 1, 2}), 2);
   EXPECT_DOUBLE_EQ(Median({4, 1, 2, 3}), 2.5);
   EXPECT_DOUBLE_EQ(SpreadOf({2, 1, 3}), 1);
+}
+
+TEST(BenchReportTest, EncodersAreMeasuredInTexts) {
+  BenchRow row;
+  row.test = "encode";
+  row.size = 128;
+  row.tokens_per_s = 25600;
+  row.step_seconds = 0.02;
+  row.encode = EncodeFigures{.texts = 64, .texts_per_s = 200};
+  const Json json = Json::parse(FormatJson(row, nullptr));
+  EXPECT_EQ(json["test"], "encode");
+  EXPECT_EQ(json["tokens"], 128);
+  EXPECT_EQ(json["texts"], 64);
+  EXPECT_DOUBLE_EQ(json["texts_per_s"], 200);
+  EXPECT_DOUBLE_EQ(json["tokens_per_s"], 25600);
+  EXPECT_THAT(FormatTableRow(row), HasSubstr("64 texts at once: 200.0 texts/s\n"));
 }
 
 BenchRow DecodeRow() {
