@@ -58,6 +58,12 @@ class Workspace::Arena {
     const int64_t stride = RoundUp(columns, AlignedBuffer::kAlignment / kFloatBytes);
     return {reinterpret_cast<float*>(Take(rows * stride * kFloatBytes)), stride};
   }
+  // The same, an odd number of cache lines apart: of rows whose width is a power of two, or a few
+  // times one, the same columns would lie in few of the cache's sets.
+  FloatRows SpreadFloats(int64_t rows, int64_t columns) {
+    constexpr int64_t kLineFloats = AlignedBuffer::kAlignment / sizeof(float);
+    return Floats(rows, (CeilDivide(columns, kLineFloats) | 1) * kLineFloats);
+  }
   OperandBuffer Operands(int64_t rows, int64_t columns, Arithmetic arithmetic) {
     std::array<std::byte*, kOperandTypeCount> data = {};
     for (const OperandType type : OperandTypesOf(arithmetic)) {
@@ -183,8 +189,8 @@ void Workspace::Lay(const ModelSpec& spec, const KernelTable& kernels, Arena& ar
   }
   attended = arena.Floats(rows, widths.attended);
   attention = arena.Operands(rows, widths.attended, kernels.arithmetic);
-  gate = arena.Floats(slots, widths.mlp);
-  up = arena.Floats(slots, widths.mlp);
+  gate = arena.SpreadFloats(slots, widths.mlp);
+  up = arena.SpreadFloats(slots, widths.mlp);
   activated = arena.Operands(slots, widths.mlp, kernels.arithmetic);
   if (const int64_t size = spec.embedding.per_layer.size; size > 0) {
     per_layer_inputs = arena.Floats(rows, spec.layer_count() * size);

@@ -211,6 +211,9 @@ struct KernelTable {
   // What products with weights in this layout read on their left.
   OperandType (*operand_type)(DataType layout);
   void (*matmul)(const MatmulTask& task);
+  // The rows that a product multiplies with what it has unpacked of the weights: of more rows it
+  // goes over the weights again.
+  int64_t rows_together;
 
   // --- rows of float32 ---
   // Writes OperandGroups(n) groups, each `group_stride_bytes` after the one before.

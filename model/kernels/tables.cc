@@ -1,5 +1,7 @@
 // The kernel tables: which function of which translation unit serves which entry.
 
+#include <limits>
+
 #include "base/log.h"
 #include "model/kernels/amx_check.h"
 #include "model/kernels/f32_kernels.h"
@@ -46,6 +48,7 @@ KernelTable TableBF16(std::string_view name, Isa isa) {
       .unpack_row = UnpackRowBF16,
       .operand_type = OperandOfBF16,
       .matmul = MatmulBF16<kIsa>,
+      .rows_together = isa == Isa::kAmx ? 512 : 64,
       .to_operand = kIsa.to_operand,
       .rms_norm = kIsa.rms_norm,
       .layer_norm = kIsa.layer_norm,
@@ -99,6 +102,7 @@ KernelTable TableF32(Isa isa) {
   table.unpack_row = f32::UnpackRow;
   table.operand_type = OperandOfF32;
   table.matmul = f32::Matmul;
+  table.rows_together = std::numeric_limits<int64_t>::max();
   table.to_operand = f32::ToOperand;
   table.kv_page_bytes = f32::KvPageBytes;
   table.kv_write = f32::KvWrite;
