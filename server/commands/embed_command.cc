@@ -24,7 +24,7 @@ struct EmbedCommandOptions {
   ModelOptions model;
   LogLevel log_level = LogLevel::kWarning;
   TextSource source;
-  EmbeddingFormat format = EmbeddingFormat::kJsonLines;
+  EmbeddingFileFormat format = EmbeddingFileFormat::kJsonLines;
   std::string output_path;
   std::optional<Pooling> pooling;     // nullopt: the model's own
   std::optional<int64_t> dimensions;  // nullopt: all of them
@@ -50,7 +50,8 @@ void AddEmbedFlags(CLI::App& app, EmbedCommandOptions& options) {
   app.add_option_function<std::string>(
          "--format",
          [&options](const std::string& name) {
-           options.format = name == "npy" ? EmbeddingFormat::kNpy : EmbeddingFormat::kJsonLines;
+           options.format =
+               name == "npy" ? EmbeddingFileFormat::kNpy : EmbeddingFileFormat::kJsonLines;
          },
          "jsonl: {\"index\": ..., \"embedding\": [...]} a line; npy: NumPy's array of float32, "
          "with --output")
@@ -85,7 +86,7 @@ Result<void> Embed(EmbedCommandOptions options) {
   // Before the model, which may take minutes.
   WEFT_ASSIGN_OR_RETURN(TextInput input, TextInput::Open(std::move(options.source)));
   WEFT_ASSIGN_OR_RETURN(OutputFile output, OutputFile::Open(options.output_path));
-  if (options.format == EmbeddingFormat::kNpy && !output.is_regular()) {
+  if (options.format == EmbeddingFileFormat::kNpy && !output.is_regular()) {
     return Fail(ErrorCode::kInvalidArgument,
                 "--format npy: its header is known at the end, so that --output must be a file");
   }

@@ -26,7 +26,7 @@ std::string NpyHeader(int64_t count, int64_t dimensions) {
 Result<void> EmbeddingWriter::Write(const std::vector<float>& embedding) {
   static_assert(std::endian::native == std::endian::little);
   WEFT_CHECK(std::ssize(embedding) == dimensions_);
-  if (format_ == EmbeddingFormat::kNpy) {
+  if (format_ == EmbeddingFileFormat::kNpy) {
     if (count_++ == 0) WEFT_RETURN_IF_ERROR(file_.Write(NpyHeader(0, dimensions_)));
     return file_.Write(
         {reinterpret_cast<const char*>(embedding.data()), embedding.size() * sizeof(embedding[0])});
@@ -38,7 +38,7 @@ Result<void> EmbeddingWriter::Write(const std::vector<float>& embedding) {
 }
 
 Result<void> EmbeddingWriter::Finish() {
-  if (format_ == EmbeddingFormat::kNpy) {
+  if (format_ == EmbeddingFileFormat::kNpy) {
     WEFT_RETURN_IF_ERROR(file_.Overwrite(NpyHeader(count_, dimensions_)));
   }
   return file_.Commit();

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-enum class EmbeddingFormat {
+enum class EmbeddingFileFormat {
   kJsonLines,  // {"index":0,"embedding":[...]}: the shortest numbers that are the same float32
   kNpy,        // NumPy's, version 1.0: float32, little-endian, (count, dimensions) in C order
 };
@@ -21,7 +21,7 @@ std::string NpyHeader(int64_t count, int64_t dimensions);
 class EmbeddingWriter {
  public:
   // kNpy: into a regular file, whose header is known only at the end.
-  EmbeddingWriter(OutputFile& file, EmbeddingFormat format, int64_t dimensions)
+  EmbeddingWriter(OutputFile& file, EmbeddingFileFormat format, int64_t dimensions)
       : file_(file), format_(format), dimensions_(dimensions) {}
 
   // As many numbers as there are dimensions.
@@ -32,7 +32,7 @@ class EmbeddingWriter {
 
  private:
   OutputFile& file_;
-  const EmbeddingFormat format_;
+  const EmbeddingFileFormat format_;
   const int64_t dimensions_;
   int64_t count_ = 0;
 };

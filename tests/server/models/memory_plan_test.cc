@@ -141,7 +141,7 @@ TEST_F(SeveralPlansTest, ErrorsNameTheModel) {
   const auto too_long = Plan(2ULL << 30, {0, 100'000, 0});
   ASSERT_FALSE(too_long);
   EXPECT_THAT(too_long.error().message, HasSubstr("bert/model.gguf: --context 100000 is more"));
-  const auto cramped = Plan(60 << 20, {10'000, 0, 10'000});
+  const auto cramped = Plan(40 << 20, {10'000, 0, 10'000});
   ASSERT_FALSE(cramped);
   EXPECT_EQ(cramped.error().code, ErrorCode::kResourceExhausted);
   EXPECT_THAT(cramped.error().message, HasSubstr("llama2/model.gguf: "));

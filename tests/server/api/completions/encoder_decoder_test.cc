@@ -114,7 +114,7 @@ TEST(EncoderDecoderCompletionTest, WhatCannotBeIsRefusedByName) {
   EXPECT_THAT(MessageOf(chat), HasSubstr("is an encoder-decoder, which holds no conversations"));
   const RawResponse embedding = server.PostTo("/v1/embeddings", R"({"input":"a"})");
   EXPECT_EQ(embedding.status, 400);
-  EXPECT_THAT(MessageOf(embedding), HasSubstr("it makes no embeddings"));
+  EXPECT_THAT(MessageOf(embedding), HasSubstr("which makes no embeddings"));
 }
 
 TEST(EncoderDecoderCompletionTest, OtherModelsHaveNoTasks) {

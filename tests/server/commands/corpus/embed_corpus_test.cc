@@ -30,7 +30,7 @@ struct Corpus {
       : input_path(directory.Write("texts", text)), model(options) {}
 
   Result<void> Embed(const EmbedOptions& options,
-                     EmbeddingFormat format = EmbeddingFormat::kJsonLines) {
+                     EmbeddingFileFormat format = EmbeddingFileFormat::kJsonLines) {
     auto input = TextInput::Open({.paths = {input_path}});
     auto output = OutputFile::Open(output_path);
     if (!output) return tl::unexpected(output.error());
@@ -159,7 +159,7 @@ TEST(EmbedCorpusTest, AnArrayOfNumpy) {
   Corpus corpus("abc\nd\n");
   ASSERT_TRUE(corpus.Embed(kPlain));
   const auto vectors = corpus.Vectors();
-  ASSERT_TRUE(corpus.Embed(kPlain, EmbeddingFormat::kNpy));
+  ASSERT_TRUE(corpus.Embed(kPlain, EmbeddingFileFormat::kNpy));
   const std::string bytes = ReadFile(corpus.output_path);
   ASSERT_EQ(bytes.size(), 128 + 2 * kSize * sizeof(float));
   std::vector<float> numbers(2 * kSize);
@@ -174,7 +174,7 @@ TEST(EmbedCorpusTest, AnArrayOfNumpy) {
   EXPECT_EQ(NpyHeader(INT64_MAX, INT64_MAX).size(), 128U);
 
   Corpus nothing("");
-  ASSERT_TRUE(nothing.Embed(kPlain, EmbeddingFormat::kNpy));
+  ASSERT_TRUE(nothing.Embed(kPlain, EmbeddingFileFormat::kNpy));
   EXPECT_EQ(ReadFile(nothing.output_path), NpyHeader(0, kSize));
 }
 
