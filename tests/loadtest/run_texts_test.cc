@@ -194,7 +194,8 @@ TEST(RunTexts, AQueryWithItsDocuments) {
   LoadPlan plan = PlanOf(1, 1);
   plan.requests[0].segments.clear();
   plan.requests[0].given_prompt = 1;
-  for (const char* text : {"a", "b", "c"}) plan.given_prompts.push_back({.text = text, .messages = {}});
+  for (const char* text : {"a", "b", "c"})
+    plan.given_prompts.push_back({.text = text, .messages = {}});
   const Result<LoadRun> run = RunPlan(plan, options);
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_EQ(run->records[0].text_count, 3) << run->records[0].failure_detail;

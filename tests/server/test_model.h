@@ -68,8 +68,8 @@ struct TestModelOptions {
   bool reads_sources = false;  // as an encoder-decoder whose texts begin with <s>
   int32_t label_count = 0;     // a classifier's; with one label it ranks
   bool is_encoder = false;
-  bool has_prompts = false;    // "query" stands before a text as "q: "
-  bool prefix_cache = false;   // so that what was asked first changes nothing of what comes then
+  bool has_prompts = false;   // "query" stands before a text as "q: "
+  bool prefix_cache = false;  // so that what was asked first changes nothing of what comes then
 };
 
 // The engine of a test. Between HoldSteps and ReleaseSteps no forward pass ends.
