@@ -280,7 +280,7 @@ ApiResult<void> ReadTextOptions(const json& body, ResponsesRequest& request) {
   return format == nullptr ? ApiResult<void>() : CheckTextFormat(*format, "text.format");
 }
 
-ApiResult<void> ReadTruncation(const json& body, ResponsesRequest& request) {
+ApiResult<void> ReadTruncationStrategy(const json& body, ResponsesRequest& request) {
   const ApiResult<json> truncation =
       ReadEnum(body, "truncation", "truncation", {"auto", "disabled"});
   if (!truncation) return tl::unexpected(truncation.error());
@@ -379,7 +379,7 @@ ApiResult<void> ReadResponseFields(const json& body, ResponsesRequest& request) 
   WEFT_RETURN_IF_ERROR(ReadInclude(body, request.chat));
   WEFT_RETURN_IF_ERROR(ReadReasoningOptions(body, request));
   WEFT_RETURN_IF_ERROR(ReadTextOptions(body, request));
-  WEFT_RETURN_IF_ERROR(ReadTruncation(body, request));
+  WEFT_RETURN_IF_ERROR(ReadTruncationStrategy(body, request));
   WEFT_RETURN_IF_ERROR(ReadStreamFields(body, request.chat));
   WEFT_RETURN_IF_ERROR(ReadStorage(body, request));
   WEFT_RETURN_IF_ERROR(ReadSampling(body, request));
