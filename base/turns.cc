@@ -7,7 +7,12 @@
 namespace weft {
 
 Turns::Turns(double patient_share, Clock clock)
-    : patient_share_(patient_share), clock_(std::move(clock)) {}
+    : patient_share_(patient_share), clock_(std::move(clock)) {
+  // So that a step allocates nothing, unless there are more engines.
+  constexpr size_t kManyEngines = 16;
+  urgent_.reserve(kManyEngines);
+  patient_.reserve(kManyEngines);
+}
 
 void Turns::Take(Urgency urgency) {
   std::unique_lock lock(mutex_);
