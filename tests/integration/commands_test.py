@@ -341,7 +341,7 @@ class Rerank(unittest.TestCase):
                 (["--model", RANKER, "--instruction", "b"], "a\n", "--instruction: this model reads a query and a document"),
                 # The fixture's context is shorter than the prompt that it would be a ranker with.
                 (["--model", DECODER], "a\n", "the model does not rank"),
-                (["--model", DECODER, "--task", "rerank"], "a\n", "the model's prompt takes"),
+                (["--model", DECODER, "--task", "rerank"], "a\n", "standard input:1: query and document have"),
                 (["--model", RANKER], f"a\n{long}\n", "standard input:2: query and document have"),
                 (["--model", RANKER, "/nowhere/texts"], "", "/nowhere/texts: cannot read it")):
             with self.subTest(message=message):

@@ -97,7 +97,7 @@ class SeveralModels(unittest.TestCase):
 
     def test_answers_are_the_same_while_the_other_model_is_busy(self):
         draw = random.Random(3)
-        texts = [" ".join(draw.choices("the old king had three golden birds".split(), k=draw.randint(1, 40))) for _ in range(200)]
+        texts = [" ".join(draw.choices("the old king had three golden birds".split(), k=draw.randint(1, 12))) for _ in range(200)]
         embedding = {"model": "model", "input": texts}
         chats = [{"model": "weft-demo", "prompt": text, "max_tokens": 40, "ignore_eos": True, "seed": i} for i, text in enumerate(texts[:8])]
         with WeftServer(options.weft, ["--model", options.model, "--model", parity_model("bert"), "--memory", "512MiB"]) as server:

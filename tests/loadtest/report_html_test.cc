@@ -177,7 +177,7 @@ TEST(CsvReport, IsALineARequest) {
             "cached_tokens,output_tokens,texts,finish_reason,id,failure_detail\r\n"
             "0,\"chat, long\",ok,200,-20.000,0.000,125.000,100.000,80.000,10.000,145.000,125.000,"
             "7.000,,,10.000,10,,5,0,length,'=SUM(A1),\r\n"
-            "1,\"chat, long\",http 500,500,10.000,10.000,30.000,,,,20.000,20.000,,,,,,,0,,,"
+            "1,\"chat, long\",http 500,500,10.000,10.000,30.000,,,,20.000,20.000,,,,,,,0,0,,,"
             "\"say \"\"no\"\"  again\"\r\n");
 }
 
