@@ -110,7 +110,7 @@ Result<void> OutputFile::Write(std::string_view bytes) {
 }
 
 Result<void> OutputFile::Flush() {
-  const Result<void> written = WriteAll(buffer_);
+  Result<void> written = WriteAll(buffer_);
   buffer_.clear();
   return written;
 }
