@@ -9,7 +9,6 @@ namespace weft {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
 
 TEST(RerankModelTest, ScoresAreWhatTheModelMakesOfThePair) {
   const FixtureServer server("jina_reranker_v2");
