@@ -10,6 +10,8 @@ LONGEST_FILE_LINES = 500
 TABLES = {"tests/tools/jinja_cases.py"}  # of cases, which may be as many as there are
 LARGEST_FILE_BYTES = 9 << 20  # the bundled model is the largest
 UNFINISHED = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+# A part of a JSON value that is gone before the loop begins.
+DANGLING_LOOP = re.compile(r"for \([^;{]*\bparse\([^;{]*\)\s*(\[|\.at\()")
 MERGE_MARK = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
 
 
@@ -30,6 +32,10 @@ class Hygiene(unittest.TestCase):
                  for number, line in enumerate(source_tree.read(path).splitlines(), 1)
                  if UNFINISHED.search(line) or MERGE_MARK.search(line)]
         self.assert_none(found, "marks of unfinished work")
+
+    def test_no_loop_over_a_part_of_a_temporary(self):
+        found = [str(path) for path in source_tree.cpp_files() if DANGLING_LOOP.search(source_tree.read(path))]
+        self.assert_none(found, "loops over a part of what json::parse returns, which does not live as long")
 
     def test_no_large_files(self):
         found = [str(path) for path in source_tree.project_files()

@@ -120,7 +120,8 @@ TEST(OpusMtTest, TranslatesAsTransformersDoes) {
   EXPECT_EQ(target.prefix, std::vector<TokenId>{714});
   EXPECT_EQ(target.banned, std::vector<TokenId>{714});
   std::ifstream file(path + "/expected.json");
-  for (const auto& row : nlohmann::json::parse(file)["translations"]) {
+  const auto expectations = nlohmann::json::parse(file);
+  for (const auto& row : expectations["translations"]) {
     const auto text = row[0].get<std::string>();
     const SourceTask task = FindSourceTask(target, tokenizer, "").value();
     Case one{EncodeSource(tokenizer, task, text).value(), task.target_prefix, {}};

@@ -35,7 +35,8 @@ TEST(ScoreTest, OfARankerItIsThatOfRerank) {
   ASSERT_EQ(one.size(), 3U);
   const RawResponse ranked =
       server.PostTo("/v1/rerank", {{"query", "what crosses"}, {"documents", documents}});
-  for (const json& result : json::parse(ranked.body)["results"]) {
+  const json ranking = json::parse(ranked.body);
+  for (const json& result : ranking["results"]) {
     EXPECT_EQ(one[result["index"].get<size_t>()], result["relevance_score"]);
   }
   const json pairs = {{"queries", {"a", "what crosses", "b"}}, {"items", documents}};
