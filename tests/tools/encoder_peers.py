@@ -1,6 +1,7 @@
-"""What compare_encoders.py measures: each peer is a class with `load(models, name)` behind its constructor, and
-`encode(ids)`, ids (texts, tokens), which gives one vector a text. Sequences of a batch are equally long, so that nobody
-computes padding."""
+"""What compare_encoders.py measures: each peer is a class that its constructor loads, with `encode(ids)`, ids (texts, tokens),
+which gives one vector a text. Sequences of a batch are equally long, so that nobody computes padding. Bare runtimes also
+have `run(ids, mask, types)`, which computes padding and gives what the model does: hidden states, or logits. With it,
+serve_encoder_peer.py serves them."""
 
 import ctypes
 import os
@@ -12,9 +13,17 @@ import numpy as np
 THREADS = 2
 
 
+def scaled(vectors):
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
 def mean_of(hidden):
-    pooled = hidden.mean(axis=1)
-    return pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+    return scaled(hidden.mean(axis=1))
+
+
+def masked_mean_of(hidden, mask):
+    """The same of what the mask has."""
+    return scaled((mask[:, None, :].astype(hidden.dtype) @ hidden)[:, 0])
 
 
 class OnnxRuntime:
@@ -28,9 +37,12 @@ class OnnxRuntime:
         self.session = onnxruntime.InferenceSession(os.path.join(directory, file), options, providers=["CPUExecutionProvider"])
         self.names = [each.name for each in self.session.get_inputs()]
 
+    def run(self, ids, mask, types):
+        values = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        return self.session.run(None, {name: values[name] for name in self.names})[0]
+
     def encode(self, ids):
-        values = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        return mean_of(self.session.run(None, {name: values[name] for name in self.names})[0])
+        return mean_of(self.run(ids, np.ones_like(ids), np.zeros_like(ids)))
 
 
 class OpenVino:
@@ -43,9 +55,12 @@ class OpenVino:
         self.request = self.compiled.create_infer_request()
         self.names = [each.get_any_name() for each in self.compiled.inputs]
 
+    def run(self, ids, mask, types):
+        values = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        return next(iter(self.request.infer({name: values[name] for name in self.names}).values()))
+
     def encode(self, ids):
-        values = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        return mean_of(next(iter(self.request.infer({name: values[name] for name in self.names}).values())))
+        return mean_of(self.run(ids, np.ones_like(ids), np.zeros_like(ids)))
 
 
 class LlamaCpp:
@@ -74,8 +89,7 @@ class LlamaCpp:
     def encode(self, ids):
         together = max(1, min(64, self.step // ids.shape[1]))
         vectors = [self._encode_some(ids[first:first + together]) for first in range(0, len(ids), together)]
-        pooled = np.concatenate(vectors)
-        return pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
+        return scaled(np.concatenate(vectors))
 
     def _encode_some(self, ids):
         batch = self.batch
@@ -156,6 +170,15 @@ def _bge_base(directory, minilm):
         file.write(pooling)
 
 
+def _rerank_minilm(directory, minilm):
+    """A cross-encoder of ms-marco-MiniLM-L6's shape: MiniLM's weights, and a random classifier."""
+    import torch
+    import transformers
+    torch.manual_seed(1)
+    transformers.AutoTokenizer.from_pretrained(minilm).save_pretrained(directory)
+    transformers.AutoModelForSequenceClassification.from_pretrained(minilm, num_labels=1).save_pretrained(directory)
+
+
 def _quantise_openvino(directory):
     import nncf
     import openvino
@@ -173,24 +196,27 @@ def _quantise_openvino(directory):
 
 
 def prepare(models, converter):
-    """Both models in all formats, in `models`; `converter`: llama.cpp's convert_hf_to_gguf.py."""
+    """All models in all formats, in `models`; `converter`: llama.cpp's convert_hf_to_gguf.py, for those that embed."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
-    from sentence_transformers import SentenceTransformer
+    from sentence_transformers import CrossEncoder, SentenceTransformer
     os.makedirs(models, exist_ok=True)
-    for name in ("minilm", "bge-base"):
+    minilm = os.path.join(models, "minilm")
+    makers = {"minilm": _minilm, "bge-base": lambda d: _bge_base(d, minilm), "rerank-minilm": lambda d: _rerank_minilm(d, minilm)}
+    for name, make in makers.items():
         directory = os.path.join(models, name)
+        exporter = CrossEncoder if name == "rerank-minilm" else SentenceTransformer
         if not os.path.exists(directory):
-            _minilm(directory) if name == "minilm" else _bge_base(directory, os.path.join(models, "minilm"))
+            make(directory)
         if not os.path.exists(os.path.join(directory, "onnx")):
-            SentenceTransformer(directory, backend="onnx", device="cpu", model_kwargs={"export": True}).save_pretrained(directory)
+            exporter(directory, backend="onnx", device="cpu", model_kwargs={"export": True}).save_pretrained(directory)
         if not os.path.exists(os.path.join(directory, "onnx", "model_int8.onnx")):
             quantize_dynamic(os.path.join(directory, "onnx", "model.onnx"), os.path.join(directory, "onnx", "model_int8.onnx"),
                              per_channel=True, weight_type=QuantType.QInt8)
         if not os.path.exists(os.path.join(directory, "openvino")):
-            SentenceTransformer(directory, backend="openvino", device="cpu", model_kwargs={"export": True}).save_pretrained(directory)
+            exporter(directory, backend="openvino", device="cpu", model_kwargs={"export": True}).save_pretrained(directory)
         if not os.path.exists(os.path.join(directory, "openvino", "openvino_model_int8.xml")):
             _quantise_openvino(directory)
-        for kind in ("f16", "q8_0") if converter else ():
+        for kind in ("f16", "q8_0") if converter and exporter is SentenceTransformer else ():
             file = os.path.join(directory, kind + ".gguf")
             if not os.path.exists(file):
                 subprocess.run([sys.executable, converter, "--outtype", kind, "--outfile", file, directory], check=True)
