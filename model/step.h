@@ -46,13 +46,17 @@ struct Step {
   }
 };
 
-// Calls work(row, thread_index) for rows [0, row_count), a few rows a task.
+// Calls work(row, thread_index) for rows [0, row_count). Tasks are some microseconds long: a few
+// rows, or more where there are many, so that threads seldom meet where tasks are handed out.
 template <typename Work>
 void ParallelRows(ThreadPool& threads, int64_t row_count, const Work& work) {
-  constexpr int64_t kRowsPerTask = 4;
-  threads.ParallelFor(CeilDivide(row_count, kRowsPerTask), [&](int64_t task, int thread) {
-    const int64_t end = std::min(row_count, (task + 1) * kRowsPerTask);
-    for (int64_t row = task * kRowsPerTask; row < end; ++row) work(row, thread);
+  constexpr int64_t kTasksPerThread = 16;
+  constexpr int64_t kFewestRows = 4;
+  const int64_t each =
+      std::max(kFewestRows, row_count / (kTasksPerThread * threads.thread_count()));
+  threads.ParallelFor(CeilDivide(row_count, each), [&](int64_t task, int thread) {
+    const int64_t end = std::min(row_count, (task + 1) * each);
+    for (int64_t row = task * each; row < end; ++row) work(row, thread);
   });
 }
 
@@ -152,12 +156,19 @@ void ParallelPanels(const Step& step, int64_t panel_count, int64_t panel_weights
   });
 }
 
-// All panels of one product, in parallel.
+// All panels of one product, in parallel, and the bias of its outputs, if there is one.
 inline void ParallelMultiply(const Step& step, const PackedMatrix& weights, const Operands& x,
-                             int64_t row_count, FloatRows y, bool accumulate = false) {
+                             int64_t row_count, FloatRows y, bool accumulate = false,
+                             const float* bias = nullptr) {
   ParallelPanels(step, weights.panel_count(), kPanelRows * weights.columns, row_count,
                  [&](Panels panels) {
                    Multiply(step.kernels, weights, panels, x, nullptr, row_count, y, accumulate);
+                   if (bias == nullptr) return;
+                   const int64_t first = panels.first * kPanelRows;
+                   const int64_t count = std::min(panels.count * kPanelRows, weights.rows - first);
+                   for (int64_t row = 0; row < row_count; ++row) {
+                     step.kernels.add(y[row] + first, bias + first, count);
+                   }
                  });
 }
 

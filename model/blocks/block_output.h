@@ -30,12 +30,8 @@ class BlockOutput {
   // output += weights * x + bias, for all rows.
   void Add(const LinearSpec& linear, const Operands& x) {
     ParallelMultiply(step_, step_.weights.matrix(linear.weights), x, step_.row_count, rows_,
-                     /*accumulate=*/!std::exchange(is_empty_, false));
-    if (const float* bias = step_.weights.table(linear.bias)) {
-      ParallelRows(step_.threads, step_.row_count, [&](int64_t row, int) {
-        step_.kernels.add(rows_[row], bias, step_.spec.hidden_size);
-      });
-    }
+                     /*accumulate=*/!std::exchange(is_empty_, false),
+                     step_.weights.table(linear.bias));
   }
 
   // Calls add(row, output) for all rows, which adds to what is there.

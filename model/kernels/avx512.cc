@@ -33,6 +33,12 @@ namespace {
 #include "model/kernels/generic_peak.inc"
 // clang-format on
 
+constexpr IsaFunctions WithVnni(IsaFunctions functions) {
+  functions.kv_q8.attention = avx512_vnni::AttentionQ8;
+  functions.kv_q8.attend_spans = avx512_vnni::AttendSpansQ8;
+  return functions;
+}
+
 constexpr IsaFunctions WithAmx(IsaFunctions functions) {
   functions.matmul = amx::MatmulBF16;
   functions.kv_bf16.attention = amx::AttentionBF16;
@@ -44,7 +50,8 @@ constexpr IsaFunctions WithAmx(IsaFunctions functions) {
 }  // namespace
 
 constexpr IsaFunctions kFunctions = kGenericFunctions;
-constexpr IsaFunctions kFunctionsWithAmx = WithAmx(kGenericFunctions);
+constexpr IsaFunctions kFunctionsWithVnni = WithVnni(kGenericFunctions);
+constexpr IsaFunctions kFunctionsWithAmx = WithAmx(kFunctionsWithVnni);
 
 constexpr PeakLoop kFloatPeak = {"AVX-512 FMA", kFloatPeakOperations<16>, RunFloatPeak<16>};
 

@@ -1,10 +1,12 @@
-// The int8 arithmetic's products for AVX-512 with VNNI; the rest of its table is avx512.cc's.
+// For AVX-512 with VNNI: the int8 arithmetic's products, and attention over an 8-bit cache; the
+// rest of its tables is avx512.cc's.
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
 
 #include "model/formats/mxfp4.h"
 #include "model/kernels/isa_functions.h"
+#include "model/kernels/kv_page.h"
 #include "model/kernels/panel_layout.h"
 #include "model/kernels/peak_loops.h"
 
@@ -20,6 +22,11 @@ namespace {
 #include "model/kernels/dot_avx512_vnni.inc"
 #include "model/kernels/generic_int8_unpack.inc"
 #include "model/kernels/generic_int8.inc"
+#include "model/kernels/generic_exp.inc"
+#include "model/kernels/generic_spans.inc"
+#include "model/kernels/generic_kv_common.inc"
+#include "model/kernels/generic_kv_q8.inc"
+#include "model/kernels/generic_attention.inc"
 // clang-format on
 
 float RunInt8Peak(int64_t round_count) {
@@ -46,5 +53,11 @@ float RunInt8Peak(int64_t round_count) {
 constexpr PeakLoop kInt8Peak = {"AVX-512 VNNI", int64_t{8} * 16 * 64 * 2, RunInt8Peak};
 
 void MatmulInt8(const MatmulTask& task, const std::byte* panel) { MultiplyInt8(task, panel); }
+
+void AttentionQ8(const AttentionTask& task) { Attention<KvQ8>(task); }
+void AttendSpansQ8(const AttentionTask& task, int64_t first_span, int64_t span_count,
+                   float* partials) {
+  AttendSpans<KvQ8>(task, first_span, span_count, partials);
+}
 
 }  // namespace weft::avx512_vnni

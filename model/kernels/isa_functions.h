@@ -56,11 +56,15 @@ void MatmulInt8(const MatmulTask& task, const std::byte* panel);
 }  // namespace avx2
 namespace avx512 {
 extern const IsaFunctions kFunctions;
-extern const IsaFunctions kFunctionsWithAmx;  // the same but for what namespace amx has
+extern const IsaFunctions kFunctionsWithVnni;  // the same but for what namespace avx512_vnni has
+extern const IsaFunctions kFunctionsWithAmx;   // that, but for what namespace amx has
 }  // namespace avx512
 namespace avx512_vnni {
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);
-}
+void AttentionQ8(const AttentionTask& task);
+void AttendSpansQ8(const AttentionTask& task, int64_t first_span, int64_t span_count,
+                   float* partials);
+}  // namespace avx512_vnni
 namespace amx {
 void MatmulBF16(const MatmulTask& task, const std::byte* panel);
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);

@@ -230,7 +230,11 @@ void PackPlainRow(DataType type, const std::byte* row, int64_t columns, int64_t 
 class LaneReader {
  public:
   LaneReader(DataType type, const uint8_t* panel, const GroupFields& fields, int64_t lane)
-      : type_(type), panel_(panel), fields_(fields), lane_(lane) {}
+      : type_(type), panel_(panel), fields_(fields), lane_(lane) {
+    if (type == DataType::kBF16) return;
+    scale_ = ReadScale();
+    if (has_minimum()) minimum_ = ReadMinimum();
+  }
 
   // ggml's expressions, in its order.
   float Value(int64_t k) const {
@@ -239,9 +243,9 @@ class LaneReader {
           Load<uint16_t>(panel_ + fields_.codes + ((k / 2 * 16 + lane_) * 2 + k % 2) * 2));
     }
     const auto code = static_cast<float>(Code(k));
-    if (type_ == DataType::kQ6_K) return Scale() * static_cast<float>(HalfScale(k / 16)) * code;
-    const float value = code * Scale();
-    return has_minimum() ? value + Minimum() : value;
+    if (type_ == DataType::kQ6_K) return scale_ * static_cast<float>(HalfScale(k / 16)) * code;
+    const float value = code * scale_;
+    return has_minimum() ? value + minimum_ : value;
   }
 
   Int8Weights Integers() const {
@@ -250,9 +254,9 @@ class LaneReader {
     const bool halves = type_ == DataType::kQ6_K;
     for (int64_t half = 0; half < 2; ++half)
       weights.half_scale[half] = halves ? HalfScale(half) : 1;
-    weights.scale = Scale();
+    weights.scale = scale_;
     weights.has_minimum = has_minimum();
-    if (weights.has_minimum) weights.minimum = Minimum();
+    weights.minimum = minimum_;
     return weights;
   }
 
@@ -263,13 +267,13 @@ class LaneReader {
   float Half(int64_t field) const {
     return HalfToFloat(Load<uint16_t>(panel_ + field + 2 * lane_));
   }
-  float Scale() const {
+  float ReadScale() const {
     if (type_ == DataType::kMXFP4) return HalfScaleMXFP4(panel_[fields_.scale + lane_]);
     if (!has_super_block()) return Half(fields_.scale);
     const float d = Half(fields_.trailer);
     return has_minimum() ? d * static_cast<float>(panel_[fields_.scale + lane_]) : d;
   }
-  float Minimum() const {
+  float ReadMinimum() const {
     if (!has_super_block()) return Half(fields_.minimum);
     return -(Half(fields_.trailer + 32) * static_cast<float>(panel_[fields_.minimum + lane_]));
   }
@@ -317,6 +321,8 @@ class LaneReader {
   const uint8_t* panel_;
   GroupFields fields_;
   int64_t lane_;
+  float scale_ = 0;
+  float minimum_ = 0;
 };
 
 }  // namespace

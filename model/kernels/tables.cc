@@ -135,8 +135,8 @@ const KernelTable& Table(Arithmetic arithmetic, KvType kv_type, std::string_view
 #if defined(__x86_64__)
 const KernelTable& TableAvx512(Arithmetic arithmetic, KvType kv_type) {
   if (DetectCpu().avx512_vnni) {
-    return Table<avx512::kFunctions, avx512_vnni::MatmulInt8>(arithmetic, kv_type, "bf16/avx512",
-                                                              "int8/avx512", Isa::kAvx512);
+    return Table<avx512::kFunctionsWithVnni, avx512_vnni::MatmulInt8>(
+        arithmetic, kv_type, "bf16/avx512", "int8/avx512", Isa::kAvx512);
   }
   return Table<avx512::kFunctions, avx2::MatmulInt8>(arithmetic, kv_type, "bf16/avx512",
                                                      "int8/avx512 without VNNI", Isa::kAvx512);

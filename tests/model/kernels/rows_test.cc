@@ -97,6 +97,22 @@ TEST_F(RowsTest, Int8OperandsNearZeroAreZero) {
   }
 }
 
+// Vectors take several groups at a time.
+TEST_F(RowsTest, OneGroupOutOfTheOrdinaryChangesNoOther) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float odd : {0.0F, 1e-36F, 3e38F, kInfinity, -kInfinity, NAN}) {
+    for (size_t group = 0; group < 9; ++group) {
+      std::vector<float> x = random_.Normals(9 * kGroupColumns);
+      const auto first = x.begin() + static_cast<int64_t>(group) * kGroupColumns;
+      std::fill_n(first, kGroupColumns, odd == 0 ? 0.0F : 1e-36F);
+      first[7] = odd;
+      ExpectEqual(
+          x, [&](const KernelTable& k, auto& v) { v = Operand(k, OperandType::kInt8, x); },
+          "to_operand");
+    }
+  }
+}
+
 TEST_F(RowsTest, RopeEqualsScalar) {
   for (const int64_t rotary_dim : {2, 16, 20, 64, 96, 128}) {
     const std::vector<float> head = random_.Normals(rotary_dim + 8);
