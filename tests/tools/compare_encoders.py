@@ -26,7 +26,7 @@ import encoder_peers
 MODELS = ("minilm", "bge-base")
 LENGTHS = (16, 128, 512)
 BATCHES = (1, 64)
-WEFT = {"weft": ["--weights", "q8_0"], "weft-bf16": []}
+WEFT = {"weft": ["--weights", "q8_0", "--kv-type", "q8"], "weft-kv-bf16": ["--weights", "q8_0"], "weft-bf16": []}
 LEAST_SECONDS = 1.0
 
 
