@@ -19,6 +19,7 @@ namespace {
 #include "model/kernels/generic_exp.inc"
 #include "model/kernels/generic_activations.inc"
 #include "model/kernels/generic_rows.inc"
+#include "model/kernels/generic_recurrence.inc"
 #include "model/kernels/generic_prefetch.inc"
 #include "model/kernels/generic_walk.inc"
 #include "model/kernels/tile_f32.inc"

@@ -38,6 +38,8 @@ struct IsaFunctions {
   void (*multiply_add)(float* x, const float* y, float factor, int64_t n);
   void (*softmax)(float* x, int64_t n);
   void (*dense_dot)(const float* x, const float* w, int64_t rows, int64_t columns, float* y);
+  void (*recurrence)(const RecurrenceTask& task);
+  void (*convolution)(const ConvolutionTask& task);
   KvFunctions kv_bf16;
   KvFunctions kv_q8;
   int64_t (*attention_scratch_bytes)(const KvLayout& layout, int64_t query_rows);

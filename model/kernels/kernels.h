@@ -191,6 +191,59 @@ struct AttentionTask {
       nullptr;  // kernels' own, attention_scratch_bytes(layout, row_count * heads), 64-byte aligned
 };
 
+// Consecutive positions of one sequence through a layer's linear attention (Katharopoulos et al.,
+// 2020, arXiv:2006.16236), one head: a state of fixed size, S (key_dim, value_count), takes the
+// place of the keys and values of all earlier positions. Of each position, in order, with its
+// decay d, and, with the delta rule (Yang et al., 2024, arXiv:2412.06464), its beta:
+//
+//   change = value                            without the delta rule
+//   change = (value - d * S^T key) * beta     with it
+//   S = d * S + key change^T
+//   out = S^T query
+//
+// That is the gated delta net, and, with dt * x, B and C as value, key and query, Mamba-2 (Dao and
+// Gu, 2024, arXiv:2405.21060). Columns know nothing of one another: a task may have some of a
+// head's. scalar_recurrence.cc defines the bits, position by position, so that they do not depend
+// on where a prompt is cut.
+struct RecurrenceTask {
+  int64_t key_dim = 0;
+  int64_t value_count = 0;     // columns
+  int64_t position_count = 0;  // p below
+  float* state = nullptr;      // row i at state + i * state_stride; before, then after
+  int64_t state_stride = 0;
+  const float* query = nullptr;  // query[p * query_stride + i]
+  int64_t query_stride = 0;
+  const float* key = nullptr;  // key[p * key_stride + i]
+  int64_t key_stride = 0;
+  const float* value = nullptr;  // value[p * value_stride + column]
+  int64_t value_stride = 0;
+  const float* decay = nullptr;  // decay[p * gate_stride]
+  const float* beta = nullptr;   // beta[p * gate_stride]; nullptr: no delta rule
+  int64_t gate_stride = 0;
+  float* out = nullptr;  // out[p * out_stride + column]; not in place
+  int64_t out_stride = 0;
+};
+
+// A causal convolution of each channel by itself, of consecutive positions of one sequence:
+//
+//   out[p][c] = bias[c] + sum over j < width of weight[j][c] * x[p - (width - 1) + j][c]
+//
+// where the positions before the first are the state's.
+struct ConvolutionTask {
+  static constexpr int64_t kMostWidth = 8;
+
+  int64_t width = 0;
+  int64_t channel_count = 0;
+  int64_t position_count = 0;
+  const float* weight = nullptr;  // (width, channel_count)
+  const float* bias = nullptr;    // (channel_count); nullptr: none
+  float* state = nullptr;         // (width - 1, channel_count), oldest first; before, then after
+  const float* x = nullptr;       // x[p * x_stride + channel]
+  int64_t x_stride = 0;
+  float* out = nullptr;  // out[p * out_stride + channel]; not in place
+  int64_t out_stride = 0;
+};
+
 struct KernelTable {
   std::string_view name;  // "bf16/avx512"
   Arithmetic arithmetic;
@@ -249,6 +302,10 @@ struct KernelTable {
   // y[i] = dot(x, w row i), float32 over 16 virtual lanes with fma: the router. w is row-major
   // float32.
   void (*dense_dot)(const float* x, const float* w, int64_t rows, int64_t columns, float* y);
+
+  // --- linear attention ---
+  void (*recurrence)(const RecurrenceTask& task);
+  void (*convolution)(const ConvolutionTask& task);
 
   // --- KV cache and attention ---
   int64_t (*kv_page_bytes)(const KvLayout& layout);

@@ -11,6 +11,7 @@
 #include "model/kernels/scalar_attention.h"
 #include "model/kernels/scalar_int8.h"
 #include "model/kernels/scalar_math.h"
+#include "model/kernels/scalar_recurrence.h"
 
 namespace weft::scalar {
 namespace {
@@ -196,6 +197,8 @@ constexpr IsaFunctions kFunctions = {
     .multiply_add = MultiplyAdd,
     .softmax = Softmax,
     .dense_dot = DenseDot,
+    .recurrence = Recurrence,
+    .convolution = Convolution,
     .kv_bf16 = {.write = WriteBF16, .attention = AttentionBF16, .attend_spans = nullptr},
     .kv_q8 = {.write = WriteQ8, .attention = AttentionQ8, .attend_spans = nullptr},
     .attention_scratch_bytes = AttentionScratchBytes,

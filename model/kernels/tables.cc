@@ -63,6 +63,8 @@ KernelTable TableBF16(std::string_view name, Isa isa) {
       .multiply_add = kIsa.multiply_add,
       .softmax = kIsa.softmax,
       .dense_dot = kIsa.dense_dot,
+      .recurrence = kIsa.recurrence,
+      .convolution = kIsa.convolution,
       .kv_page_bytes = BytesOfPageBF16,
       .kv_write = kIsa.kv_bf16.write,
       .attention_scratch_bytes = kIsa.attention_scratch_bytes,
