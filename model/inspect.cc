@@ -189,6 +189,7 @@ void DescribeArchitecture(const ModelSpec& spec, std::string& text) {
   LineOfLayers(
       spec, "attention",
       [](const LayerSpec& layer) {
+        if (layer.short_conv) return fmt::format("convolution over {}", layer.short_conv->width);
         return layer.latent ? DescribeLatent(layer) : DescribeAttention(layer.attention);
       },
       text);
@@ -267,32 +268,33 @@ void DescribeTensors(const Checkpoint& checkpoint, std::string& text) {
 // "26.0 KiB a token, 22.0 KiB of them for the last 1056 tokens (150.7 MiB a full context)"
 std::string DescribeKv(const ModelSpec& spec, const KernelTable& kernels,
                        const InspectOptions& options) {
-  std::string forgotten;
+  if (spec.is_encoder) return "none kept";
+  std::string others;
+  int64_t kept_bytes = 0;  // a block of positions
   int64_t context_bytes = 0;
   const int64_t context_blocks = CeilDivide(spec.context_length, options.block_size);
   for (const StateGroup& group : StateGroupsOf(spec, spec.context_length)) {
     const int64_t block_bytes = KvCache::BlockBytes(spec, group, kernels, options.block_size);
+    const std::string of_token = FormatSignedBytes(block_bytes / options.block_size);
+    if (group.is_recurrent) {
+      others += fmt::format(", {} a state", FormatSignedBytes(block_bytes));
+      context_bytes += block_bytes;
+      continue;
+    }
     const int64_t most =
         group.MostBlocks(spec.context_length, options.max_batch_tokens, options.block_size);
     context_bytes += most * block_bytes;
-    if (most == context_blocks) continue;
-    forgotten +=
-        fmt::format(", {} of them for the last {} tokens",
-                    FormatSignedBytes(block_bytes / options.block_size), most * options.block_size);
-  }
-  if (spec.is_encoder) return "none kept";
-  int64_t block_bytes = KvCache::BlockBytes(spec, kernels, options.block_size);
-  if (const StateGroup last = StateGroupsOf(spec, spec.context_length).back(); last.is_source) {
-    const int64_t source_bytes = KvCache::BlockBytes(spec, last, kernels, options.block_size);
-    forgotten += fmt::format(", {} a token of its source",
-                             FormatSignedBytes(source_bytes / options.block_size));
-    block_bytes = 0;
-    for (const LayerSpec& layer : spec.layers) {
-      block_bytes += KvCache::LayerBlockBytes(layer.attention, kernels, options.block_size);
+    if (group.is_source) {
+      others += fmt::format(", {} a token of its source", of_token);
+      continue;
     }
+    kept_bytes += block_bytes;
+    if (most == context_blocks) continue;
+    others +=
+        fmt::format(", {} of them for the last {} tokens", of_token, most * options.block_size);
   }
   return fmt::format("{} a token{} ({} a full context)",
-                     FormatSignedBytes(block_bytes / options.block_size), forgotten,
+                     FormatSignedBytes(kept_bytes / options.block_size), others,
                      FormatSignedBytes(context_bytes));
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/checked_math.h"
 #include "model/kernels/kv_page.h"
 
 namespace weft {
@@ -63,11 +64,11 @@ KvCache::KvCache(const ModelSpec& spec, const KernelTable& kernels, std::vector<
 
 int64_t KvCache::PlaceBytes(const ModelSpec& spec, const StateGroup& group, int64_t layer,
                             const KernelTable& kernels, int64_t block_size) {
-  int64_t bytes = LayerBlockBytes(CachedLayer(spec, layer), kernels, block_size);
+  int64_t bytes = LayerBlockBytes(spec, layer, kernels, block_size);
   if (layer != group.layers.front()) return bytes;
   for (const int32_t other : group.layers) {
     if (!group.SharesPlace(spec, other)) continue;
-    bytes = std::max(bytes, LayerBlockBytes(CachedLayer(spec, other), kernels, block_size));
+    bytes = std::max(bytes, LayerBlockBytes(spec, other, kernels, block_size));
   }
   return bytes;
 }
@@ -86,7 +87,7 @@ int64_t KvCache::BlockBytes(const ModelSpec& spec, const KernelTable& kernels, i
   const int64_t kept = spec.encoder ? FirstEncoderLayer(spec) : spec.layer_count();
   int64_t total = 0;
   for (int64_t layer = 0; layer < kept; ++layer) {
-    total += LayerBlockBytes(CachedLayer(spec, layer), kernels, block_size);
+    total += LayerBlockBytes(spec, layer, kernels, block_size);
   }
   return total;
 }
@@ -105,6 +106,20 @@ int64_t KvCache::LayerBlockBytes(const AttentionSpec& attention, const KernelTab
                                  int64_t block_size) {
   if (attention.kv_layer != AttentionSpec::kOwnKv) return 0;
   return attention.kv_head_count * LayoutOf(attention, kernels, block_size).page_bytes;
+}
+
+int64_t KvCache::LayerBlockBytes(const ModelSpec& spec, int64_t layer, const KernelTable& kernels,
+                                 int64_t block_size) {
+  if (layer < spec.layer_count()) {
+    const int64_t floats = RecurrentFloats(spec, spec.layers[static_cast<size_t>(layer)]);
+    constexpr auto kAlignment = static_cast<int64_t>(AlignedBuffer::kAlignment);
+    if (floats > 0) return RoundUp(floats * static_cast<int64_t>(sizeof(float)), kAlignment);
+  }
+  return LayerBlockBytes(CachedLayer(spec, layer), kernels, block_size);
+}
+
+float* KvCache::State(int64_t layer, int32_t block) {
+  return reinterpret_cast<float*>(Pages(layer, 0) + block * page_stride_bytes(layer));
 }
 
 std::byte* KvCache::Pages(int64_t layer, int64_t kv_head) {

@@ -39,6 +39,9 @@ class KvCache {
                             const KernelTable& kernels, int64_t block_size);
   static int64_t LayerBlockBytes(const AttentionSpec& attention, const KernelTable& kernels,
                                  int64_t block_size);
+  // The same of CachedLayer's `layer`, whatever it keeps.
+  static int64_t LayerBlockBytes(const ModelSpec& spec, int64_t layer, const KernelTable& kernels,
+                                 int64_t block_size);
 
   std::span<const StateGroup> groups() const { return groups_; }
   int64_t block_size() const { return block_size_; }
@@ -48,6 +51,8 @@ class KvCache {
   // First page of a layer and kv head; block b's is page_stride_bytes(layer) * b further.
   std::byte* Pages(int64_t layer, int64_t kv_head);
   int64_t page_stride_bytes(int64_t layer) const { return of(layer).block_bytes; }
+  // What a layer without attention keeps in a block: RecurrentFloats of them.
+  float* State(int64_t layer, int32_t block);
   // Copies all layers of one of the group's blocks over another: copy on write.
   void CopyBlock(size_t group, int32_t from, int32_t to);
 

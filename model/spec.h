@@ -155,6 +155,17 @@ struct LatentSpec {
   int64_t head_query_dim() const { return plain_dim + rotated_dim; }
 };
 
+// A short convolution in place of attention (LFM2, https://arxiv.org/abs/2511.23404): of a
+// position's b, c and x, parts of one projection, output(c * conv(b * x)), where each channel is
+// convolved by itself with those of the last `width` positions.
+struct ShortConvSpec {
+  int64_t width = 0;
+  LinearSpec input = {};            // (3 D, D): b, c, x
+  TableId weight = TableId::kNone;  // (width, D), the oldest position first
+  TableId bias = TableId::kNone;    // (D)
+  LinearSpec output = {};           // (D, D)
+};
+
 // down(activation(gate(x)) * up(x)), or, without a gate, down(activation(up(x))).
 struct DenseMlpSpec {
   int64_t width = 0;
@@ -244,6 +255,7 @@ struct LayerSpec {
   NormSpec attention_norm = {};
   AttentionSpec attention = {};
   std::optional<LatentSpec> latent = {};  // the way into `attention`, in place of its projections
+  std::optional<ShortConvSpec> short_conv = {};  // in place of `attention`, which has no heads
   NormSpec attention_output_norm = {};
   bool output_norm_of_sum = false;
   NormSpec attention_sum_norm = {};

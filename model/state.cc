@@ -4,12 +4,15 @@ namespace weft {
 namespace {
 
 struct Reach {
+  bool is_recurrent = false;
   int64_t window = 0;
   int64_t chunk = 0;
   bool operator==(const Reach&) const = default;
 };
 
-Reach ReachOf(const AttentionSpec& attention, int64_t context) {
+Reach ReachOf(const ModelSpec& spec, const LayerSpec& layer, int64_t context) {
+  if (RecurrentFloats(spec, layer) > 0) return {.is_recurrent = true, .window = 2};
+  const AttentionSpec& attention = layer.attention;
   return {.window = attention.window < context ? attention.window : 0,
           .chunk = attention.chunk < context ? attention.chunk : 0};
 }
@@ -34,6 +37,10 @@ const AttentionSpec& CachedLayer(const ModelSpec& spec, int64_t index) {
   return index < layers ? layer.attention : *layer.cross;
 }
 
+int64_t RecurrentFloats(const ModelSpec& spec, const LayerSpec& layer) {
+  return layer.short_conv ? (layer.short_conv->width - 1) * spec.hidden_size : 0;
+}
+
 std::vector<StateGroup> StateGroupsOf(const ModelSpec& spec, int64_t context) {
   if (spec.is_encoder) {
     StateGroup all{.is_scratch = true};
@@ -43,7 +50,7 @@ std::vector<StateGroup> StateGroupsOf(const ModelSpec& spec, int64_t context) {
   std::vector<Reach> reaches;
   for (const LayerSpec& layer : spec.layers) {
     const AttentionSpec& attention = layer.attention;
-    reaches.push_back(ReachOf(attention, context));
+    reaches.push_back(ReachOf(spec, layer, context));
     if (attention.kv_layer == AttentionSpec::kOwnKv) continue;
     // Where they differ, all is kept for both.
     Reach& owner = reaches[static_cast<size_t>(attention.kv_layer)];
@@ -55,12 +62,15 @@ std::vector<StateGroup> StateGroupsOf(const ModelSpec& spec, int64_t context) {
     const Reach reach =
         reaches[kv_layer == AttentionSpec::kOwnKv ? i : static_cast<size_t>(kv_layer)];
     const auto sees_as_much = [&](const StateGroup& group) {
-      return group.window == reach.window && group.chunk == reach.chunk;
+      return group.is_recurrent == reach.is_recurrent && group.window == reach.window &&
+             group.chunk == reach.chunk;
     };
     auto group = std::ranges::find_if(groups, sees_as_much);
     if (group == groups.end()) {
       const auto place = reach == Reach{} ? groups.begin() : groups.end();
-      group = groups.insert(place, {.window = reach.window, .chunk = reach.chunk});
+      group = groups.insert(
+          place,
+          {.is_recurrent = reach.is_recurrent, .window = reach.window, .chunk = reach.chunk});
     }
     group->layers.push_back(static_cast<int32_t>(i));
   }

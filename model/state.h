@@ -23,8 +23,15 @@ inline int64_t FirstCrossLayer(const ModelSpec& spec) { return spec.layer_count(
 inline int64_t FirstEncoderLayer(const ModelSpec& spec) { return 2 * spec.layer_count(); }
 const AttentionSpec& CachedLayer(const ModelSpec& spec, int64_t index);
 
+// What a layer without attention keeps of a sequence, in floats; 0: the layer has attention.
+int64_t RecurrentFloats(const ModelSpec& spec, const LayerSpec& layer);
+
 // Layers that see the same positions.
 struct StateGroup {
+  // Of layers whose state has a fixed size: a block holds it as it was after the last position that
+  // has been computed of those that the block stands for. Blocks are then found, shared, copied and
+  // given back like others: a position sees the one before it, and so its window is 2.
+  bool is_recurrent = false;
   int64_t window = 0;                // AttentionSpec::window, and
   int64_t chunk = 0;                 // AttentionSpec::chunk; without both the group keeps all
   std::vector<int32_t> layers = {};  // CachedLayer's, ascending

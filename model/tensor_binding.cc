@@ -65,6 +65,9 @@ class Binder {
     } else {
       const int64_t columns =
           source->tensor_columns > 0 ? source->tensor_columns : parameter.columns;
+      if (view.rank == 3 && view.dims[1] == 1) {  // a convolution's channels have one input each
+        view = TensorView::Contiguous(view.data, view.type, {view.dims[0], view.dims[2]});
+      }
       if (view.rank == 1 && parameter.rows == 1) {  // llama.cpp writes a matrix of one row so
         view = TensorView::Contiguous(view.data, view.type, {1, view.dims[0]});
       }

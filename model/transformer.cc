@@ -13,6 +13,7 @@
 #include "model/blocks/mlp.h"
 #include "model/blocks/per_layer_input.h"
 #include "model/blocks/pooled_layers.h"
+#include "model/blocks/short_conv.h"
 #include "model/rope.h"
 #include "model/state.h"
 #include "model/step.h"
@@ -70,7 +71,9 @@ void RunLayer(const Step& step, const ForwardBatch& batch, int64_t index, int64_
   const LayerSpec& layer = step.spec.layers[static_cast<size_t>(index)];
   BlockOutput attended(step, layer.attention_output_norm, layer.residual_multiplier,
                        /*waits=*/layer.is_parallel, layer.output_norm_of_sum);
-  if (layer.latent) {
+  if (layer.short_conv) {
+    ShortConvolution(step, batch, layer.attention_norm, *layer.short_conv, cached, cache, attended);
+  } else if (layer.latent) {
     LatentAttention(step, batch, layer, cached, cache, attended);
   } else {
     SelfAttention(step, batch, layer.attention_norm, layer.attention, cached, cache, attended);

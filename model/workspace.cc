@@ -142,6 +142,10 @@ void RaiseForLayers(const ModelSpec& spec, Widths& widths) {
       Raise(widths.head_operands, std::max(latent->plain_dim, latent->rank));
       Raise(widths.attended, heads * latent->value_dim);
     }
+    if (layer.short_conv) {
+      Raise(widths.query, 3 * spec.hidden_size);
+      Raise(widths.attended, spec.hidden_size);
+    }
     widths.has_block_output |= layer.attention_output_norm || layer.mlp_output_norm ||
                                layer.is_parallel || layer.residual_multiplier != 1 ||
                                layer.per_layer_input;
@@ -161,6 +165,7 @@ Widths WidthsOf(const ModelSpec& spec, const KernelTable& kernels,
   widths.mlp = spec.embedding.per_layer.size;
   widths.has_block_output = static_cast<bool>(spec.head.projection);
   for (int64_t layer = 0; layer < CachedLayerCount(spec); ++layer) {
+    if (CachedLayer(spec, layer).head_count == 0) continue;
     RaiseForAttention(spec, CachedLayer(spec, layer), kernels, options, widths);
   }
   RaiseForLayers(spec, widths);
@@ -248,6 +253,7 @@ Workspace::Workspace(const ModelSpec& spec, const KernelTable& kernels,
   const auto pieces = static_cast<size_t>(kAttentionTasksPerThread * options.thread_count);
   for (int64_t layer = 0; layer < CachedLayerCount(spec); ++layer) {
     const AttentionSpec& of_layer = CachedLayer(spec, layer);
+    if (of_layer.head_count == 0) continue;
     const auto is_for = [&](const AttentionPlan& plan) { return plan.IsFor(of_layer); };
     if (std::ranges::any_of(attention_plans, is_for)) continue;
     AttentionPlan& plan = attention_plans.emplace_back(of_layer);

@@ -94,6 +94,7 @@ struct DecoderTensors {
   bool mlp_down_bias = false;  // of its last matrix alone
   bool head_bias = false;
   bool sinks = false;                   // of attention
+  bool short_conv_bias = false;         // of all three parts of a short convolution
   bool expert_biases = false;           // of the router, and of what experts multiply
   TensorName experts_bias = {};         // of what a row's experts give together
   bool hf_interleaved_gate_up = false;  // of experts: gate and up are every second row of MXFP4's
@@ -114,6 +115,7 @@ struct HfSizeKeys {
   std::string_view kv_head_count = "num_key_value_heads";
   std::optional<std::string_view> epsilon =
       {};  // of norms; otherwise rms_norm_eps, or layer_norm_eps
+  int64_t fewest_kv_heads = 1;  // 0: layers without attention have none
 };
 
 // Those of GPT-2 and what was made after it.

@@ -68,7 +68,9 @@ class ParameterLister : private TensorLister {
  private:
   void ListLayer(LayerSpec& layer) {
     ListNorm(names_.attention_norm, hidden_, layer.attention_norm);
-    if (layer.latent) {
+    if (layer.short_conv) {
+      ListShortConv(*layer.short_conv);
+    } else if (layer.latent) {
       ListLatent(layer.attention, *layer.latent);
     } else {
       ListAttention(layer.attention);
@@ -160,6 +162,29 @@ class ParameterLister : private TensorLister {
     bias.sources = Source(name, ".bias");
     list_.tables.push_back(std::move(bias));
     norm.bias = static_cast<TableId>(list_.tables.size() - 1);
+  }
+
+  // A tensor has a channel's weights in a row, of which the kernels want one after the other for
+  // all channels.
+  void ListShortConv(ShortConvSpec& conv) {
+    const bool has_bias = names_.short_conv_bias;
+    const TensorName filter = {"shortconv.conv", "conv.conv"};
+    const int64_t channels = hidden_;
+    const int64_t width = conv.width;
+    conv.input =
+        Linear({"shortconv.in_proj", "conv.in_proj"}, 3 * channels, channels, has_bias, {});
+    conv.weight = Table(Source(filter, ".weight"), channels, width);
+    list_.tables.back().expanded_count = channels * width;
+    list_.tables.back().expand = [=](const std::vector<float>& stored) {
+      std::vector<float> rows(stored.size());
+      for (size_t i = 0; i < stored.size(); ++i) {
+        const auto channel = static_cast<int64_t>(i) / width;
+        rows[static_cast<size_t>(static_cast<int64_t>(i) % width * channels + channel)] = stored[i];
+      }
+      return rows;
+    };
+    if (has_bias) conv.bias = Table(Source(filter, ".bias"), channels);
+    conv.output = Linear({"shortconv.out_proj", "conv.out_proj"}, channels, channels, has_bias, {});
   }
 
   // The matrices of heads are tensors of their own in new files of llama.cpp, those of keys already

@@ -88,9 +88,9 @@ ModelSpec ReadAnySizes(Hyperparameters& h, std::string_view architecture, NormKi
   layer.attention_norm = layer.mlp_norm =
       spec.head.norm = {.kind = norm, .epsilon = ReadEpsilon(h, norm, keys.epsilon)};
   spec.layers.assign(static_cast<size_t>(layer_count), layer);
-  const std::vector<int64_t> kv_head_counts =
-      h.IntPerLayer({"attention.head_count_kv", keys.kv_head_count}, {1, Limits::kHeads},
-                    layer_count, layer.attention.head_count);
+  const std::vector<int64_t> kv_head_counts = h.IntPerLayer(
+      {"attention.head_count_kv", keys.kv_head_count}, {keys.fewest_kv_heads, Limits::kHeads},
+      layer_count, layer.attention.head_count);
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     spec.layers[i].attention.kv_head_count = kv_head_counts[i];
   }

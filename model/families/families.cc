@@ -63,6 +63,7 @@ ModelDescription DescribeHyperClovaX(Hyperparameters& h);
 ModelDescription DescribeJais2(Hyperparameters& h);
 ModelDescription DescribeJinaBert(Hyperparameters& h);
 ModelDescription DescribeJinaEmbeddingsV3(Hyperparameters& h);
+ModelDescription DescribeLfm2(Hyperparameters& h);
 ModelDescription DescribeLlama(Hyperparameters& h);
 ModelDescription DescribeLlama4(Hyperparameters& h);
 ModelDescription DescribeM2M100(Hyperparameters& h);
@@ -160,6 +161,7 @@ constexpr Family kFamilies[] = {
     {"jina-bert-v2", "JinaBertModel", "", DescribeJinaBert},
     {"jina-bert-v3", "JinaEmbeddingsV3Model", "jina_embeddings_v3", DescribeJinaEmbeddingsV3},
     {"llama4", "Llama4ForCausalLM", "llama4_text", DescribeLlama4},
+    {"lfm2", "Lfm2ForCausalLM", "lfm2", DescribeLfm2},
     {"llama", "LlamaForCausalLM", "llama", DescribeLlama},
     {"", "M2M100ForConditionalGeneration", "m2m_100", DescribeM2M100},
     {"", "MarianMTModel", "marian", DescribeMarian},
@@ -317,8 +319,7 @@ Result<void> CheckMixture(const MixtureSpec& mixture, const std::string& path) {
   return {};
 }
 
-Result<void> CheckLayer(const LayerSpec& layer, const std::string& path) {
-  const AttentionSpec& attention = layer.attention;
+Result<void> CheckHeads(const AttentionSpec& attention, const std::string& path) {
   if (attention.head_count % attention.kv_head_count != 0) {
     return Fail(ErrorCode::kInvalidArgument,
                 "{}: {} attention heads cannot share {} key-value heads: expected a divisor", path,
@@ -328,6 +329,11 @@ Result<void> CheckLayer(const LayerSpec& layer, const std::string& path) {
     return Fail(ErrorCode::kUnsupported, "{}: head dimension {} is odd, expected an even one", path,
                 attention.key_dim);
   }
+  return {};
+}
+
+Result<void> CheckLayer(const LayerSpec& layer, const std::string& path) {
+  if (!layer.short_conv) WEFT_RETURN_IF_ERROR(CheckHeads(layer.attention, path));
   if (layer.is_parallel && (layer.attention_output_norm || layer.mlp_output_norm ||
                             layer.attention_sum_norm || layer.residual_multiplier != 1)) {
     return Fail(ErrorCode::kUnsupported,

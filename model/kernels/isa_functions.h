@@ -35,6 +35,7 @@ struct IsaFunctions {
   void (*soft_cap)(float* x, int64_t n, float cap);
   void (*scale)(float* x, float factor, int64_t n);
   void (*add)(float* x, const float* y, int64_t n);
+  void (*multiply)(float* x, const float* y, int64_t n);
   void (*multiply_add)(float* x, const float* y, float factor, int64_t n);
   void (*softmax)(float* x, int64_t n);
   void (*dense_dot)(const float* x, const float* w, int64_t rows, int64_t columns, float* y);

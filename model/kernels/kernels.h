@@ -235,10 +235,11 @@ struct ConvolutionTask {
   int64_t width = 0;
   int64_t channel_count = 0;
   int64_t position_count = 0;
-  const float* weight = nullptr;  // (width, channel_count)
-  const float* bias = nullptr;    // (channel_count); nullptr: none
-  float* state = nullptr;         // (width - 1, channel_count), oldest first; before, then after
-  const float* x = nullptr;       // x[p * x_stride + channel]
+  const float* weight = nullptr;  // weight[j * row_stride + channel], the oldest position's first
+  const float* bias = nullptr;    // bias[channel]; nullptr: none
+  float* state = nullptr;         // state[j * row_stride + channel], likewise; before, then after
+  int64_t row_stride = 0;
+  const float* x = nullptr;  // x[p * x_stride + channel]
   int64_t x_stride = 0;
   float* out = nullptr;  // out[p * out_stride + channel]; not in place
   int64_t out_stride = 0;
@@ -292,10 +293,11 @@ struct KernelTable {
   // xIELU (Huang and Schlag, 2024, arXiv:2411.13010) with beta 0.5; the alphas are those that
   // multiply, a model file's after softplus and beta. out may be x.
   void (*xielu)(const float* x, int64_t n, float alpha_positive, float alpha_negative, float* out);
-  void (*sigmoid)(float* x, int64_t n);              // x = 1 / (1 + e^-x)
-  void (*soft_cap)(float* x, int64_t n, float cap);  // x = cap * Tanh(x / cap): logits
-  void (*scale)(float* x, float factor, int64_t n);  // x *= factor
-  void (*add)(float* x, const float* y, int64_t n);  // x += y
+  void (*sigmoid)(float* x, int64_t n);                   // x = 1 / (1 + e^-x)
+  void (*soft_cap)(float* x, int64_t n, float cap);       // x = cap * Tanh(x / cap): logits
+  void (*scale)(float* x, float factor, int64_t n);       // x *= factor
+  void (*add)(float* x, const float* y, int64_t n);       // x += y
+  void (*multiply)(float* x, const float* y, int64_t n);  // x *= y
   void (*multiply_add)(float* x, const float* y, float factor,
                        int64_t n);       // x = fma(y, factor, x): an expert's output
   void (*softmax)(float* x, int64_t n);  // in place, maximum subtracted

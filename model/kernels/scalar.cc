@@ -151,6 +151,10 @@ void Add(float* x, const float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] = x[i] + y[i];
 }
 
+void Multiply(float* x, const float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] *= y[i];
+}
+
 void MultiplyAdd(float* x, const float* y, float factor, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] = FusedMultiplyAdd(y[i], factor, x[i]);
 }
@@ -194,6 +198,7 @@ constexpr IsaFunctions kFunctions = {
     .soft_cap = SoftCapRow,
     .scale = Scale,
     .add = Add,
+    .multiply = Multiply,
     .multiply_add = MultiplyAdd,
     .softmax = Softmax,
     .dense_dot = DenseDot,

@@ -54,17 +54,17 @@ void Convolution(const ConvolutionTask& task) {
   const int64_t before = task.width - 1;
   for (int64_t channel = 0; channel < task.channel_count; ++channel) {
     float window[ConvolutionTask::kMostWidth];
-    for (int64_t j = 0; j < before; ++j) window[j] = task.state[j * task.channel_count + channel];
+    for (int64_t j = 0; j < before; ++j) window[j] = task.state[j * task.row_stride + channel];
     for (int64_t position = 0; position < task.position_count; ++position) {
       window[before] = task.x[position * task.x_stride + channel];
       float sum = task.bias == nullptr ? 0 : task.bias[channel];
       for (int64_t j = 0; j < task.width; ++j) {
-        sum = FusedMultiplyAdd(task.weight[j * task.channel_count + channel], window[j], sum);
+        sum = FusedMultiplyAdd(task.weight[j * task.row_stride + channel], window[j], sum);
       }
       task.out[position * task.out_stride + channel] = sum;
       for (int64_t j = 0; j < before; ++j) window[j] = window[j + 1];
     }
-    for (int64_t j = 0; j < before; ++j) task.state[j * task.channel_count + channel] = window[j];
+    for (int64_t j = 0; j < before; ++j) task.state[j * task.row_stride + channel] = window[j];
   }
 }
 

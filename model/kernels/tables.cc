@@ -60,6 +60,7 @@ KernelTable TableBF16(std::string_view name, Isa isa) {
       .soft_cap = kIsa.soft_cap,
       .scale = kIsa.scale,
       .add = kIsa.add,
+      .multiply = kIsa.multiply,
       .multiply_add = kIsa.multiply_add,
       .softmax = kIsa.softmax,
       .dense_dot = kIsa.dense_dot,

@@ -143,7 +143,7 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
       cost.expert_count = static_cast<double>(mixture->expert_count);
       cost.experts_per_token = static_cast<double>(mixture->experts_per_token);
     }
-    AddAttention(layer.attention, kernels, block_size, cost.attention);
+    if (!layer.short_conv) AddAttention(layer.attention, kernels, block_size, cost.attention);
     if (layer.cross) AddAttention(*layer.cross, kernels, block_size, cost.cross_attention);
   }
   if (spec.encoder != nullptr) {

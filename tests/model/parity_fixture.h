@@ -57,6 +57,7 @@ inline constexpr std::array kParityFixtures = {
     "jais2",                 // layer norms, squared ReLU, biases
     "llama2",                // multi-head attention, float32 shards
     "llama3",                // its RoPE scaling, tied head
+    "lfm2",                  // short convolutions in most layers
     "llama4",                // weighted inputs of experts, layers without RoPE
     "llama4_conditional",    // the text of a checkpoint with images
     "llama_linear",          // linear RoPE scaling
@@ -103,6 +104,7 @@ inline constexpr std::array kParityFixturesWithoutGguf = {
     "gptj",                // parallel layers, neighbours rotated
     "helium",              // neighbours rotated
     "hyperclovax",         // multipliers, norms of outputs
+    "lfm2_bias",           // wider short convolutions, with biases
     "llama4_chunks",       // chunks and temperatures of a short prompt
     "ministral",           // windows where listed
     "nanochat",            // norms without weights, rotation the other way round

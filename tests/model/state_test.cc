@@ -53,6 +53,22 @@ TEST(StateGroups, WhoReadsAnEarlierLayerIsInItsGroup) {
   EXPECT_THAT(StateGroupsOf(spec, 4096)[1].layers, ElementsAre(0, 2));
 }
 
+TEST(StateGroups, LayersWithAStateSeeThePositionBefore) {
+  ModelSpec spec = SpecOf({{0, 0}, {0, 0}, {2, 0}, {0, 0}});
+  spec.hidden_size = 8;
+  spec.layers[0].short_conv = spec.layers[3].short_conv = ShortConvSpec{.width = 4};
+  EXPECT_EQ(RecurrentFloats(spec, spec.layers[0]), 3 * 8);
+  EXPECT_EQ(RecurrentFloats(spec, spec.layers[1]), 0);
+  const auto groups = StateGroupsOf(spec, 4096);
+  ASSERT_EQ(groups.size(), 3U);  // a window of two is something else
+  EXPECT_THAT(groups[0].layers, ElementsAre(1));
+  EXPECT_TRUE(groups[1].is_recurrent && groups[1].forgets());
+  EXPECT_THAT(groups[1].layers, ElementsAre(0, 3));
+  EXPECT_EQ(groups[1].FirstVisible(64), 63);
+  EXPECT_EQ(groups[1].FirstVisible(0), 0);
+  EXPECT_FALSE(groups[2].is_recurrent);
+}
+
 // Against all windows of positions.
 TEST(StateGroups, MostBlocksIsEnoughWhereverAStepBegins) {
   for (const int64_t window : {1, 5, 16, 33}) {

@@ -36,7 +36,7 @@ MISSING = {
     CROSS: "BartForCausalLM BigBirdPegasusForCausalLM BlenderbotForCausalLM BlenderbotSmallForCausalLM MBartForCausalLM MarianForCausalLM "
            "MvpForCausalLM PLBartForCausalLM PegasusForCausalLM ProphetNetForCausalLM TrOCRForCausalLM WhisperForCausalLM "
            "MllamaForCausalLM MusicgenForCausalLM MusicgenMelodyForCausalLM MoshiForCausalLM",
-    RECURRENT: "BambaForCausalLM FalconH1ForCausalLM FalconMambaForCausalLM JambaForCausalLM KimiLinearForCausalLM Lfm2ForCausalLM "
+    RECURRENT: "BambaForCausalLM FalconH1ForCausalLM FalconMambaForCausalLM JambaForCausalLM KimiLinearForCausalLM "
                "Lfm2MoeForCausalLM Mamba2ForCausalLM MambaForCausalLM MiniMaxForCausalLM NemotronHForCausalLM OlmoHybridForCausalLM "
                "Qwen3NextForCausalLM Qwen3_5ForCausalLM Qwen3_5MoeForCausalLM RecurrentGemmaForCausalLM RwkvForCausalLM "
                "Zamba2ForCausalLM ZambaForCausalLM xLSTMForCausalLM BailingHybridForCausalLM",

@@ -137,6 +137,13 @@ FIXTURES |= {
     "smollm3": of("SmolLM3ForCausalLM", dict(
         num_hidden_layers=5, hidden_size=16, num_key_value_heads=1, rope_parameters=rope(theta=2e6)), visible=(
             dict(no_rope_layers=[1] * 5),)),
+    "lfm2": of("Lfm2ForCausalLM", dict(
+        num_hidden_layers=4, hidden_size=16, layer_types=["conv", FULL, "conv", "conv"], conv_L_cache=3, conv_bias=False, norm_eps=1e-4,
+        block_auto_adjust_ff_dim=True, block_multiple_of=8, block_ffn_dim_multiplier=1.5, rope_parameters=rope(theta=1e4)),
+        without=("rms_norm_eps",), prompt_lengths=(2, 43), visible=(dict(rope_parameters=rope(theta=500.0)),)),
+    "lfm2_bias": of("Lfm2ForCausalLM", dict(
+        layer_types=[FULL, "conv", "conv"], conv_L_cache=4, conv_bias=True, norm_eps=1e-4, block_auto_adjust_ff_dim=False,
+        tie_word_embeddings=False, rope_parameters=rope(theta=1e4)), without=("rms_norm_eps",), gguf=None),
     "olmo2": of("Olmo2ForCausalLM", dict(tie_word_embeddings=False, rope_parameters=rope(theta=5e5))),
     "olmo3": of("Olmo3ForCausalLM", dict(
         num_hidden_layers=4, hidden_size=16, sliding_window=10, rope_parameters=OLMO3_ROPE), visible=(

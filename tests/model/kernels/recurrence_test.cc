@@ -198,6 +198,7 @@ struct Channels {
       task.weight = weight.data();
       task.bias = has_bias ? bias.data() : nullptr;
       task.state = result.state.data();
+      task.row_stride = count;
       task.x = x.data() + first * stride();
       task.x_stride = stride();
       task.out = result.out.data() + first * stride();

@@ -43,6 +43,8 @@ TEST_F(RowsTest, EveryInstructionSetEqualsScalar) {
     ExpectEqual(
         x, [&](const KernelTable& k, auto& v) { k.add(v.data(), y.data(), n); }, "add");
     ExpectEqual(
+        x, [&](const KernelTable& k, auto& v) { k.multiply(v.data(), y.data(), n); }, "multiply");
+    ExpectEqual(
         x, [&](const KernelTable& k, auto& v) { k.multiply_add(v.data(), y.data(), factor, n); },
         "multiply_add");
     ExpectEqual(

@@ -1,0 +1,104 @@
+#include "model/blocks/short_conv.h"
+
+#include <algorithm>
+#include <span>
+
+namespace weft {
+namespace {
+
+// Channels of one task.
+constexpr int64_t kChannelsPerTask = 256;
+
+// One sequence's rows, b * x in place of x, through some channels, into `attended`.
+struct SequenceConvolution {
+  const Step& step;
+  const ShortConvSpec& conv;
+  const SequenceSpan& sequence;
+  const int64_t layer;
+  KvCache& cache;
+
+  void Run(int64_t first_channel, int64_t channel_count) const {
+    const std::span<const int32_t> table = sequence.block_tables[cache.group(layer)];
+    const int64_t block_size = cache.block_size();
+    const int64_t end = sequence.first_position + sequence.row_count;
+    for (int64_t position = sequence.first_position, next = 0; position < end; position = next) {
+      const int64_t block = position / block_size;
+      next = std::min(end, (block + 1) * block_size);
+      float* state = cache.State(layer, table[static_cast<size_t>(block)]) + first_channel;
+      if (position % block_size == 0) Begin(table, block, state, first_channel, channel_count);
+      Convolve(position, next - position, state, first_channel, channel_count);
+    }
+  }
+
+ private:
+  // A block's state before its first position: what the block before has, or zeros.
+  void Begin(std::span<const int32_t> table, int64_t block, float* state, int64_t first_channel,
+             int64_t channel_count) const {
+    const int64_t hidden = step.spec.hidden_size;
+    for (int64_t j = 0; j + 1 < conv.width; ++j, state += hidden) {
+      if (block == 0) {
+        std::fill_n(state, channel_count, 0.0F);
+      } else {
+        const float* before = cache.State(layer, table[static_cast<size_t>(block - 1)]);
+        std::copy_n(before + j * hidden + first_channel, channel_count, state);
+      }
+    }
+  }
+
+  void Convolve(int64_t position, int64_t count, float* state, int64_t first_channel,
+                int64_t channel_count) const {
+    const Workspace& b = step.buffers;
+    const int64_t row = sequence.first_row + position - sequence.first_position;
+    const float* bias = step.weights.table(conv.bias);
+    ConvolutionTask task;
+    task.width = conv.width;
+    task.channel_count = channel_count;
+    task.position_count = count;
+    task.weight = step.weights.table(conv.weight) + first_channel;
+    task.bias = bias == nullptr ? nullptr : bias + first_channel;
+    task.state = state;
+    task.row_stride = step.spec.hidden_size;
+    task.x = b.query[row] + 2 * step.spec.hidden_size + first_channel;
+    task.x_stride = b.query.stride;
+    task.out = b.attended[row] + first_channel;
+    task.out_stride = b.attended.stride;
+    step.kernels.convolution(task);
+  }
+};
+
+}  // namespace
+
+void ShortConvolution(const Step& step, const ForwardBatch& batch, const NormSpec& norm,
+                      const ShortConvSpec& conv, int64_t layer, KvCache& cache,
+                      BlockOutput& output) {
+  OperatorTimer timer(step.profile, Operator::kNorm);
+  const Workspace& b = step.buffers;
+  const int64_t hidden = step.spec.hidden_size;
+  const PackedMatrix& input = step.weights.matrix(conv.input.weights);
+  const PackedMatrix& last = step.weights.matrix(conv.output.weights);
+  const Operands normed = NormedOperands(step, norm, {&input});
+  timer.Next(Operator::kQkv);
+  ParallelMultiply(step, input, normed, step.row_count, b.query, /*accumulate=*/false,
+                   step.weights.table(conv.input.bias));
+  timer.Next(Operator::kRope);
+  ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
+    step.kernels.multiply(b.query[row] + 2 * hidden, b.query[row], hidden);
+  });
+  timer.Next(Operator::kAttention);
+  const int64_t pieces = CeilDivide(hidden, kChannelsPerTask);
+  step.threads.ParallelFor(std::ssize(batch.sequences) * pieces, [&](int64_t task, int) {
+    const int64_t first = task % pieces * kChannelsPerTask;
+    const SequenceSpan& sequence = batch.sequences[static_cast<size_t>(task / pieces)];
+    SequenceConvolution{step, conv, sequence, layer, cache}.Run(
+        first, std::min(kChannelsPerTask, hidden - first));
+  });
+  timer.Next(Operator::kAttentionOutput);
+  const Operands convolved = b.attention.Rows(step.row_count);
+  ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
+    step.kernels.multiply(b.attended[row], b.query[row] + hidden, hidden);
+    WriteOperands(step.kernels, {&last}, b.attended[row], hidden, convolved, row);
+  });
+  output.Add(conv.output, convolved);
+}
+
+}  // namespace weft
