@@ -268,6 +268,7 @@ class ParameterLister : private TensorLister {
                                                   {"block_sparse_moe.gate.weight"},
                                                   {"mlp.gate.wg.weight"},
                                                   {"feed_forward.router.weight"},
+                                                  {"feed_forward.gate.weight"},
                                                   {"router.proj.weight"},
                                                   {"block_sparse_moe.router.layer.weight"},
                                                   {"mlp.router.weight"},
@@ -278,7 +279,8 @@ class ParameterLister : private TensorLister {
       mixture.router.correction =
           Table(Sources({{"exp_probs_b.bias"}}, {{"mlp.gate.e_score_correction_bias"},
                                                  {"block_sparse_moe.e_score_correction_bias"},
-                                                 {"mlp.moe_statics.e_score_correction_bias"}}),
+                                                 {"mlp.moe_statics.e_score_correction_bias"},
+                                                 {"feed_forward.expert_bias"}}),
                 mixture.expert_count);
     }
     if (!NameIn(names_.experts_bias).empty()) {
@@ -305,6 +307,7 @@ class ParameterLister : private TensorLister {
                                   {"ffn_gate_up_exps.weight", {}, 2 * width}},
                                  {{"mlp.experts.{}.gate_proj.weight"},
                                   {"block_sparse_moe.experts.{}.w1.weight"},
+                                  {"feed_forward.experts.{}.w1.weight"},
                                   {"mlp.experts.gate_up_proj", {}, 2 * width},
                                   {"experts.gate_up_proj", {}, 2 * width},
                                   {"block_sparse_moe.input_linear.weight", {}, 2 * width},
@@ -315,6 +318,7 @@ class ParameterLister : private TensorLister {
                                 {"ffn_gate_up_exps.weight", second, 2 * width}},
                                {{"mlp.experts.{}.up_proj.weight"},
                                 {"block_sparse_moe.experts.{}.w3.weight"},
+                                {"feed_forward.experts.{}.w3.weight"},
                                 {"mlp.experts.gate_up_proj", second, 2 * width},
                                 {"experts.gate_up_proj", second, 2 * width},
                                 {"block_sparse_moe.input_linear.weight", second, 2 * width},
@@ -323,6 +327,7 @@ class ParameterLister : private TensorLister {
     mixture.down = Stack(Sources({{"ffn_down_exps.weight"}, {"ffn_down.{}.weight"}},
                                  {{"mlp.experts.{}.down_proj.weight"},
                                   {"block_sparse_moe.experts.{}.w2.weight"},
+                                  {"feed_forward.experts.{}.w2.weight"},
                                   {"mlp.experts.down_proj"},
                                   {"experts.down_proj"},
                                   {"block_sparse_moe.output_linear.weight"},

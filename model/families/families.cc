@@ -64,6 +64,7 @@ ModelDescription DescribeJais2(Hyperparameters& h);
 ModelDescription DescribeJinaBert(Hyperparameters& h);
 ModelDescription DescribeJinaEmbeddingsV3(Hyperparameters& h);
 ModelDescription DescribeLfm2(Hyperparameters& h);
+ModelDescription DescribeLfm2Moe(Hyperparameters& h);
 ModelDescription DescribeLlama(Hyperparameters& h);
 ModelDescription DescribeLlama4(Hyperparameters& h);
 ModelDescription DescribeM2M100(Hyperparameters& h);
@@ -162,6 +163,7 @@ constexpr Family kFamilies[] = {
     {"jina-bert-v3", "JinaEmbeddingsV3Model", "jina_embeddings_v3", DescribeJinaEmbeddingsV3},
     {"llama4", "Llama4ForCausalLM", "llama4_text", DescribeLlama4},
     {"lfm2", "Lfm2ForCausalLM", "lfm2", DescribeLfm2},
+    {"lfm2moe", "Lfm2MoeForCausalLM", "lfm2_moe", DescribeLfm2Moe},
     {"llama", "LlamaForCausalLM", "llama", DescribeLlama},
     {"", "M2M100ForConditionalGeneration", "m2m_100", DescribeM2M100},
     {"", "MarianMTModel", "marian", DescribeMarian},

@@ -76,25 +76,26 @@ void ReadMlp(Hyperparameters& h, ModelSpec& spec) {
   }
 }
 
-}  // namespace
-
-ModelDescription DescribeLfm2(Hyperparameters& h) {
+// All but the MLPs.
+ModelSpec ReadLfm2(Hyperparameters& h, std::string_view architecture) {
   h.SetHfDefaults({{"rope_theta", 1e6}, {"norm_eps", 1e-5}, {"tie_word_embeddings", true}});
   HfSizeKeys keys = {.epsilon = "norm_eps"};
   keys.fewest_kv_heads = h.is_gguf() ? 0 : 1;  // in GGUF convolutions have none
-  ModelSpec spec = ReadSizes(h, "lfm2", NormKind::kRms, keys);
+  ModelSpec spec = ReadSizes(h, architecture, NormKind::kRms, keys);
   spec.ropes = {ReadRope(h, spec, RopePairing::kHalves)};
   SetQkNorm(HeadNorm::kEachHead, spec);
-  ReadMlp(h, spec);
   const int64_t width =
       h.Int({"shortconv.l_cache", "conv_L_cache"}, {2, ConvolutionTask::kMostWidth}, 3);
-  const bool has_bias = h.Bool({"", "conv_bias"}, false);
   const std::vector<bool> has_convolution = ReadConvolutionLayers(h, spec);
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     if (!has_convolution[i]) continue;
     spec.layers[i].attention = {.rope = AttentionSpec::kNoRope};
     spec.layers[i].short_conv = ShortConvSpec{.width = width};
   }
+  return spec;
+}
+
+DecoderTensors TensorsOf(Hyperparameters& h) {
   DecoderTensors tensors;
   tensors.attention_norm = {"attn_norm", "operator_norm"};
   tensors.query_norm = {"attn_q_norm", "self_attn.q_layernorm"};
@@ -105,7 +106,26 @@ ModelDescription DescribeLfm2(Hyperparameters& h) {
   tensors.up = {"ffn_up", "feed_forward.w3"};
   tensors.down = {"ffn_down", "feed_forward.w2"};
   tensors.head_norm = {"token_embd_norm", "model.embedding_norm"};
-  tensors.short_conv_bias = has_bias;
+  tensors.short_conv_bias = h.Bool({"", "conv_bias"}, false);
+  return tensors;
+}
+
+}  // namespace
+
+ModelDescription DescribeLfm2(Hyperparameters& h) {
+  ModelSpec spec = ReadLfm2(h, "lfm2");
+  ReadMlp(h, spec);
+  return WithParameters(h, TensorsOf(h), std::move(spec));
+}
+
+ModelDescription DescribeLfm2Moe(Hyperparameters& h) {
+  ModelSpec spec = ReadLfm2(h, "lfm2moe");
+  h.SetHfDefaults({{"num_dense_layers", int64_t{2}}});
+  ReadMixture(h, /*renormalizes=*/true, spec, RouterScore::kSigmoid);
+  ReadDenseLayers(h, ReadLeadingDense(h, spec, 0, "num_dense_layers"), spec);
+  DecoderTensors tensors = TensorsOf(h);
+  tensors.router_correction = h.is_gguf() ? HasGgufTensor(h, spec, "exp_probs_b.bias")
+                                          : h.Bool({"", "use_expert_bias"}, true);
   return WithParameters(h, tensors, std::move(spec));
 }
 

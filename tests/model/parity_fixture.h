@@ -58,6 +58,7 @@ inline constexpr std::array kParityFixtures = {
     "llama2",                // multi-head attention, float32 shards
     "llama3",                // its RoPE scaling, tied head
     "lfm2",                  // short convolutions in most layers
+    "lfm2_moe",              // experts chosen with a bias, short convolutions
     "llama4",                // weighted inputs of experts, layers without RoPE
     "llama4_conditional",    // the text of a checkpoint with images
     "llama_linear",          // linear RoPE scaling

@@ -37,7 +37,7 @@ MISSING = {
            "MvpForCausalLM PLBartForCausalLM PegasusForCausalLM ProphetNetForCausalLM TrOCRForCausalLM WhisperForCausalLM "
            "MllamaForCausalLM MusicgenForCausalLM MusicgenMelodyForCausalLM MoshiForCausalLM",
     RECURRENT: "BambaForCausalLM FalconH1ForCausalLM FalconMambaForCausalLM JambaForCausalLM KimiLinearForCausalLM "
-               "Lfm2MoeForCausalLM Mamba2ForCausalLM MambaForCausalLM MiniMaxForCausalLM NemotronHForCausalLM OlmoHybridForCausalLM "
+               "Mamba2ForCausalLM MambaForCausalLM MiniMaxForCausalLM NemotronHForCausalLM OlmoHybridForCausalLM "
                "Qwen3NextForCausalLM Qwen3_5ForCausalLM Qwen3_5MoeForCausalLM RecurrentGemmaForCausalLM RwkvForCausalLM "
                "Zamba2ForCausalLM ZambaForCausalLM xLSTMForCausalLM BailingHybridForCausalLM",
     SPARSE: "DeepseekV32ForCausalLM DeepseekV4ForCausalLM GlmMoeDsaForCausalLM",

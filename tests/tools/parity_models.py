@@ -144,6 +144,11 @@ FIXTURES |= {
     "lfm2_bias": of("Lfm2ForCausalLM", dict(
         layer_types=[FULL, "conv", "conv"], conv_L_cache=4, conv_bias=True, norm_eps=1e-4, block_auto_adjust_ff_dim=False,
         tie_word_embeddings=False, rope_parameters=rope(theta=1e4)), without=("rms_norm_eps",), gguf=None),
+    "lfm2_moe": of("Lfm2MoeForCausalLM", dict(
+        hidden_size=16, layer_types=["conv", FULL, "conv"], conv_L_cache=3, conv_bias=False, norm_eps=1e-4, num_dense_layers=1,
+        moe_intermediate_size=8, num_experts=6, num_experts_per_tok=2, norm_topk_prob=True, use_expert_bias=True,
+        routed_scaling_factor=1.0, rope_parameters=rope(theta=1e4)), without=("rms_norm_eps",), gains={"expert_bias": 0.3}, visible=(
+            dict(routed_scaling_factor=2.0), dict(norm_topk_prob=False))),
     "olmo2": of("Olmo2ForCausalLM", dict(tie_word_embeddings=False, rope_parameters=rope(theta=5e5))),
     "olmo3": of("Olmo3ForCausalLM", dict(
         num_hidden_layers=4, hidden_size=16, sliding_window=10, rope_parameters=OLMO3_ROPE), visible=(
