@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "base/quoted.h"
 
@@ -47,17 +48,39 @@ std::optional<TokenId> LanguageOf(const Tokenizer& tokenizer, std::string_view c
   return std::nullopt;
 }
 
-std::string KnownTasks(const TargetSpec& target) {
-  std::string known;
-  for (const auto& [name, prefix] : target.task_prefixes) known += name + ", ";
-  return known + (known.empty() ? "" : "or ") +
-         "translation_SOURCE_to_TARGET with languages of its vocabulary";
+// "de" of ">>de<<": the languages that a Marian model translates to; none, where it has but one.
+std::vector<std::string_view> MarkedLanguages(const Tokenizer& tokenizer) {
+  std::vector<std::string_view> languages;
+  for (int64_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    const std::string_view text = tokenizer.TokenText(static_cast<TokenId>(id));
+    if (text.size() > 4 && text.starts_with(">>") && text.ends_with("<<")) {
+      languages.push_back(text.substr(2, text.size() - 4));
+    }
+  }
+  return languages;
 }
 
-tl::unexpected<Error> UnknownTask(const TargetSpec& target, std::string_view name,
-                                  const std::string& what) {
+std::string KnownTranslations(const Tokenizer& tokenizer) {
+  constexpr size_t kMostListed = 200;  // a few models have more than a thousand
+  std::vector<std::string_view> targets = MarkedLanguages(tokenizer);
+  if (targets.empty()) return "translation_SOURCE_to_TARGET with languages of its vocabulary";
+  std::ranges::sort(targets);
+  const bool is_cut = targets.size() > kMostListed;
+  if (is_cut) targets.resize(kMostListed);
+  return fmt::format("translation_SOURCE_to_TARGET with a TARGET among {}{}",
+                     fmt::join(targets, ", "), is_cut ? ", ..." : "");
+}
+
+std::string KnownTasks(const TargetSpec& target, const Tokenizer& tokenizer) {
+  std::string known;
+  for (const auto& [name, prefix] : target.task_prefixes) known += name + ", ";
+  return known + (known.empty() ? "" : "or ") + KnownTranslations(tokenizer);
+}
+
+tl::unexpected<Error> UnknownTask(const TargetSpec& target, const Tokenizer& tokenizer,
+                                  std::string_view name, const std::string& what) {
   return Fail(ErrorCode::kInvalidArgument, "the task {} is none of this model's{}; expected {}",
-              Quoted(name), what, KnownTasks(target));
+              Quoted(name), what, KnownTasks(target, tokenizer));
 }
 
 }  // namespace
@@ -72,7 +95,7 @@ Result<SourceTask> FindSourceTask(const TargetSpec& target, const Tokenizer& tok
   }
   const size_t to = name.find(kTo, kTranslation.size());
   if (!name.starts_with(kTranslation) || to == std::string_view::npos) {
-    return UnknownTask(target, name, "");
+    return UnknownTask(target, tokenizer, name, "");
   }
   const std::string_view from = name.substr(kTranslation.size(), to - kTranslation.size());
   const std::string_view into = name.substr(to + kTo.size());
@@ -83,9 +106,10 @@ Result<SourceTask> FindSourceTask(const TargetSpec& target, const Tokenizer& tok
   task.source_language = LanguageOf(tokenizer, from);
   const std::optional<TokenId> target_language = LanguageOf(tokenizer, into);
   if (!task.source_language || !target_language) {
-    return UnknownTask(target, name,
-                       fmt::format(": its vocabulary has no language {}",
-                                   Quoted(task.source_language ? into : from)));
+    // The target's first: Marian's source is not looked at.
+    return UnknownTask(
+        target, tokenizer, name,
+        fmt::format(": its vocabulary has no language {}", Quoted(target_language ? from : into)));
   }
   // Where a text begins with a language, it is that; elsewhere it comes behind what always begins.
   const TokenId start = target.prefix.front();

@@ -111,10 +111,13 @@ void AddMaskedHead(const SparseSpec& sparse, ModelDescription& description) {
   }
   head.linear.weights =
       names.is_tied ? spec.embedding.tokens : matrix(names.decoder, spec.vocab_size);
-  const std::string bias = std::string(names.decoder) + ".bias";
-  head.linear.bias = names.bias.empty() ? table({{.name = bias}}, spec.vocab_size)
-                                        : table({{.name = std::string(names.bias)}, {.name = bias}},
-                                                spec.vocab_size);
+  if (names.has_decoder_bias) {
+    const std::string bias = std::string(names.decoder) + ".bias";
+    head.linear.bias =
+        names.bias.empty()
+            ? table({{.name = bias}}, spec.vocab_size)
+            : table({{.name = std::string(names.bias)}, {.name = bias}}, spec.vocab_size);
+  }
   spec.sparse = sparse;
 }
 

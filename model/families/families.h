@@ -27,6 +27,7 @@ struct MaskedHead {
   NormSpec norm_spec = {};
   bool has_dense_bias = true;
   bool has_norm_bias = true;
+  bool has_decoder_bias = true;
   bool is_tied = true;
 };
 

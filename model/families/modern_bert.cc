@@ -62,12 +62,14 @@ ModelDescription DescribeModernBert(Hyperparameters& h) {
   // Of what it was trained with: no part of embeddings.
   description.parameters.unused_prefixes = {"head.", "decoder."};
   const bool has_dense_bias = h.Bool({"", "classifier_bias"}, false);
-  description.masked_head = MaskedHeadLike(h, description.spec,
-                                           {.dense = "head.dense",
-                                            .norm = "head.norm",
-                                            .decoder = "decoder",
-                                            .has_dense_bias = has_dense_bias,
-                                            .has_norm_bias = false});
+  description.masked_head =
+      MaskedHeadLike(h, description.spec,
+                     {.dense = "head.dense",
+                      .norm = "head.norm",
+                      .decoder = "decoder",
+                      .has_dense_bias = has_dense_bias,
+                      .has_norm_bias = false,
+                      .has_decoder_bias = h.Bool({"", "decoder_bias"}, true)});
   description.masked_head->activation =
       ReadActivation(h, "classifier_activation", ActivationKind::kGeluExact);
   if (!h.has_classifier()) return description;

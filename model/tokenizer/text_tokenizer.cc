@@ -64,6 +64,9 @@ class TextTokenizer final : public Tokenizer {
                                  const EncodeOptions& options,
                                  const Truncation& truncation) const override;
   std::string Decode(const std::vector<TokenId>& ids, bool keep_special_tokens) const override;
+  LeadingSpaces leading_spaces() const override {
+    return LeadingSpaces(parts_.decode_drops_spaces);
+  }
 
   std::string_view TokenBytes(TokenId id) const override { return parts_.vocabulary->Bytes(id); }
   int64_t vocab_size() const override { return parts_.vocabulary->size(); }
@@ -253,11 +256,10 @@ void TextTokenizer::EncodePieces(std::string_view normalized, Scratch* scratch,
 
 std::string TextTokenizer::Decode(const std::vector<TokenId>& ids, bool keep_special_tokens) const {
   std::string text;
+  LeadingSpaces spaces = leading_spaces();
   for (const TokenId id : ids) {
-    text += keep_special_tokens && IsControl(id) ? TokenText(id) : TokenBytes(id);
+    text += spaces.Strip(keep_special_tokens && IsControl(id) ? TokenText(id) : TokenBytes(id));
   }
-  const size_t space_count = std::min(text.find_first_not_of(' '), text.size());
-  text.erase(0, std::min(space_count, parts_.decode_drops_spaces));
   return text;
 }
 

@@ -1,6 +1,7 @@
 // Text to token ids and back.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,6 +28,20 @@ struct EncodedText {
   std::vector<TokenId> ids;
   int32_t second_text = kNoSecondText;  // where the second text's token type begins, if it has one
   int64_t dropped_count = 0;            // tokens of the texts for which there was no room
+};
+
+// The spaces that a text may begin with and that are not its own, but were put there when it was
+// encoded. Takes them from one text, which comes in pieces.
+class LeadingSpaces {
+ public:
+  LeadingSpaces() = default;  // there are none
+  explicit LeadingSpaces(size_t most) : left_(most) {}
+
+  // What is left of the next bytes.
+  std::string_view Strip(std::string_view bytes);
+
+ private:
+  size_t left_ = 0;
 };
 
 // Immutable after construction; every method may be called from any thread.
@@ -56,6 +71,8 @@ class Tokenizer {
   // dummy space).
   virtual std::string Decode(const std::vector<TokenId>& ids,
                              bool keep_special_tokens = false) const = 0;
+  // That rule, for a text that is decoded token by token.
+  virtual LeadingSpaces leading_spaces() const { return {}; }
 
   virtual int64_t vocab_size() const = 0;
   virtual std::string_view TokenText(
@@ -88,12 +105,17 @@ class Tokenizer {
 // one thread.
 class IncrementalDecoder {
  public:
+  IncrementalDecoder() = default;  // of a text that goes on where another ends
+  // Of a whole text, of which Tokenizer::leading_spaces are no part.
+  explicit IncrementalDecoder(LeadingSpaces leading_spaces) : leading_spaces_(leading_spaces) {}
+
   // The text that these bytes complete.
   std::string Append(std::string_view bytes);
   // What is left at the end: U+FFFD for an unfinished character, otherwise nothing.
   std::string Finish();
 
  private:
+  LeadingSpaces leading_spaces_;
   std::string pending_;  // an unfinished character: at most 3 bytes
 };
 

@@ -24,6 +24,8 @@ namespace {
 // Prints text as it comes. Events arrive on the engine thread; Wait is for the main thread.
 class PrintingSink : public TokenSink {
  public:
+  explicit PrintingSink(LeadingSpaces leading_spaces) : decoder_(leading_spaces) {}
+
   void OnPromptLogprobs(std::vector<TokenLogprob>) override {}
 
   void OnPooled(PooledResult) override {}
@@ -104,11 +106,13 @@ Result<void> Generate(GenerateOptions options) {
   options.model.max_sequences = 1;
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(options.model));
 
-  const auto sink = std::make_shared<PrintingSink>();
+  const Checkpoint& checkpoint = model->checkpoint();
+  const bool reads_source = checkpoint.spec.encoder != nullptr;
+  const auto sink = std::make_shared<PrintingSink>(
+      reads_source ? checkpoint.tokenizer->leading_spaces() : LeadingSpaces());
   Request request;
   request.id = model->engine().NextId();
-  const Checkpoint& checkpoint = model->checkpoint();
-  if (checkpoint.spec.encoder != nullptr) {
+  if (reads_source) {
     WEFT_ASSIGN_OR_RETURN(SourceTask task, FindSourceTask(checkpoint.spec.target,
                                                           *checkpoint.tokenizer, options.task));
     WEFT_ASSIGN_OR_RETURN(request.source,

@@ -1,14 +1,19 @@
 // Encoders against transformers: the same checkpoint, the same texts, nearly the same hidden
 // states; and the same bits alone, in a crowd and on every instruction set.
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tests/model/encoder_fixture.h"
 #include "tests/model/kernels/kernel_fixtures.h"
+#include "tests/read_file.h"
+#include "tests/temporary_directory.h"
 
 namespace weft {
 namespace {
@@ -96,6 +101,44 @@ TEST_P(MaskedHeadTest, WeightsOfTokens) {
   for (size_t i = 0; i < weights.size(); ++i) {
     EXPECT_LT(RelativeError({weights[i]}, {expected[i]}), 1e-4) << GetParam() << " " << i;
   }
+}
+
+// The text with `to` in place of `from`, which it has.
+std::string Replaced(std::string text, std::string_view from, std::string_view to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+// Of modernbert_masked with this config.json and these tensors.
+Rows WeightsWith(const std::string& config, const std::string& tensors) {
+  const std::string fixture = "modernbert_masked";
+  const TemporaryDirectory directory;
+  for (const char* const file : {"tokenizer.json", "tokenizer_config.json"}) {
+    directory.Write(file, ReadFile(ParityPath(fixture, "hf") + "/" + file));
+  }
+  directory.Write("config.json", config);
+  directory.Write("model.safetensors", tensors);
+  RunnableModel model(directory.path(), {.arithmetic = Arithmetic::kBF16});
+  return SparseWeights(model, ReadTexts(fixture));
+}
+
+// Its decoder has a bias unless its config.json says otherwise; what the file has is nothing then.
+TEST(ModernBertHeadTest, TheDecodersBiasMayBeLeftOut) {
+  const std::string hf = ParityPath("modernbert_masked", "hf");
+  const std::string config = ReadFile(hf + "/config.json");
+  const std::string without =
+      Replaced(config, R"("decoder_bias": true)", R"("decoder_bias": false)");
+  const std::string tensors = ReadFile(hf + "/model.safetensors");
+  std::string zeros = tensors;  // the bias comes first, 264 numbers of two bytes
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, tensors.data(), sizeof(header_bytes));
+  std::fill_n(zeros.begin() + static_cast<ptrdiff_t>(sizeof(header_bytes) + header_bytes), 528,
+              '\0');
+  const Rows expected = WeightsWith(config, zeros);
+  EXPECT_NE(WeightsWith(config, tensors), expected);
+  EXPECT_EQ(WeightsWith(without, Replaced(tensors, "decoder.bias", "decoder.none")), expected);
+  EXPECT_EQ(WeightsWith(without, tensors), expected);
 }
 
 std::string NameOf(const testing::TestParamInfo<const char*>& parameter) { return parameter.param; }

@@ -137,6 +137,28 @@ TEST(SourceTask, UnknownOnesAreErrorsThatSayWhatThereIs) {
   EXPECT_THAT(error("translation_"), HasSubstr("is none of this model's"));
 }
 
+TEST(SourceTask, OfMarianTheTargetIsNamedAndThoseThatThereAre) {
+  const WordTokenizer marian({">>fra<<", "</s>", "en", ">>zh_Hans<<", ">>de<<", ">><<"}, {}, {1});
+  EXPECT_EQ(FindSourceTask({.prefix = {0}}, marian, "translation_en_to_xx").error().message,
+            "the task 'translation_en_to_xx' is none of this model's: its vocabulary has no "
+            "language 'xx'; expected translation_SOURCE_to_TARGET with a TARGET among de, fra, "
+            "zh_Hans");
+  // One of a single language has no names for any.
+  const WordTokenizer single({"<unk>", "</s>", "en"}, {}, {1});
+  EXPECT_THAT(FindSourceTask({.prefix = {0}}, single, "translation_en_to_xx").error().message,
+              HasSubstr("has no language 'xx'; expected translation_SOURCE_to_TARGET with "
+                        "languages of its vocabulary"));
+}
+
+TEST(SourceTask, AGreatManyTargetsAreCut) {
+  std::vector<std::string> words = {"<unk>", "</s>"};
+  for (int i = 1000; i < 1201; ++i) words.push_back(">>" + std::to_string(i) + "<<");
+  const WordTokenizer marian(words, {}, {1});
+  const std::string error =
+      FindSourceTask({.prefix = {0}}, marian, "translation_en_to_xx").error().message;
+  EXPECT_TRUE(error.ends_with(", 1198, 1199, ...")) << error;
+}
+
 TEST(HfTarget, ComesFromGenerationConfig) {
   TargetSpec target{.prefix = {7, 8}};
   ASSERT_TRUE(ReadHfTarget(R"({"decoder_start_token_id": 3, "forced_bos_token_id": 4,

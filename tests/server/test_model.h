@@ -36,6 +36,8 @@ class ByteTokenizer : public Tokenizer {
                                  const Truncation& truncation) const override;
   std::string_view TokenBytes(TokenId id) const override;
   std::string Decode(const std::vector<TokenId>& ids, bool keep_special_tokens) const override;
+  // As SentencePiece's, though nothing puts one there.
+  LeadingSpaces leading_spaces() const override { return LeadingSpaces(1); }
   int64_t vocab_size() const override { return kVocabSize; }
   std::string_view TokenText(TokenId id) const override;
   bool IsControl(TokenId id) const override { return id >= kBos; }

@@ -152,7 +152,8 @@ Made by `tests/tools/make_models_page.py`.""")
             "sentence-transformers' modules beside it.")
     section("Served, for sparse vectors (SPLADE)", [row(name, {}, masked) for name in sorted(masked)],
             "With sentence-transformers' `SpladePooling` in `modules.json`, or without any `modules.json`. Pooling is `max`; the activation "
-            "`relu` or\n`log1p_relu`.")
+            "`relu` or\n`log1p_relu`. Heads for masked tokens are read of BERT, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet and ModernBERT. Those of others "
+            "(gte's `NewForMaskedLM`,\nNomic's, Jina's, EuroBERT's) are not: such a checkpoint serves for embeddings, and with `SpladePooling` it is refused.")
     section("Served, for labels (classifiers and rankers)", classifiers + decoder_classifiers,
             "Likewise `...ForSequenceClassification` of every other decoder: one matrix, `score`, over the last position. A classifier of one "
             "label ranks; its\nscore is a probability, unless the files name the activation `Identity`. Rankers that are decoders: "

@@ -44,7 +44,9 @@ void AppendPiece(CompletionChoice piece, CompletionChoice& whole) {
 CompletionAnswer::CompletionAnswer(CompletionAnswerOptions options)
     : GenerationAnswer(static_cast<int32_t>(options.echoes.size()) * options.choice_count),
       options_(std::move(options)),
-      choices_(options_.echoes.size() * static_cast<size_t>(options_.choice_count)) {}
+      choices_(options_.echoes.size() * static_cast<size_t>(options_.choice_count),
+               {.decoder = IncrementalDecoder(options_.leading_spaces),
+                .token_spaces = options_.leading_spaces}) {}
 
 void CompletionAnswer::Begin(std::string_view request_id, int64_t created) {
   response_.id = fmt::format("cmpl-{}", request_id);
@@ -146,7 +148,8 @@ void CompletionAnswer::AddLogprobs(const std::vector<TokenLogprob>& entries, boo
       candidates.emplace_back(LabelOf(tokenizer, token), logprob);
     }
     logprobs.text_offset.push_back(state.text_offset);
-    state.text_offset += CountCharacterStarts(tokenizer.TokenBytes(entry.token));
+    const std::string_view bytes = state.token_spaces.Strip(tokenizer.TokenBytes(entry.token));
+    state.text_offset += CountCharacterStarts(bytes);
   }
 }
 

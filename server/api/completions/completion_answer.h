@@ -20,6 +20,7 @@ struct CompletionAnswerOptions {
   std::vector<std::string> echoes;         // a prompt: what the text begins with
   std::vector<int64_t> prompt_tokens;      // a prompt
   bool echo = false;                       // the log probabilities begin with the prompt's too
+  LeadingSpaces leading_spaces = {};       // of an answer that continues no prompt
   std::optional<int32_t> logprobs;         // so many of the likeliest besides
   std::optional<int32_t> prompt_logprobs;  // not in a stream
   bool stream = false;
@@ -38,10 +39,11 @@ class CompletionAnswer : public GenerationAnswer {
 
  private:
   struct ChoiceState {
-    IncrementalDecoder decoder;
-    int64_t text_offset = 0;  // characters that began so far, echo included
-    bool begun = false;       // echo is out
-    double mean_logprob = 0;  // once finished
+    IncrementalDecoder decoder = {};
+    LeadingSpaces token_spaces = {};  // the decoder's, of tokens, whose text may come later
+    int64_t text_offset = 0;          // characters that began so far, echo included
+    bool begun = false;               // echo is out
+    double mean_logprob = 0;          // once finished
     int64_t token_count = 0;
   };
   struct Piece {

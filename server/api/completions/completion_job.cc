@@ -161,6 +161,7 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
                                  .echoes = {},
                                  .prompt_tokens = {},
                                  .echo = request.echo,
+                                 .leading_spaces = {},
                                  .logprobs = request.logprobs,
                                  .prompt_logprobs = request.prompt_logprobs,
                                  .stream = request.stream,
@@ -171,6 +172,7 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
   length.asked = request.max_tokens;
   length.min_tokens = request.sampling.min_tokens;
   length.default_tokens = kDefaultMaxTokens;
+  if ((*model)->engine->options().reads_sources) answer.leading_spaces = tokenizer.leading_spaces();
   WEFT_RETURN_IF_ERROR(TokenizePrompts(request, *task, tokenizer, job, answer.echoes, length));
   for (const auto& prompt : job.prompts) answer.prompt_tokens.push_back(std::ssize(prompt));
   WEFT_RETURN_IF_ERROR(FitSources(*task, **model, job, length));

@@ -39,6 +39,13 @@ class CrossCheckTest : public testing::TestWithParam<std::string> {
     const std::string text = decoder.Append(tokenizer_->Decode(ids));
     return text + decoder.Finish();
   }
+  // The same token by token.
+  std::string Stream(const std::vector<TokenId>& ids) const {
+    IncrementalDecoder decoder(tokenizer_->leading_spaces());
+    std::string text;
+    for (const TokenId id : ids) text += decoder.Append(tokenizer_->TokenBytes(id));
+    return text + decoder.Finish();
+  }
 
   EncodeOptions options_;
   std::shared_ptr<const Tokenizer> tokenizer_;
@@ -74,7 +81,9 @@ TEST_P(CrossCheckTest, AllStringsHaveTheReferencesIdsAndTexts) {
     for (uint64_t seed = block * kBlock; seed < (block + 1) * kBlock; ++seed) {
       const std::vector<TokenId> ids = tokenizer_->Encode(random_text_(seed), options_).value();
       ids_hash.Add(IdBytes(ids) + "\xFF\xFF\xFF\xFF");
-      text_hash.Add(DecodeText(ids) + "\xFF\xFF\xFF\xFF");
+      const std::string text = DecodeText(ids);
+      text_hash.Add(text + "\xFF\xFF\xFF\xFF");
+      ASSERT_EQ(Stream(ids), text) << "string " << seed;
     }
     EXPECT_EQ(ids_hash.Hex(), blocks[block]) << "strings from " << block * kBlock;
     EXPECT_EQ(text_hash.Hex(), decoded[block]) << "strings from " << block * kBlock;

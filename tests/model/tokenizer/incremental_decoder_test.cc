@@ -95,6 +95,24 @@ TEST(IncrementalDecoderTest, CharactersComeOutAsSoonAsTheyAreWhole) {
   EXPECT_EQ(decoder.Finish(), "");
 }
 
+TEST(IncrementalDecoderTest, SpacesThatAreNotTheTextsOwnAreLeftOut) {
+  IncrementalDecoder one(LeadingSpaces(1));
+  EXPECT_EQ(one.Append(""), "");
+  EXPECT_EQ(one.Append(" "), "");
+  EXPECT_EQ(one.Append(" a"), " a");
+  EXPECT_EQ(one.Append(" b"), " b");
+  IncrementalDecoder all(LeadingSpaces(SIZE_MAX));
+  EXPECT_EQ(all.Append("  "), "");
+  EXPECT_EQ(all.Append(" a"), "a");
+  EXPECT_EQ(all.Append("  b "), "  b ");
+  IncrementalDecoder own(LeadingSpaces(1));
+  EXPECT_EQ(own.Append("\xC3"), "");
+  EXPECT_EQ(own.Append("\xA9"), "é");
+  EXPECT_EQ(own.Append(" "), " ");
+  IncrementalDecoder continuing;
+  EXPECT_EQ(continuing.Append(" a"), " a");
+}
+
 struct InvalidCase {
   std::string_view name;
   std::string_view bytes;

@@ -43,6 +43,36 @@ TEST(EncoderDecoderCompletionTest, ReadsThePromptAsASource) {
   EXPECT_NE(TextOf(other), TextOf(whole));
 }
 
+// A prompt's continuation has the space that parts it from the prompt; an answer has none.
+TEST(EncoderDecoderCompletionTest, AnswersBeginWithoutASpace) {
+  TestModelOptions options = Reading();
+  options.script = " Das Haus";
+  const TestServer server(options);
+  const std::string request = R"("prompt":"abc","max_tokens":8,"n":2})";
+  const RawResponse whole = server.Post(R"({"temperature":0,"logprobs":0,)" + request);
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  const json choices = json::parse(whole.body)["choices"];
+  ASSERT_EQ(choices.size(), 2U);
+  for (const json& choice : choices) {
+    EXPECT_EQ(choice["text"], "Das Hau");
+    EXPECT_EQ(choice["logprobs"]["tokens"], (json{" ", "D", "a", "s", " ", "H", "a", "u"}));
+    EXPECT_EQ(choice["logprobs"]["text_offset"], (json{0, 0, 1, 2, 3, 4, 5, 6}));
+  }
+  const RawResponse streamed = server.Post(R"({"temperature":0,"stream":true,)" + request);
+  std::string text;
+  for (const std::string& event : SseData(streamed.body)) {
+    if (event == "[DONE]") continue;
+    const json choice = json::parse(event)["choices"][0];
+    if (choice["index"] == 1) text += choice["text"].get<std::string>();
+  }
+  EXPECT_EQ(text, "Das Hau");
+  EXPECT_EQ(TextOf(server.Post(R"({"use_beam_search":true,"best_of":2,)" + request)), "Das Hau");
+  options.reads_sources = false;
+  const TestServer continuing(options);
+  EXPECT_EQ(TextOf(continuing.Post(R"({"prompt":[[256]],"max_tokens":4,"temperature":0})")),
+            " Das");
+}
+
 // Law 2, through the whole server: choices, beams and other prompts beside it change nothing.
 TEST(EncoderDecoderCompletionTest, TheSameAloneAndInACrowd) {
   const TestServer server(Reading());
