@@ -43,11 +43,17 @@ ApiResult<Prompt> ReadListedPrompt(const json& value, const std::string& path) {
   return RefusePrompt(path, value);
 }
 
+// What one element of the field is called: 'prompt' has prompts, and so has 'prompts'.
+std::string_view SingularOf(std::string_view name) {
+  if (name.ends_with('s')) name.remove_suffix(1);
+  return name;
+}
+
 ApiResult<PromptList> ReadPromptList(const json& list, const std::string& name, size_t max_count) {
   PromptList result;
   if (list.empty()) {
-    return tl::unexpected(
-        InvalidField(name, fmt::format("'{0}' is an empty array; send at least one {0}", name)));
+    return tl::unexpected(InvalidField(
+        name, fmt::format("'{}' is an empty array; send at least one {}", name, SingularOf(name))));
   }
   if (list.front().is_number()) {
     ApiResult<Prompt> ids = ReadTokenIds(list, name);
@@ -57,8 +63,8 @@ ApiResult<PromptList> ReadPromptList(const json& list, const std::string& name, 
   }
   if (list.size() > max_count) {
     return tl::unexpected(
-        InvalidField(name, fmt::format("'{0}' has {1} {0}s; send at most {2} a request", name,
-                                       list.size(), max_count)));
+        InvalidField(name, fmt::format("'{}' has {} {}s; send at most {} a request", name,
+                                       list.size(), SingularOf(name), max_count)));
   }
   result.is_list = true;
   for (const json& element : list) {
@@ -68,9 +74,9 @@ ApiResult<PromptList> ReadPromptList(const json& list, const std::string& name, 
     result.prompts.push_back(*std::move(prompt));
     if (result.prompts.back().index() != result.prompts.front().index()) {
       return tl::unexpected(InvalidField(
-          path, fmt::format("'{0}' mixes strings and arrays of token ids; send {0}s of one kind a "
+          path, fmt::format("'{}' mixes strings and arrays of token ids; send {}s of one kind a "
                             "request",
-                            name)));
+                            name, SingularOf(name))));
     }
   }
   return result;

@@ -55,10 +55,10 @@ ApiResult<std::string> ReadContent(const json& object, const std::string& name,
 
 ApiResult<DecisionMessage> ReadDecisionMessage(const json& item, const std::string& path) {
   if (!item.is_object()) return RefuseValue(path, "an object", item);
-  if (item.value("type", json("message")) != "message") {
+  if (const json* type = FindField(item, "type"); type != nullptr && *type != "message") {
     return RefuseUnsupportedValue(
         path + ".type",
-        fmt::format("'{}.type' is {}; only messages are read", path, DescribeJson(item["type"])));
+        fmt::format("'{}.type' is {}; only messages are read", path, DescribeJson(*type)));
   }
   const json role = item.value("role", json());
   const std::array<std::string_view, 4> roles = {"user", "assistant", "system", "developer"};

@@ -61,10 +61,11 @@ ApiResult<void> ReadScoreLabels(const json& body, LabelScoreRequest& request) {
 }
 
 ApiResult<Prompt> ReadQueryPrompt(const json& body) {
-  WEFT_ASSIGN_OR_RETURN(PromptList query, ReadPrompts(body, "query", 1));
-  if (query.is_list) {
-    return RefuseValue("query", "a string or an array of token ids", body["query"]);
+  const json* field = FindField(body, "query");
+  if (field != nullptr && field->is_array() && !field->empty() && !field->front().is_number()) {
+    return RefuseValue("query", "a string or an array of token ids", *field);
   }
+  WEFT_ASSIGN_OR_RETURN(PromptList query, ReadPrompts(body, "query", 1));
   return std::move(query.prompts.front());
 }
 

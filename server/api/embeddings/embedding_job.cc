@@ -72,6 +72,22 @@ ApiResult<GenerationJob> PrepareParsedEmbedding(EmbeddingRequest request,
   return job;
 }
 
+// What says how a vector is made cannot be done with a classifier's scores.
+ApiResult<void> CheckMakesNoVector(const EmbeddingRequest& request) {
+  const auto refused = [](const char* name) {
+    return tl::unexpected(InvalidField(
+        name, fmt::format("'{}' is for embeddings, and the task is 'classify'; leave it out, or "
+                          "send \"task\": \"embed\"",
+                          name)));
+  };
+  if (request.format != EmbeddingFormat::kFloat) return refused("encoding_format");
+  if (request.dimensions) return refused("dimensions");
+  if (request.pooling != EmbeddingPooling::kDefault) return refused("pooling");
+  if (!request.normalizes) return refused("normalize");
+  if (!request.prompt_name.empty()) return refused("prompt_name");
+  return {};
+}
+
 }  // namespace
 
 ApiResult<GenerationJob> PrepareEmbedding(std::string_view body, const PrepareContext& context) {
@@ -93,6 +109,7 @@ ApiResult<GenerationJob> PreparePooling(std::string_view body, const PrepareCont
   const PoolingTask task =
       request.task.value_or(model->classifier ? PoolingTask::kClassify : PoolingTask::kEmbed);
   if (task == PoolingTask::kEmbed) return PrepareParsedEmbedding(std::move(embedding), *model);
+  WEFT_RETURN_IF_ERROR(CheckMakesNoVector(embedding));
   return PrepareClassifyTask({.model = std::move(embedding.model),
                               .input = std::move(embedding.input),
                               .truncation = embedding.truncation,

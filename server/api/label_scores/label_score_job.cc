@@ -85,7 +85,7 @@ ApiResult<GenerationJob> PrepareLabelScore(LabelScoreRequest request,
     item = request.item_first ? JoinedPrompts(item, request.query)
                               : JoinedPrompts(request.query, item);
   }
-  WEFT_RETURN_IF_ERROR(AddInputs(request.items, "items", {}, job));
+  WEFT_RETURN_IF_ERROR(AddInputs(request.items, "items", {.is_offered = false}, job));
   job.answer_bytes = LabelScoreAnswerBytes(options);
   job.answer = std::make_unique<LabelScoreAnswer>(std::move(options));
   return job;

@@ -75,7 +75,7 @@ ApiResult<EncodedText> CheckLength(EncodedText text, const ServedModel& model,
   if (text.ids.empty()) return RefuseEmptyPrompt(path);
   const int64_t count = std::ssize(text.ids);
   if (count > MaxTextTokens(model, fields)) {
-    return tl::unexpected(TooManyTokens(path, count, model));
+    return tl::unexpected(TooManyTokens(path, count, model, fields.is_offered));
   }
   return text;
 }
@@ -124,11 +124,13 @@ ApiResult<EncodedText> EncodeInputPair(std::string_view first, std::string_view 
   return CheckLength(std::move(text), model, fields, path);
 }
 
-ApiError TooManyTokens(const std::string& path, int64_t count, const ServedModel& model) {
+ApiError TooManyTokens(const std::string& path, int64_t count, const ServedModel& model,
+                       bool is_offered) {
+  const std::string_view cutting =
+      is_offered ? R"(, or send "truncate_prompt_tokens": -1 to have it cut)" : "";
   return TooLong(path, fmt::format("'{}' has {} tokens, but the model's context has {} positions; "
-                                   "shorten it, or send \"truncate_prompt_tokens\": -1 to have it "
-                                   "cut",
-                                   path, count, model.engine->options().max_context));
+                                   "shorten it{}",
+                                   path, count, model.engine->options().max_context, cutting));
 }
 
 }  // namespace weft

@@ -45,7 +45,8 @@ ApiResult<EncodedText> EncodeInputPair(std::string_view first, std::string_view 
                                        const ServedModel& model, const TruncationFields& fields,
                                        const std::string& path);
 
-// 400 "context_length_exceeded".
-ApiError TooManyTokens(const std::string& path, int64_t count, const ServedModel& model);
+// 400 "context_length_exceeded". It says how to have a text cut where that `is_offered`.
+ApiError TooManyTokens(const std::string& path, int64_t count, const ServedModel& model,
+                       bool is_offered = true);
 
 }  // namespace weft

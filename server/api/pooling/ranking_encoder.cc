@@ -76,8 +76,18 @@ PoolingParams RankingParams(const ServedModel& model) {
           .tokens = model.ranking->tokens};
 }
 
-uint64_t PairBytes(std::string_view query, std::span<const std::string> documents) {
-  uint64_t size = query.size() * documents.size();
+uint64_t FrameBytes(const Ranking& ranking, const std::optional<std::string>& instruction) {
+  if (!ranking.prompt) return 0;
+  const RankingPrompt& prompt = *ranking.prompt;
+  uint64_t size = prompt.prefix.size() + prompt.body.size() + prompt.suffix.size();
+  for (const std::string& lead : prompt.lead) size += lead.size();
+  if (!instruction) return size + prompt.instruction.size();
+  return size + prompt.before_instruction.size() + instruction->size() +
+         prompt.after_instruction.size();
+}
+
+uint64_t PairBytes(uint64_t bytes_beside, std::span<const std::string> documents) {
+  uint64_t size = bytes_beside * documents.size();
   for (const std::string& document : documents) size += document.size();
   return size;
 }

@@ -52,7 +52,12 @@ class RankingEncoder {
 // What an engine is asked for.
 PoolingParams RankingParams(const ServedModel& model);
 
-// The bytes of text that such pairs have in all: what preparing them is a matter of.
-uint64_t PairBytes(std::string_view query, std::span<const std::string> documents);
+// The bytes of text that stand around each query with its document: of a model that reads them in a
+// prompt.
+uint64_t FrameBytes(const Ranking& ranking, const std::optional<std::string>& instruction);
+
+// The bytes of text that documents have in all, each with so many beside it: what preparing pairs
+// is a matter of.
+uint64_t PairBytes(uint64_t bytes_beside, std::span<const std::string> documents);
 
 }  // namespace weft

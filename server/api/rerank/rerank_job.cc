@@ -41,7 +41,9 @@ ApiResult<GenerationJob> PrepareParsed(ApiResult<RerankRequest> parsed,
   const ApiResult<const ServedModel*> model = FindModel(request.model, context.models);
   if (!model) return tl::unexpected(model.error());
   if (!(*model)->ranking) return tl::unexpected(NotServedBy(**model, "ranks no documents"));
-  const uint64_t pair_bytes = PairBytes(request.query, request.documents);
+  const uint64_t pair_bytes =
+      PairBytes(FrameBytes(*(*model)->ranking, request.instruction) + request.query.size(),
+                request.documents);
   if (pair_bytes > context.max_bytes) {
     GenerationJob excess;
     excess.excess_bytes = pair_bytes;

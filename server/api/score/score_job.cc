@@ -36,17 +36,17 @@ ScoreAnswerOptions AnswerOptions(const ScoreRequest& request, const ServedModel&
 }
 
 // The bytes of text of all pairs.
-uint64_t PairTextBytes(const ScoreRequest& request) {
-  if (request.first.texts.size() == 1) {
-    return PairBytes(request.first.texts[0], request.second.texts);
-  }
-  return PairBytes("", request.first.texts) + PairBytes("", request.second.texts);
+uint64_t PairTextBytes(const ScoreRequest& request, const Ranking& ranking) {
+  const uint64_t frame_bytes = FrameBytes(ranking, request.instruction);
+  const std::vector<std::string>& first = request.first.texts;
+  if (first.size() == 1) return PairBytes(frame_bytes + first[0].size(), request.second.texts);
+  return PairBytes(0, first) + PairBytes(frame_bytes, request.second.texts);
 }
 
 ApiResult<GenerationJob> PreparePairs(const ScoreRequest& request, const ServedModel& model,
                                       const PrepareContext& context) {
   GenerationJob job;
-  const uint64_t text_bytes = PairTextBytes(request);
+  const uint64_t text_bytes = PairTextBytes(request, *model.ranking);
   if (text_bytes > context.max_bytes) {
     job.excess_bytes = text_bytes;
     return job;

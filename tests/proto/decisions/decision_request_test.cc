@@ -41,7 +41,7 @@ TEST(DecisionRequestTest, ReadsQuestionsOfEachKind) {
 TEST(DecisionRequestTest, ReadsConversations) {
   const auto request = ParseDecisionRequest(json{
       {"input",
-       {{{"role", "developer"}, {"content", "d"}},
+       {{{"role", "developer"}, {"type", nullptr}, {"content", "d"}},
         {{"role", "user"},
          {"type", "message"},
          {"content", {{{"type", "input_text"}, {"text", "a"}}}}}}},

@@ -52,8 +52,11 @@ TEST(LabelScoreRequestTest, WhatIsWrongHasItsPlace) {
     EXPECT_THAT(request.error().message, HasSubstr(message)) << body;
   };
   refused({{"query", nullptr}}, "query", "is missing");
-  refused({{"query", {"a", "b"}}}, "query", "");
-  refused({{"items", json::array()}}, "items", "empty array");
+  refused({{"query", {"a", "b"}}}, "query", "must be a string or an array of token ids");
+  refused({{"items", json::array()}}, "items", "empty array; send at least one item");
+  refused({{"items", std::vector<std::string>(100'001, "a")}}, "items",
+          "'items' has 100001 items; send at most 100000 a request");
+  refused({{"items", {"a", {1}}}}, "items[1]", "send items of one kind");
   refused({{"items", {{1, 2}}}}, "", "mix texts and token ids");
   refused({{"label_token_ids", nullptr}}, "label_token_ids", "is missing");
   refused({{"label_token_ids", json::array()}}, "label_token_ids", "has 0 labels");

@@ -14,6 +14,15 @@ using std::chrono::seconds;
 const char* const kLongWhole = R"({"prompt":"abc","max_tokens":100000})";
 const char* const kLongStream = R"({"prompt":"abc","max_tokens":100000,"stream":true})";
 
+bool HasDisconnected(const TestServer& server, int count = 1) {
+  return Eventually([&] {
+    RawClient client(server.endpoint());
+    client.Send(Get("/metrics"));
+    return client.Read().body.find(fmt::format("weft_client_disconnects_total {}\n", count)) !=
+           std::string::npos;
+  });
+}
+
 // A model that would take 200 s for the requests above.
 class DisconnectTest : public testing::TestWithParam<Wire> {
  protected:
@@ -24,6 +33,7 @@ class DisconnectTest : public testing::TestWithParam<Wire> {
     options.max_context = 100'100;
     options.block_count = 30'000;
     options.max_sequences = 2;
+    options.label_count = 1;  // ranks, too
     return options;
   }
 
@@ -88,6 +98,31 @@ TEST_P(DisconnectTest, CloseWhileQueued) {
   EXPECT_TRUE(EverythingIsFree());
 }
 
+// Those of its texts that are in the engine leave it, and no other comes.
+TEST_P(DisconnectTest, CloseInTheMiddleOfManyTexts) {
+  const std::vector<std::string> texts(2000, std::string(300, 'a'));
+  const std::string embeddings = nlohmann::json{{"input", texts}}.dump();
+  const std::string rerank = nlohmann::json{{"query", "q"}, {"documents", texts}}.dump();
+  int count = 0;
+  for (const auto& [path, body] :
+       {std::pair("/v1/embeddings", embeddings), std::pair("/v1/rerank", rerank)}) {
+    server_.model.HoldSteps();
+    RawClient client(server_.endpoint());
+    client.Send(Post(path, body));
+    ASSERT_TRUE(Eventually([&] { return server_.model.engine().queued_count() == 32; })) << path;
+    client.Close();
+    ASSERT_TRUE(HasDisconnected(server_, ++count)) << path;
+    const int64_t steps = server_.model.steps();
+    server_.model.ReleaseSteps();
+    EXPECT_TRUE(Eventually([&] { return server_.model.engine().queued_count() == 0; })) << path;
+    EXPECT_TRUE(EverythingIsFree()) << path;
+    EXPECT_LE(server_.model.steps(), steps + 2) << path;
+  }
+  EXPECT_EQ(server_.PostTo("/v1/embeddings", R"({"input":["a","b"]})").status, 200);
+  EXPECT_EQ(server_.PostTo("/v1/rerank", R"({"query":"a","documents":["b"]})").status, 200);
+  ExpectServes();
+}
+
 TEST_P(DisconnectTest, CloseWithAPipelinedRequestUnread) {
   RawClient client(server_.endpoint());
   client.Send(CompletionPost(kLongWhole) + Get("/health"));
@@ -140,14 +175,6 @@ TEST_P(DisconnectTest, CutAtEveryByteOfARequest) {
   }
   EXPECT_TRUE(EverythingIsFree());
   ExpectServes();
-}
-
-bool HasDisconnected(const TestServer& server) {
-  return Eventually([&] {
-    RawClient client(server.endpoint());
-    client.Send(Get("/metrics"));
-    return client.Read().body.find("weft_client_disconnects_total 1") != std::string::npos;
-  });
 }
 
 class SlowReaderTest : public testing::TestWithParam<Wire> {};

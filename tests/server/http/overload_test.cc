@@ -56,9 +56,11 @@ class FullServer {
   std::vector<std::unique_ptr<RawClient>> admitted_;
 };
 
-std::string Head(size_t body_bytes, std::string_view extra = "") {
-  return "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
-         std::to_string(body_bytes) + "\r\n" + std::string(extra) + "\r\n";
+std::string Head(size_t body_bytes, std::string_view extra = "",
+                 std::string_view path = "/v1/completions") {
+  return "POST " + std::string(path) +
+         " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body_bytes) + "\r\n" +
+         std::string(extra) + "\r\n";
 }
 
 void ExpectQueueFull(const RawResponse& response) {
@@ -136,6 +138,24 @@ TEST(RefusalTest, WhatIsNoGenerationIsServed) {
     EXPECT_EQ(full->PostTo(path, "{}").status, 429) << path;
   }
   EXPECT_EQ(full->PostTo("/v1/messages", "{}").status, 429);
+}
+
+TEST(RefusalTest, PooledTextsAreRefusedBeforeTheyAreSentToo) {
+  FullServer full;
+  RawClient client(full.endpoint());
+  for (const char* path : {"/v1/embeddings", "/embed", "/embed_sparse", "/pooling", "/v1/rerank",
+                           "/v2/rerank", "/rerank", "/v1/score", "/score", "/v1/decisions",
+                           "/generative_scoring", "/classify", "/predict"}) {
+    client.Send(Head(65'536, "", path));
+    const RawResponse refused = client.Read();  // nothing of the body has been sent
+    ExpectQueueFull(refused);
+    EXPECT_GE(std::stoi(refused.headers.at("retry-after")), 1) << path;
+    EXPECT_FALSE(refused.headers.contains("connection")) << path;
+    client.Send(std::string(65'536, 'x'));
+  }
+  full.MakeRoom();
+  client.Send(Post("/v1/embeddings", R"({"input":"a"})"));
+  EXPECT_EQ(client.Read().status, 200);
 }
 
 // Up to half as much is added.

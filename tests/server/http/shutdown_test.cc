@@ -51,6 +51,47 @@ TEST(ShutdownTest, FinishesWhatRunsAndRefusesNewWork) {
   EXPECT_FALSE(RawClient(port).connected());
 }
 
+std::string RerankPost(int document_count) {
+  const nlohmann::json body = {{"query", "q"},
+                               {"documents", std::vector<std::string>(document_count, "a")}};
+  return Post("/v1/rerank", body.dump());
+}
+
+// What is in the engine is finished; texts that are not in it yet are new work, without which there
+// is no answer.
+TEST(ShutdownTest, TextsOfOneRequestAreFinishedOrRefusedTogether) {
+  TestModelOptions options;
+  options.label_count = 1;
+  TestServer server(options);
+  server.model.HoldSteps();
+  RawClient few(server.port());
+  few.Send(RerankPost(20));
+  ASSERT_TRUE(Eventually([&] { return server.model.engine().queued_count() == 20; }));
+  RawClient many(server.port());
+  many.Send(RerankPost(1000));
+  ASSERT_TRUE(Eventually([&] { return server.model.engine().queued_count() == 20 + 32; }));
+
+  auto stopped =
+      std::async(std::launch::async, [&] { server.server->Stop(Clock::now() + seconds(30)); });
+  ASSERT_TRUE(Eventually([&] { return StatusOf(server, Get("/ready")) == 503; }));
+  EXPECT_EQ(StatusOf(server, RerankPost(1)), 503);
+  server.model.ReleaseSteps();
+  const RawResponse whole = few.Read();
+  EXPECT_EQ(whole.status, 200);
+  EXPECT_EQ(nlohmann::json::parse(whole.body)["results"].size(), 20U);
+  const RawResponse refused = many.Read();
+  EXPECT_TRUE(refused.complete);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(ErrorOf(refused)["code"], "shutting_down");
+  EXPECT_TRUE(refused.headers.contains("retry-after"));
+  EXPECT_EQ(refused.headers.at("connection"), "close");
+  ASSERT_EQ(stopped.wait_for(seconds(20)), std::future_status::ready);
+  EXPECT_LT(server.model.steps(), 1000 / 32);  // what was refused is not computed
+  const EngineState stats = server.model.engine().Stats();
+  EXPECT_EQ(stats.running + stats.waiting, 0);
+  EXPECT_EQ(stats.used_blocks, 0);
+}
+
 TEST(ShutdownTest, AbortsAtTheDeadline) {
   TestModelOptions options;
   options.max_context = 100'100;

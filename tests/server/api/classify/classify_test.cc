@@ -1,5 +1,7 @@
 // POST /classify and /predict, through the socket.
 #include <cmath>
+#include <map>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,6 +66,64 @@ TEST(ClassifyTest, PairsAreReadTogether) {
   EXPECT_NE(batch[1], pair);
 }
 
+// A model that tells them apart is told where the second one begins.
+TEST(ClassifyTest, APairsTextsAreOfTwoTypes) {
+  const FixtureServer server("bert_classifier");
+  const json answer = Answered(
+      server.PostTo("/predict", {{"inputs", {"the weft", "the warp"}}, {"raw_scores", true}}));
+  const EncodedText pair =
+      server.checkpoint()
+          .tokenizer->EncodePair("the weft", "the warp", {.parse_special_tokens = false}, {})
+          .value();
+  Request request;
+  request.prompt = pair.ids;
+  request.second_text = pair.second_text;
+  request.pooling = {.output = PooledOutput::kLabels,
+                     .pooling = server.checkpoint().spec.classifier->pooling};
+  std::map<std::string, float> logits;
+  for (const json& label : answer) {
+    logits[label["label"].get<std::string>()] = label["score"].get<float>();
+  }
+  const std::vector<float> expected = server.Pool(request).values;
+  ASSERT_EQ(logits.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(logits[server.checkpoint().spec.classifier->labels[i]], expected[i]);
+  }
+  request.second_text = kNoSecondText;
+  EXPECT_NE(server.Pool(request).values, expected);
+}
+
+TEST(ClassifyTest, PredictsLogitsAndCutsOnRequest) {
+  TestModelOptions options;
+  options.label_count = 3;
+  const TestServer server(options);  // of 512 positions
+  const auto predict = [&](const json& inputs, json fields) {
+    fields["inputs"] = inputs;
+    return server.PostTo("/predict", fields.dump());
+  };
+  const json plain = Answered(predict("abc", json::object()));
+  const json raw = Answered(predict("abc", {{"raw_scores", true}}));
+  ASSERT_EQ(raw.size(), 3U);
+  EXPECT_EQ(raw[2]["label"], plain[2]["label"]);
+  EXPECT_NEAR(std::log(plain[0]["score"].get<double>() / plain[2]["score"].get<double>()),
+              raw[0]["score"].get<double>() - raw[2]["score"].get<double>(), 1e-9);
+
+  const std::string lengthy(600, 'a');
+  const json cut = {{"truncate", true}};
+  EXPECT_EQ(Answered(predict(lengthy, cut)), Answered(predict(lengthy.substr(0, 511), {})));
+  EXPECT_EQ(Answered(predict({"b", lengthy}, cut)),
+            Answered(predict({"b", lengthy.substr(0, 508)}, {})));
+  const auto refused = [&](const json& inputs) {
+    const RawResponse response = predict(inputs, json::object());
+    EXPECT_EQ(ErrorOf(response)["code"], "context_length_exceeded");
+    return ErrorOf(response)["param"];
+  };
+  EXPECT_EQ(refused(lengthy), "inputs");
+  EXPECT_EQ(refused({"a", lengthy}), "inputs");
+  EXPECT_EQ(refused(json::parse(R"([["a"],[")" + lengthy + R"("]])")), "inputs[1]");
+  EXPECT_EQ(refused(json::parse(R"([["a"],["b",")" + lengthy + R"("]])")), "inputs[1]");
+}
+
 TEST(ClassifyTest, EachActivation) {
   const std::vector<float> logits = {1, -1};
   const double sum = std::exp(1.0) + std::exp(-1.0);
@@ -99,6 +159,7 @@ TEST(ClassifyTest, WhatCannotBeIsRefusedByName) {
       "/classify",
       json{{"input", std::vector<int>(600, 97)}, {"truncate_prompt_tokens", -1}}.dump()));
   EXPECT_EQ(ids["usage"]["truncated_tokens"], 88);
+  EXPECT_EQ(server.PostTo("/classify", R"({"input":"a","model":"other"})").status, 404);
   const RawResponse text = server.Post(R"({"prompt":"a","max_tokens":1})");
   EXPECT_EQ(text.status, 200);  // a decoder with labels generates, too
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/api/decisions/decision_job.h"
 #include "server/api/decisions/decision_prompt.h"
 #include "tests/server/fixture_server.h"
 #include "tests/server/test_server.h"
@@ -43,6 +44,33 @@ TEST(DecisionTest, TheQuestionStandsAtTheEndOfTheConversation) {
   EXPECT_EQ(AnswerToken("[bot] ", "Yes", served), TokenId{'Y'});  // the first of three
 }
 
+TEST(DecisionTest, AnAssistantsMessageIsFollowedByTheQuestion) {
+  TestModelOptions options;
+  options.chat_template = kTemplate;
+  const TestModel model(options);
+  const DecisionRequest request = Parsed(
+      {{"input", {{{"role", "user"}, {"content", "u"}}, {{"role", "assistant"}, {"content", "a"}}}},
+       {"questions", json::array({{{"type", "predicate"}, {"instructions", "Is it?"}}})}});
+  EXPECT_EQ(DecisionPrompt(request, request.questions[0], model.Served()),
+            "[user] u\n[assistant] a\n[user] Is it?\n\n"
+            "Answer with Yes or No, and nothing else.\n[bot] ");
+}
+
+// A model that reasons is asked not to, and where its template begins to, that is ended.
+TEST(DecisionTest, ReasoningDoesNotStandBeforeTheAnswer) {
+  TestModelOptions options;
+  options.chat_template = "{#- </think> -#}" + std::string(kTemplate) +
+                          "{% if enable_thinking is defined and not enable_thinking %}quick "
+                          "{% endif %}{{ '<think>\\n' }}";
+  const TestModel model(options);
+  const DecisionRequest request =
+      Parsed({{"input", "a"},
+              {"questions", json::array({{{"type", "predicate"}, {"instructions", "b"}}})}});
+  const auto prompt = DecisionPrompt(request, request.questions[0], model.Served());
+  ASSERT_TRUE(prompt) << prompt.error().message;
+  EXPECT_TRUE(prompt->ends_with("[bot] quick <think>\n\n</think>\n\n")) << *prompt;
+}
+
 TEST(DecisionTest, AnswersWithoutGenerating) {
   TestModelOptions options;
   options.chat_template = kTemplate;
@@ -68,6 +96,46 @@ TEST(DecisionTest, AnswersWithoutGenerating) {
   EXPECT_EQ(decision["usage"]["output_tokens"], 0);
 }
 
+TEST(DecisionTest, EachQuestionHasWordsOfItsOwn) {
+  const json predicate = {{"type", "predicate"}, {"instructions", "Is it?"}};
+  const json body = {{"input", "a"},
+                     {"questions", json::array({predicate, ChoiceQuestion(), predicate})}};
+  TestModelOptions options;
+  options.chat_template = kTemplate;
+  const auto answers = [&](const char* word) {
+    options.script = word;  // is what the model would write, whatever it is asked
+    const TestServer server(options);
+    const RawResponse response = server.PostTo("/v1/decisions", body.dump());
+    EXPECT_EQ(response.status, 200) << response.body;
+    return json::parse(response.body)["answers"];
+  };
+  const json second = answers("B");
+  ASSERT_EQ(second.size(), 3U);
+  EXPECT_EQ(second[1]["choice"], "y");
+  EXPECT_EQ(second[1]["probabilities"].size(), 3U);
+  EXPECT_EQ(second[0]["probability"], 0.5);  // neither Yes nor No
+  EXPECT_GT(answers("Y")[2]["probability"], 0.99);
+  EXPECT_LT(answers("N")[0]["probability"], 0.01);
+}
+
+// See RerankTest.ManyLongPairsAreAnExcess.
+TEST(DecisionTest, ManyQuestionsAboutALongTextAreAnExcess) {
+  TestModelOptions options;
+  options.chat_template = kTemplate;
+  const TestModel model(options);
+  const std::vector<ServedModel> models = {model.Served()};
+  PrepareContext context = {.models = models};
+  const std::string body = json{{"input", std::string(100, 'a')},
+                                {"questions", json::array({ChoiceQuestion(), ChoiceQuestion()})}}
+                               .dump();
+  context.max_bytes = 2 * body.size();
+  EXPECT_EQ(PrepareDecisions(body, context)->prompts.size(), 2U);
+  --context.max_bytes;
+  const GenerationJob excess = PrepareDecisions(body, context).value();
+  EXPECT_EQ(excess.excess_bytes, 2 * body.size());
+  EXPECT_TRUE(excess.prompts.empty());
+}
+
 TEST(DecisionTest, WhatCannotBeIsRefusedByName) {
   TestModelOptions options;
   options.chat_template = kTemplate;
@@ -82,6 +150,11 @@ TEST(DecisionTest, WhatCannotBeIsRefusedByName) {
   EXPECT_EQ(error["param"], "input");
   EXPECT_EQ(error["code"], "context_length_exceeded");
   const json predicate = {{"type", "predicate"}, {"instructions", "a"}};
+  json longer = predicate;
+  longer["instructions"] = std::string(600, 'a');
+  const json second = {{"input", "a"}, {"questions", json::array({predicate, longer})}};
+  EXPECT_THAT(refused(server.PostTo("/v1/decisions", second.dump()))["message"].get<std::string>(),
+              HasSubstr("with 'questions[1]' makes"));
   const json small = {{"input", "a"}, {"questions", json::array({predicate})}};
   const TestServer plain;
   EXPECT_EQ(refused(plain.PostTo("/v1/decisions", small.dump()))["code"], "no_chat_template");

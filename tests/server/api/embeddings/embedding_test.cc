@@ -7,6 +7,7 @@
 #include <openssl/evp.h>
 
 #include "server/api/embeddings/embedding_answer.h"
+#include "server/api/embeddings/embedding_job.h"
 #include "tests/server/test_server.h"
 
 namespace weft {
@@ -107,6 +108,8 @@ TEST(EmbeddingTest, WhatIsTooLongIsCutOnRequest) {
   EXPECT_EQ(cut["usage"],
             (json{{"prompt_tokens", 512}, {"total_tokens", 512}, {"truncated_tokens", 89}}));
   EXPECT_EQ(ask({{"input", lengthy}, {"truncate", true}})["data"], whole["data"]);
+  // More than the model has room for is what it has room for.
+  EXPECT_EQ(ask({{"input", lengthy}, {"truncate_prompt_tokens", 1000}}), cut);
   // Special tokens count, and stay.
   const json few = ask({{"input", {"abc", "abcde"}}, {"truncate_prompt_tokens", 4}});
   EXPECT_EQ(few["data"][0]["embedding"], few["data"][1]["embedding"]);
@@ -144,6 +147,9 @@ TEST(EmbeddingTest, PromptsStandBeforeTexts) {
   const auto named = VectorsOf(Embed(server, {{"input", "abc"}, {"prompt_name", "query"}}));
   EXPECT_EQ(named, VectorsOf(Embed(server, {{"input", "q: abc"}})));
   EXPECT_NE(named, VectorsOf(Embed(server, {{"input", "abc"}})));
+  // Tokens stay as they are.
+  EXPECT_EQ(VectorsOf(Embed(server, {{"input", {256, 97}}, {"prompt_name", "query"}})),
+            VectorsOf(Embed(server, {{"input", "a"}})));
 }
 
 TEST(EmbeddingTest, OtherShapes) {
@@ -177,6 +183,56 @@ TEST(EmbeddingTest, OtherShapes) {
   EXPECT_EQ(pooled["data"][0]["data"], labels["data"][0]["probs"]);
 }
 
+TEST(EmbeddingTest, AClassifierPoolsLabelsOrVectors) {
+  TestModelOptions options;
+  options.label_count = 2;
+  const TestServer server(options);
+  const auto pool = [&](json fields) {
+    if (!fields.contains("input")) fields["input"] = "abc";
+    return server.PostTo("/pooling", fields.dump());
+  };
+  const auto pooled = [&](const json& fields) {
+    const RawResponse response = pool(fields);
+    EXPECT_EQ(response.status, 200) << response.body;
+    return json::parse(response.body);
+  };
+  EXPECT_EQ(pooled({{"task", "embed"}})["data"][0]["data"].get<std::vector<float>>(),
+            VectorsOf(Embed(server, {{"input", "abc"}}))[0]);
+  const RawResponse classified = server.PostTo("/classify", R"({"input":"abc","raw_scores":true})");
+  const json logits = json::parse(classified.body)["data"][0]["probs"];
+  EXPECT_EQ(pooled({{"use_activation", false}})["data"][0]["data"], logits);
+  EXPECT_EQ(pooled({{"raw_scores", true}})["data"][0]["data"], logits);
+  EXPECT_NE(pooled(json::object())["data"][0]["data"], logits);
+  const json cut = pooled({{"input", std::string(600, 'a')}, {"truncate", true}});
+  EXPECT_TRUE(cut["id"].get<std::string>().starts_with("pool-"));
+  EXPECT_EQ(cut["usage"],
+            (json{{"prompt_tokens", 512}, {"total_tokens", 512}, {"truncated_tokens", 89}}));
+  // What there is to say of a vector is not ignored.
+  for (const json& fields :
+       {json{{"encoding_format", "base64"}}, json{{"dimensions", 1}}, json{{"pooling", "mean"}},
+        json{{"normalize", false}}, json{{"prompt_name", "query"}}}) {
+    const RawResponse refused = pool(fields);
+    EXPECT_EQ(refused.status, 400) << fields;
+    EXPECT_EQ(ErrorOf(refused)["param"], fields.begin().key());
+  }
+}
+
+TEST(EmbeddingTest, OneAnswerHasSoManyNumbers) {
+  const TestModel model;
+  std::vector<ServedModel> models = {model.Served()};
+  models[0].embedding_size = 4096;
+  const auto prepare = [&](size_t count, json fields) {
+    fields["input"] = std::vector<std::string>(count, "a");
+    return PrepareEmbedding(fields.dump(), {.models = models});
+  };
+  EXPECT_TRUE(prepare(1024, json::object()));
+  const ApiResult<GenerationJob> refused = prepare(1025, json::object());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().param, "input");
+  EXPECT_THAT(refused.error().message, HasSubstr("at most 4194304 a request"));
+  EXPECT_TRUE(prepare(1025, {{"dimensions", 4000}}));
+}
+
 TEST(EmbeddingTest, WrongRequestsNameTheField) {
   const TestServer server;
   const auto refused = [&](const json& body, const char* param, const char* message) {
@@ -190,7 +246,10 @@ TEST(EmbeddingTest, WrongRequestsNameTheField) {
   refused({{"input", json::array()}}, "input", "empty array");
   refused({{"input", {"a", {1}}}}, "input[1]", "mixes");
   refused({{"input", {97, 258}}}, "input[1]", "258");
-  refused({{"input", std::vector<std::string>(2049, "a")}}, "input", "2049 inputs");
+  refused({{"input", std::vector<std::string>(2049, "a")}}, "input", "2049 inputs;");
+  const RawResponse many =
+      server.PostTo("/embed", json{{"inputs", std::vector<std::string>(2049, "a")}}.dump());
+  EXPECT_EQ(ErrorOf(many)["message"], "'inputs' has 2049 inputs; send at most 2048 a request");
   refused({{"input", "a"}, {"dimensions", 0}}, "dimensions", "from 1");
   refused({{"input", "a"}, {"dimensions", 6}}, "dimensions", "embeddings have 5");
   refused({{"input", "a"}, {"encoding_format", "hex"}}, "encoding_format", "'binary' or 'ubinary'");

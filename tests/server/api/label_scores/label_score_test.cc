@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/api/label_scores/label_score_job.h"
 #include "tests/server/fixture_server.h"
 #include "tests/server/test_server.h"
 
@@ -40,6 +41,10 @@ TEST(LabelScoreTest, ProbabilitiesAreThoseOfTheNextToken) {
   EXPECT_EQ(choice["text"], std::string(1, static_cast<char>('a' + best)));
   EXPECT_NEAR(std::log(scores[best]), choice["logprobs"]["token_logprobs"][0].get<double>(), 1e-5);
 
+  json alone = request;
+  alone["items"] = json::array({" more"});
+  EXPECT_EQ(Whole(server.PostTo("/v1/score", alone.dump()))["scores"][0], answer["scores"][1]);
+
   request["label_token_ids"] = {'a', 'b'};
   request["apply_softmax"] = true;
   const json two = Whole(server.PostTo("/v1/score", request.dump()))["scores"][0];
@@ -68,6 +73,26 @@ TEST(LabelScoreTest, ItemsMayComeFirstAndBeTokens) {
   EXPECT_EQ(scores({256, 'a'}, {{'b', 'c'}}, false), scores("a", {"bc"}, false));
 }
 
+// See RerankTest.ManyLongPairsAreAnExcess.
+TEST(LabelScoreTest, ManyLongItemsAreAnExcess) {
+  const TestModel model;
+  const std::vector<ServedModel> models = {model.Served()};
+  PrepareContext context = {.models = models};
+  context.max_bytes = 500;
+  const auto excess = [&](const json& query, const json& items) {
+    const json body = {{"query", query}, {"items", items}, {"label_token_ids", {1, 2}}};
+    const GenerationJob job = PrepareGenerativeScoring(body.dump(), context).value();
+    EXPECT_EQ(job.prompts.empty(), job.excess_bytes > 0);
+    return job.excess_bytes;
+  };
+  const std::string text(200, 'a');
+  EXPECT_EQ(excess(text, {"b", "cd"}), 0U);
+  EXPECT_EQ(excess(text, {"b", "cd", "e"}), 604U);
+  const std::vector<int> ids(60, 97);
+  EXPECT_EQ(excess(ids, {{1}, {2, 3}}), 0U);
+  EXPECT_EQ(excess(ids, {{1}, {2, 3}, {4}}), 4U * (3 * 60 + 4));
+}
+
 TEST(LabelScoreTest, WhatCannotBeIsRefusedByName) {
   const TestServer server;
   const auto refused = [&](const json& body) {
@@ -79,10 +104,11 @@ TEST(LabelScoreTest, WhatCannotBeIsRefusedByName) {
             "label_token_ids[0]");
   EXPECT_EQ(refused({{"query", "a"}, {"items", {"b"}}, {"labels", {"a", "bc"}}})["message"],
             "'labels[1]' has 2 tokens; a label is a text of one");
-  EXPECT_EQ(refused({{"query", "a"},
-                     {"items", {"b", std::string(600, 'c')}},
-                     {"label_token_ids", {1}}})["param"],
-            "items[1]");
+  const json lengthy =
+      refused({{"query", "a"}, {"items", {"b", std::string(600, 'c')}}, {"label_token_ids", {1}}});
+  EXPECT_EQ(lengthy["param"], "items[1]");
+  EXPECT_EQ(lengthy["message"],  // nothing here would have it cut
+            "'items[1]' has 602 tokens, but the model's context has 512 positions; shorten it");
   const FixtureServer encoder("bert");
   const RawResponse lacks = encoder.PostTo(
       "/generative_scoring", {{"query", "a"}, {"items", {"b"}}, {"label_token_ids", {1}}});

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/api/rerank/rerank_job.h"
 #include "tests/server/test_server.h"
 
 namespace weft {
@@ -104,6 +105,24 @@ TEST(RerankTest, TextsGetTheOtherAnswer) {
   EXPECT_EQ(ErrorOf(server.PostTo("/v1/rerank", request.dump()))["param"], "documents");
 }
 
+TEST(RerankTest, LogitsOnRequest) {
+  const TestServer server(Ranking());
+  const json request = {{"query", "q"}, {"documents", kDocuments}};
+  const json plain = Answer(server.PostTo("/v1/rerank", request.dump()))["results"];
+  for (const auto& [field, value] :
+       {std::pair("raw_scores", true), std::pair("use_activation", false)}) {
+    json changed = request;
+    changed[field] = value;
+    const json raw = Answer(server.PostTo("/v1/rerank", changed.dump()))["results"];
+    ASSERT_EQ(IndicesOf(raw), IndicesOf(plain)) << field;
+    for (size_t i = 0; i < 4; ++i) {
+      const double logit = raw[i]["relevance_score"];
+      EXPECT_NE(logit, plain[i]["relevance_score"].get<double>()) << field;
+      EXPECT_EQ(Logistic(logit), plain[i]["relevance_score"].get<double>()) << field;
+    }
+  }
+}
+
 TEST(RerankTest, WhatIsTooLongIsRefusedOrCut) {
   const TestServer server(Ranking());  // of 512 positions
   const std::string lengthy(600, 'a');
@@ -120,6 +139,11 @@ TEST(RerankTest, WhatIsTooLongIsRefusedOrCut) {
   EXPECT_EQ(query.status, 400);
   EXPECT_EQ(ErrorOf(query)["param"], "query");
   EXPECT_EQ(ErrorOf(query)["code"], "context_length_exceeded");
+  // One that leaves room for no token is as well; for a single one there may be room.
+  const RawResponse full = ask({{"query", std::string(509, 'a')}, {"documents", {"a"}}});
+  EXPECT_EQ(ErrorOf(full)["param"], "query");
+  EXPECT_EQ(Answer(ask({{"query", std::string(508, 'a')}, {"documents", {"a"}}}))["usage"],
+            (json{{"prompt_tokens", 512}, {"total_tokens", 512}}));
 
   // 4 tokens stand beside a document.
   const auto usage = [&](const json& body) { return Answer(ask(body))["usage"]; };
@@ -202,6 +226,31 @@ TEST(RerankTest, WhatPairsTakeIsHeldBefore) {
   EXPECT_EQ(refused.status, 400);
   EXPECT_THAT(ErrorOf(refused)["message"].get<std::string>(), HasSubstr("bytes of memory"));
   EXPECT_EQ(Answer(ask(20))["results"].size(), 20U);
+}
+
+// Off the io threads, and with memory held for it: what the pairs come to is known before.
+TEST(RerankTest, ManyLongPairsAreAnExcess) {
+  const TestModel model(Ranking());
+  std::vector<ServedModel> models = {model.Served()};
+  PrepareContext context = {.models = models};
+  const auto prepare = [&](json body) {
+    body["query"] = std::string(400, 'q');
+    body["documents"] = {"a", "bc", "d"};
+    return PrepareRerank(body.dump(), context).value();
+  };
+  context.max_bytes = 3 * 400 + 4;
+  const GenerationJob fits = prepare(json::object());
+  EXPECT_EQ(fits.excess_bytes, 0U);
+  EXPECT_EQ(fits.prompts.size(), 3U);
+  --context.max_bytes;
+  const GenerationJob excess = prepare(json::object());
+  EXPECT_EQ(excess.excess_bytes, 3U * 400 + 4);
+  EXPECT_TRUE(excess.prompts.empty());
+  // So does what a prompt has around each pair, a client's instruction above all.
+  models[0].ranking->prompt =
+      RankingPrompt{.prefix = "p", .lead = {"l"}, .body = "b", .suffix = "s"};
+  EXPECT_EQ(prepare(json::object()).excess_bytes, 3U * (400 + 4) + 4);
+  EXPECT_EQ(prepare({{"instruction", std::string(70, 'i')}}).excess_bytes, 3U * 474 + 4);
 }
 
 TEST(RerankTest, AClientThatLeavesFreesEverything) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "server/api/score/score_answer.h"
+#include "server/api/score/score_job.h"
 #include "tests/server/fixture_server.h"
 #include "tests/server/test_server.h"
 
@@ -18,6 +19,8 @@ json ScoresOf(const RawResponse& response) {
   EXPECT_EQ(response.status, 200) << response.body;
   const json body = json::parse(response.body);
   EXPECT_EQ(body["object"], "list");
+  EXPECT_TRUE(body["id"].get<std::string>().starts_with("score-"));
+  EXPECT_GT(body["created"], 1'700'000'000);
   json scores = json::array();
   for (const json& entry : body["data"]) {
     EXPECT_EQ(entry["index"], scores.size());
@@ -55,8 +58,12 @@ TEST(ScoreTest, OfEmbeddingsItIsTheCosine) {
   EXPECT_NEAR(one[0].get<double>(), 1, 1e-12);
   EXPECT_EQ(one[0], one[2]);
   EXPECT_LT(one[1], one[0]);
-  EXPECT_EQ(ScoresOf(server.PostTo("/v1/score", {{"text_1", texts}, {"text_2", texts}})).size(),
-            3U);
+  const json same = ScoresOf(server.PostTo("/v1/score", {{"text_1", texts}, {"text_2", texts}}));
+  ASSERT_EQ(same.size(), 3U);
+  for (const json& score : same) EXPECT_NEAR(score.get<double>(), 1, 1e-12);
+  const json turned = {"warp", "warp", "weft"};
+  const json pairs = ScoresOf(server.PostTo("/v1/score", {{"text_1", texts}, {"text_2", turned}}));
+  EXPECT_EQ(pairs, json({one[0], one[1], one[1]}));
   const json swapped = ScoresOf(
       server.PostTo("/v1/score", {{"text_1", {"weft", "x"}}, {"text_2", {"warp", "warp"}}}));
   EXPECT_EQ(swapped[0], one[1]);
@@ -89,6 +96,66 @@ TEST(ScoreTest, WhatCannotBeIsRefusedByName) {
   const RawResponse instructed = server.PostTo(
       "/v1/score", json{{"text_1", "a"}, {"text_2", "b"}, {"instruction", "c"}}.dump());
   EXPECT_EQ(ErrorOf(instructed)["param"], "model");
+}
+
+TEST(ScoreTest, WhatIsTooLongHasItsPlace) {
+  const std::string lengthy(600, 'a');
+  for (const int label_count : {0, 1}) {  // a decoder's embeddings, and a ranker
+    TestModelOptions options;
+    options.label_count = label_count;
+    const TestServer server(options);
+    const auto refused = [&](const json& first, const json& second) {
+      const RawResponse response =
+          server.PostTo("/v1/score", json{{"queries", first}, {"items", second}}.dump());
+      EXPECT_EQ(response.status, 400) << response.body;
+      EXPECT_EQ(ErrorOf(response)["code"], "context_length_exceeded");
+      return ErrorOf(response)["param"];
+    };
+    EXPECT_EQ(refused(lengthy, {"a", "b"}), "queries");
+    EXPECT_EQ(refused({lengthy}, {"a", "b"}), "queries[0]");
+    EXPECT_EQ(refused({"a", lengthy}, {"a", "b"}), "queries[1]");
+    EXPECT_EQ(refused("a", lengthy), "items");
+    EXPECT_EQ(refused({"a", "b"}, {"a", lengthy}), "items[1]");
+  }
+}
+
+TEST(ScoreTest, ARankersPairsAreCutOnRequest) {
+  TestModelOptions options;
+  options.label_count = 1;
+  const TestServer server(options);  // of 512 positions; 3 special tokens stand in a pair
+  json request = {{"text_1", {"a", "a"}},
+                  {"text_2", {std::string(508, 'b'), std::string(600, 'b')}},
+                  {"truncation", true}};
+  const RawResponse response = server.PostTo("/v1/score", request.dump());
+  const json scores = ScoresOf(response);
+  EXPECT_EQ(scores[0], scores[1]);
+  EXPECT_EQ(json::parse(response.body)["usage"],
+            (json{{"prompt_tokens", 1024}, {"total_tokens", 1024}, {"truncated_tokens", 92}}));
+  request["model"] = "other";
+  EXPECT_EQ(server.PostTo("/v1/score", request.dump()).status, 404);
+}
+
+// See RerankTest.ManyLongPairsAreAnExcess.
+TEST(ScoreTest, ManyLongPairsAreAnExcess) {
+  TestModelOptions options;
+  options.label_count = 1;
+  const TestModel model(options);
+  std::vector<ServedModel> models = {model.Served()};
+  PrepareContext context = {.models = models};
+  context.max_bytes = 500;
+  const auto excess = [&](const json& first, const json& second) {
+    const GenerationJob job =
+        PrepareScore(json{{"text_1", first}, {"text_2", second}}.dump(), context).value();
+    EXPECT_EQ(job.prompts.empty(), job.excess_bytes > 0);
+    return job.excess_bytes;
+  };
+  const std::string text(200, 'a');
+  EXPECT_EQ(excess(text, {"b", "cd"}), 0U);
+  EXPECT_EQ(excess(text, {"b", "cd", "e"}), 604U);
+  EXPECT_EQ(excess({text, text}, {text, "b"}), 601U);
+  models[0].ranking->prompt = RankingPrompt{.prefix = std::string(50, 'p')};
+  EXPECT_EQ(excess(text, {"b", "cd"}), 503U);
+  EXPECT_EQ(excess({text, text}, {text, "b"}), 701U);
 }
 
 TEST(ScoreTest, ManyPairs) {

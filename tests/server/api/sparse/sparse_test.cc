@@ -31,6 +31,33 @@ TEST(SparseTest, WeightsAreTheModels) {
   }
 }
 
+TEST(SparseTest, WhatIsTooLongIsRefusedOrCut) {
+  const FixtureServer server("distilbert_masked");
+  std::string lengthy;
+  for (int i = 0; i < 100; ++i) lengthy += "a ";
+  const RawResponse refused = server.PostTo("/embed_sparse", {{"inputs", {"abc", lengthy}}});
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(ErrorOf(refused)["param"], "inputs[1]");
+  EXPECT_EQ(ErrorOf(refused)["code"], "context_length_exceeded");
+  EXPECT_EQ(server.PostTo("/embed_sparse", {{"inputs", lengthy}, {"truncate", true}}).status, 200);
+  Request request;
+  request.prompt = server.checkpoint()
+                       .tokenizer->EncodeTruncated("the weft crosses", {}, {.max_tokens = 4})
+                       .value()
+                       .ids;
+  request.pooling = {.output = PooledOutput::kSparse};
+  const RawResponse cut = server.PostTo(
+      "/embed_sparse", {{"inputs", "the weft crosses"}, {"truncate_prompt_tokens", 4}});
+  ASSERT_EQ(cut.status, 200) << cut.body;
+  std::vector<TokenId> tokens;
+  const json vector = json::parse(cut.body)[0];
+  for (const json& entry : vector) tokens.push_back(entry["index"]);
+  EXPECT_EQ(tokens, server.Pool(request).tokens);
+  const RawResponse unknown =
+      server.PostTo("/embed_sparse", {{"inputs", "a"}, {"prompt_name", "query"}});
+  EXPECT_EQ(ErrorOf(unknown)["param"], "prompt_name");
+}
+
 TEST(SparseTest, OthersSayWhatTheyServe) {
   const FixtureServer server("bert");
   const RawResponse lacks = server.PostTo("/embed_sparse", {{"inputs", "a"}});
