@@ -195,7 +195,8 @@ struct LayerAttention {
 // Whether this pass has layers for the plan, which may be another's: an encoder's or a decoder's.
 bool IsUsed(const ModelSpec& spec, const AttentionPlan& plan) {
   return std::ranges::any_of(spec.layers, [&](const LayerSpec& layer) {
-    return (layer.attention.head_count > 0 && plan.IsFor(layer.attention)) || (layer.cross && plan.IsFor(*layer.cross));
+    return (layer.attention.head_count > 0 && plan.IsFor(layer.attention)) ||
+           (layer.cross && plan.IsFor(*layer.cross));
   });
 }
 

@@ -114,7 +114,7 @@ struct HfSizeKeys {
   std::string_view head_dim = "head_dim";
   std::string_view kv_head_count = "num_key_value_heads";
   std::optional<std::string_view> epsilon =
-      {};  // of norms; otherwise rms_norm_eps, or layer_norm_eps
+      {};                       // of norms; otherwise rms_norm_eps, or layer_norm_eps
   int64_t fewest_kv_heads = 1;  // 0: layers without attention have none
 };
 

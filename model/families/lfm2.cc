@@ -66,7 +66,8 @@ void ReadMlp(Hyperparameters& h, ModelSpec& spec) {
   const int64_t multiple = h.Int({"", "block_multiple_of"}, {1, Limits::kWidth}, 256);
   for (LayerSpec& layer : spec.layers) {
     int64_t& width = std::get<DenseMlpSpec>(layer.mlp).width;
-    const double adjusted = multiplier * static_cast<double>(2 * width / 3);
+    const int64_t gated = 2 * width / 3;
+    const double adjusted = multiplier * static_cast<double>(gated);
     if (adjusted < 1 || adjusted > static_cast<double>(Limits::kWidth)) {
       h.Reject(ErrorCode::kInvalidArgument, {"", "block_ffn_dim_multiplier"},
                fmt::format("makes MLPs {} wide, expected 1 to {}", adjusted, Limits::kWidth));
