@@ -9,6 +9,16 @@
 #include "model/kernels/kv_page.h"
 
 namespace weft {
+namespace {
+
+int64_t StateBytes(const ModelSpec& spec, int64_t layer) {
+  constexpr auto kAlignment = static_cast<int64_t>(AlignedBuffer::kAlignment);
+  const int64_t floats = RecurrentFloats(spec, spec.layers[static_cast<size_t>(layer)]);
+  return RoundUp(floats * static_cast<int64_t>(sizeof(float)), kAlignment);
+}
+
+}  // namespace
+
 Result<void> CheckKvType(const ModelSpec& spec, const KernelTable& kernels,
                          std::optional<KvType> wanted) {
   if (wanted && *wanted != kernels.kv_type) {
@@ -32,6 +42,7 @@ KvCache::KvCache(const ModelSpec& spec, const KernelTable& kernels, std::vector<
       block_size_(block_size),
       layers_(static_cast<size_t>(CachedLayerCount(spec))) {
   for (size_t group = 0; group < groups_.size(); ++group) {
+    if (groups_[group].is_recurrent) continue;
     for (const int32_t layer : groups_[group].layers) {
       layers_[static_cast<size_t>(layer)].group = group;
     }
@@ -40,6 +51,10 @@ KvCache::KvCache(const ModelSpec& spec, const KernelTable& kernels, std::vector<
   for (size_t i = 0; i < layers_.size(); ++i) {
     const auto layer = static_cast<int64_t>(i);
     const AttentionSpec& attention = CachedLayer(spec, layer);
+    if (!attention) {
+      layers_[i].owns_pages = false;
+      continue;
+    }
     if (attention.kv_layer != AttentionSpec::kOwnKv) {
       WEFT_CHECK(layers_[i].group == group(attention.kv_layer));
       layers_[i] = of(attention.kv_layer);
@@ -59,16 +74,26 @@ KvCache::KvCache(const ModelSpec& spec, const KernelTable& kernels, std::vector<
     layers_[i].offset = offset;
     offset += group.block_count * layers_[i].block_bytes;
   }
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    if (!groups_[group].is_recurrent) continue;
+    state_group_ = group;
+    states_.resize(spec.layers.size());
+    for (const int32_t layer : groups_[group].layers) {
+      LayerState& state = states_[static_cast<size_t>(layer)];
+      state = {.block_bytes = StateBytes(spec, layer), .offset = offset};
+      offset += groups_[group].block_count * state.block_bytes;
+    }
+  }
   storage_ = AlignedBuffer(static_cast<size_t>(offset));
 }
 
 int64_t KvCache::PlaceBytes(const ModelSpec& spec, const StateGroup& group, int64_t layer,
                             const KernelTable& kernels, int64_t block_size) {
-  int64_t bytes = LayerBlockBytes(spec, layer, kernels, block_size);
+  int64_t bytes = LayerBlockBytes(CachedLayer(spec, layer), kernels, block_size);
   if (layer != group.layers.front()) return bytes;
   for (const int32_t other : group.layers) {
     if (!group.SharesPlace(spec, other)) continue;
-    bytes = std::max(bytes, LayerBlockBytes(spec, other, kernels, block_size));
+    bytes = std::max(bytes, LayerBlockBytes(CachedLayer(spec, other), kernels, block_size));
   }
   return bytes;
 }
@@ -83,20 +108,12 @@ KvLayout KvCache::LayoutOf(const AttentionSpec& attention, const KernelTable& ke
   return layout;
 }
 
-int64_t KvCache::BlockBytes(const ModelSpec& spec, const KernelTable& kernels, int64_t block_size) {
-  const int64_t kept = spec.encoder ? FirstEncoderLayer(spec) : spec.layer_count();
-  int64_t total = 0;
-  for (int64_t layer = 0; layer < kept; ++layer) {
-    total += LayerBlockBytes(spec, layer, kernels, block_size);
-  }
-  return total;
-}
-
 int64_t KvCache::BlockBytes(const ModelSpec& spec, const StateGroup& group,
                             const KernelTable& kernels, int64_t block_size) {
   int64_t total = 0;
   for (const int32_t layer : group.layers) {
-    if (group.SharesPlace(spec, layer)) continue;
+    if (group.is_recurrent) total += StateBytes(spec, layer);
+    if (group.is_recurrent || group.SharesPlace(spec, layer)) continue;
     total += PlaceBytes(spec, group, layer, kernels, block_size);
   }
   return total;
@@ -108,18 +125,9 @@ int64_t KvCache::LayerBlockBytes(const AttentionSpec& attention, const KernelTab
   return attention.kv_head_count * LayoutOf(attention, kernels, block_size).page_bytes;
 }
 
-int64_t KvCache::LayerBlockBytes(const ModelSpec& spec, int64_t layer, const KernelTable& kernels,
-                                 int64_t block_size) {
-  if (layer < spec.layer_count()) {
-    const int64_t floats = RecurrentFloats(spec, spec.layers[static_cast<size_t>(layer)]);
-    constexpr auto kAlignment = static_cast<int64_t>(AlignedBuffer::kAlignment);
-    if (floats > 0) return RoundUp(floats * static_cast<int64_t>(sizeof(float)), kAlignment);
-  }
-  return LayerBlockBytes(CachedLayer(spec, layer), kernels, block_size);
-}
-
 float* KvCache::State(int64_t layer, int32_t block) {
-  return reinterpret_cast<float*>(Pages(layer, 0) + block * page_stride_bytes(layer));
+  const LayerState& state = states_[static_cast<size_t>(layer)];
+  return reinterpret_cast<float*>(storage_.data() + state.offset + block * state.block_bytes);
 }
 
 std::byte* KvCache::Pages(int64_t layer, int64_t kv_head) {
@@ -134,6 +142,11 @@ void KvCache::CopyBlock(size_t group, int32_t from, int32_t to) {
     std::byte* pages = storage_.data() + layer.offset;
     std::memcpy(pages + to * layer.block_bytes, pages + from * layer.block_bytes,
                 static_cast<size_t>(layer.block_bytes));
+  }
+  if (!groups_[group].is_recurrent) return;
+  for (const int32_t layer : groups_[group].layers) {
+    std::memcpy(State(layer, to), State(layer, from),
+                static_cast<size_t>(states_[static_cast<size_t>(layer)].block_bytes));
   }
 }
 

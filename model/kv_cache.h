@@ -33,14 +33,10 @@ class KvCache {
 
   static KvLayout LayoutOf(const AttentionSpec& attention, const KernelTable& kernels,
                            int64_t block_size);
-  // Of all layers, of a group's and of one.
-  static int64_t BlockBytes(const ModelSpec& spec, const KernelTable& kernels, int64_t block_size);
+  // Of all of a group's layers, and of one's attention.
   static int64_t BlockBytes(const ModelSpec& spec, const StateGroup& group,
                             const KernelTable& kernels, int64_t block_size);
   static int64_t LayerBlockBytes(const AttentionSpec& attention, const KernelTable& kernels,
-                                 int64_t block_size);
-  // The same of CachedLayer's `layer`, whatever it keeps.
-  static int64_t LayerBlockBytes(const ModelSpec& spec, int64_t layer, const KernelTable& kernels,
                                  int64_t block_size);
 
   std::span<const StateGroup> groups() const { return groups_; }
@@ -51,7 +47,9 @@ class KvCache {
   // First page of a layer and kv head; block b's is page_stride_bytes(layer) * b further.
   std::byte* Pages(int64_t layer, int64_t kv_head);
   int64_t page_stride_bytes(int64_t layer) const { return of(layer).block_bytes; }
-  // What a layer without attention keeps in a block: RecurrentFloats of them.
+  // The group whose blocks hold the layers' states.
+  size_t state_group() const { return state_group_; }
+  // The state of a layer that has one: RecurrentFloats of them.
   float* State(int64_t layer, int32_t block);
   // Copies all layers of one of the group's blocks over another: copy on write.
   void CopyBlock(size_t group, int32_t from, int32_t to);
@@ -64,7 +62,11 @@ class KvCache {
     int64_t offset = 0;       // in storage_, of block 0
     bool owns_pages = true;   // or they are an earlier layer's, too
   };
-  // What a block has for this layer, and for those that write over it.
+  struct LayerState {
+    int64_t block_bytes = 0;
+    int64_t offset = 0;  // in storage_, of block 0
+  };
+  // What a block has for this layer's attention, and for those that write over it.
   static int64_t PlaceBytes(const ModelSpec& spec, const StateGroup& group, int64_t layer,
                             const KernelTable& kernels, int64_t block_size);
   const Layer& of(int64_t layer) const { return layers_[static_cast<size_t>(layer)]; }
@@ -72,6 +74,8 @@ class KvCache {
   std::vector<StateGroup> groups_;
   int64_t block_size_;
   std::vector<Layer> layers_;
+  size_t state_group_ = 0;
+  std::vector<LayerState> states_;  // a layer; empty: no layer has a state
   AlignedBuffer storage_;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -102,6 +103,7 @@ struct AttentionSpec {
   LinearSpec key = {};        // (key_size, D)
   LinearSpec value = {};      // (value_size, D)
   LinearSpec output = {};     // (D, attended_size)
+  LinearSpec output_gate = {};   // (attended_size, D): what attention gives times its sigmoid
   bool values_are_keys = false;  // before their norm and RoPE, in place of a projection
   bool value_in_key = false;     // a value is the first value_dim elements of its finished key
   // The earlier layer whose keys and values this one reads, having none of its own, or kOwnKv.
@@ -115,6 +117,7 @@ struct AttentionSpec {
   QueryScaleSpec query_scale = {};  // after norms and RoPE
   ScoreSpec score = {};
 
+  explicit operator bool() const { return head_count > 0; }
   int64_t query_size() const { return head_count * key_dim; }
   int64_t key_size() const { return kv_head_count * key_dim; }
   int64_t value_size() const { return kv_head_count * value_dim; }
@@ -166,7 +169,67 @@ struct ShortConvSpec {
   LinearSpec output = {};           // (D, D)
 };
 
-// down(activation(gate(x)) * up(x)), or, without a gate, down(activation(up(x))).
+// A gated delta net in place of attention (https://arxiv.org/abs/2412.06464; Qwen3-Next): queries,
+// keys and values, convolved and activated by SiLU, pass the delta rule in a state of (key_dim,
+// value_dim) for each value head. With b and a the row's products with `beta` and `decay`:
+// beta = sigmoid(b), decay = exp(decay_rate * softplus(a + decay_bias)). Queries and keys are
+// divided by their length, queries by sqrt(key_dim), too. output(norm(delta rule) * silu(gate(x))).
+struct DeltaNetSpec {
+  int64_t key_head_count = 0;  // of queries, too
+  int64_t value_head_count = 0;
+  int64_t key_dim = 0;
+  int64_t value_dim = 0;
+  int64_t conv_width = 0;
+  // Value head v has key head v % key_head_count; or v / (value heads a key head).
+  bool heads_are_tiled = false;
+  LinearSpec query_key_value = {};       // (channels, D)
+  LinearSpec gate = {};                  // (values, D)
+  LinearSpec beta = {};                  // (value heads, D)
+  LinearSpec decay = {};                 // (value heads, D)
+  TableId conv_weight = TableId::kNone;  // (conv_width, channels), the oldest position first
+  TableId decay_rate = TableId::kNone;   // (value heads), below 0
+  TableId decay_bias = TableId::kNone;   // (value heads)
+  NormSpec norm = {};                    // of a value head
+  LinearSpec output = {};                // (D, values)
+
+  int64_t keys() const { return key_head_count * key_dim; }
+  int64_t values() const { return value_head_count * value_dim; }
+  int64_t channels() const { return 2 * keys() + values(); }
+  int64_t conv_floats() const { return (conv_width - 1) * channels(); }
+  int64_t state_floats() const { return conv_floats() + value_head_count * key_dim * value_dim; }
+};
+
+// Mamba-2 (https://arxiv.org/abs/2405.21060): of a row's gate, x, B, C and dt, parts of one
+// projection, x, B and C are convolved and activated by SiLU; with dt = softplus(dt + dt_bias),
+// within its limits, each head's state of (state_dim, head_dim) is state * exp(rate * dt) + B (dt *
+// x), and its output C state + skip * x. B and C are shared by the heads of a group.
+struct StateSpaceSpec {
+  int64_t head_count = 0;
+  int64_t head_dim = 0;
+  int64_t group_count = 0;
+  int64_t state_dim = 0;
+  int64_t conv_width = 0;
+  float least_dt = 0;
+  float most_dt = std::numeric_limits<float>::infinity();
+  LinearSpec input = {};                 // (values + channels + heads, D): gate, x, B, C, dt
+  TableId conv_weight = TableId::kNone;  // (conv_width, channels), the oldest position first
+  TableId conv_bias = TableId::kNone;    // (channels)
+  TableId rate = TableId::kNone;         // (heads), below 0
+  TableId dt_bias = TableId::kNone;      // (heads)
+  TableId skip = TableId::kNone;         // (heads)
+  NormSpec norm = {};                    // of values / norm_group_count each; or none
+  int64_t norm_group_count = 1;
+  bool norm_before_gate = false;  // norm(y) * silu(gate), or norm(y * silu(gate))
+  LinearSpec output = {};         // (D, values)
+
+  int64_t values() const { return head_count * head_dim; }
+  int64_t channels() const { return values() + 2 * group_count * state_dim; }
+  int64_t conv_floats() const { return (conv_width - 1) * channels(); }
+  int64_t state_floats() const { return conv_floats() + head_count * state_dim * head_dim; }
+};
+
+// down(activation(gate(x)) * up(x)), or, without a gate, down(activation(up(x))). Of no width: the
+// layer has no MLP.
 struct DenseMlpSpec {
   int64_t width = 0;
   ActivationKind activation = ActivationKind::kSilu;
@@ -255,7 +318,11 @@ struct LayerSpec {
   NormSpec attention_norm = {};
   AttentionSpec attention = {};
   std::optional<LatentSpec> latent = {};  // the way into `attention`, in place of its projections
-  std::optional<ShortConvSpec> short_conv = {};  // in place of `attention`, which has no heads
+  // In place of `attention`, which has no heads. A state space may also be beside it, and read the
+  // same.
+  std::optional<ShortConvSpec> short_conv = {};
+  std::optional<DeltaNetSpec> delta_net = {};
+  std::optional<StateSpaceSpec> state_space = {};
   NormSpec attention_output_norm = {};
   bool output_norm_of_sum = false;
   NormSpec attention_sum_norm = {};
@@ -272,7 +339,7 @@ struct LayerSpec {
   float residual_multiplier = 1;
   bool is_parallel = false;
 
-  // nullptr: the layer's MLP is dense.
+  // nullptr: the layer's MLP is dense, or there is none.
   const MixtureSpec* mixture() const { return std::get_if<MixtureSpec>(&mlp); }
 };
 

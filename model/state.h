@@ -23,18 +23,20 @@ inline int64_t FirstCrossLayer(const ModelSpec& spec) { return spec.layer_count(
 inline int64_t FirstEncoderLayer(const ModelSpec& spec) { return 2 * spec.layer_count(); }
 const AttentionSpec& CachedLayer(const ModelSpec& spec, int64_t index);
 
-// What a layer without attention keeps of a sequence, in floats; 0: the layer has attention.
+// The state of fixed size that a layer keeps of a sequence, in floats; 0: it has none.
 int64_t RecurrentFloats(const ModelSpec& spec, const LayerSpec& layer);
 
 // Layers that see the same positions.
 struct StateGroup {
   // Of layers whose state has a fixed size: a block holds it as it was after the last position that
   // has been computed of those that the block stands for. Blocks are then found, shared, copied and
-  // given back like others: a position sees the one before it, and so its window is 2.
+  // given back like others: a position sees the one before it, and so its window is 2. But a table
+  // has holes: a step leaves a state behind the blocks that have a place in it, its last position's
+  // among them.
   bool is_recurrent = false;
   int64_t window = 0;                // AttentionSpec::window, and
   int64_t chunk = 0;                 // AttentionSpec::chunk; without both the group keeps all
-  std::vector<int32_t> layers = {};  // CachedLayer's, ascending
+  std::vector<int32_t> layers = {};  // CachedLayer's, or those that have a state; ascending
   // Of an encoder: the layers write over each other's keys and values, so that a block has room for
   // those of one.
   bool is_scratch = false;
@@ -69,9 +71,9 @@ struct StateGroup {
 
 // The groups of all layers of a model that serves sequences of at most `context` positions: a
 // window or chunk that is no shorter is none. The group that keeps all, if there is one, comes
-// first, that of the source last. A layer that reads an earlier one's keys and values is in that
-// one's group. Of an encoder there is one group, whatever its layers see: a text is there from its
-// first to its last position anyway.
+// first, that of states behind those with windows, that of the source last. A layer that reads an
+// earlier one's keys and values is in that one's group. Of an encoder there is one group, whatever
+// its layers see: a text is there from its first to its last position anyway.
 std::vector<StateGroup> StateGroupsOf(const ModelSpec& spec, int64_t context);
 
 }  // namespace weft

@@ -72,7 +72,7 @@ void RunLayer(const Step& step, const ForwardBatch& batch, int64_t index, int64_
   BlockOutput attended(step, layer.attention_output_norm, layer.residual_multiplier,
                        /*waits=*/layer.is_parallel, layer.output_norm_of_sum);
   if (layer.short_conv) {
-    ShortConvolution(step, batch, layer.attention_norm, *layer.short_conv, cached, cache, attended);
+    ShortConvolution(step, batch, layer.attention_norm, *layer.short_conv, index, cache, attended);
   } else if (layer.latent) {
     LatentAttention(step, batch, layer, cached, cache, attended);
   } else {

@@ -165,7 +165,7 @@ Widths WidthsOf(const ModelSpec& spec, const KernelTable& kernels,
   widths.mlp = spec.embedding.per_layer.size;
   widths.has_block_output = static_cast<bool>(spec.head.projection);
   for (int64_t layer = 0; layer < CachedLayerCount(spec); ++layer) {
-    if (CachedLayer(spec, layer).head_count == 0) continue;
+    if (!CachedLayer(spec, layer)) continue;
     RaiseForAttention(spec, CachedLayer(spec, layer), kernels, options, widths);
   }
   RaiseForLayers(spec, widths);
@@ -253,7 +253,7 @@ Workspace::Workspace(const ModelSpec& spec, const KernelTable& kernels,
   const auto pieces = static_cast<size_t>(kAttentionTasksPerThread * options.thread_count);
   for (int64_t layer = 0; layer < CachedLayerCount(spec); ++layer) {
     const AttentionSpec& of_layer = CachedLayer(spec, layer);
-    if (of_layer.head_count == 0) continue;
+    if (!of_layer) continue;
     const auto is_for = [&](const AttentionPlan& plan) { return plan.IsFor(of_layer); };
     if (std::ranges::any_of(attention_plans, is_for)) continue;
     AttentionPlan& plan = attention_plans.emplace_back(of_layer);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "model/blocks/state_pieces.h"
+
 namespace weft {
 namespace {
 
@@ -18,45 +20,40 @@ struct SequenceConvolution {
   KvCache& cache;
 
   void Run(int64_t first_channel, int64_t channel_count) const {
-    const std::span<const int32_t> table = sequence.block_tables[cache.group(layer)];
-    const int64_t block_size = cache.block_size();
-    const int64_t end = sequence.first_position + sequence.row_count;
-    for (int64_t position = sequence.first_position, next = 0; position < end; position = next) {
-      const int64_t block = position / block_size;
-      next = std::min(end, (block + 1) * block_size);
-      float* state = cache.State(layer, table[static_cast<size_t>(block)]) + first_channel;
-      if (position % block_size == 0) Begin(table, block, state, first_channel, channel_count);
-      Convolve(position, next - position, state, first_channel, channel_count);
-    }
+    ForEachStatePiece(sequence, sequence.block_tables[cache.state_group()], cache.block_size(),
+                      [&](const StatePiece& piece) {
+                        Begin(piece, first_channel, channel_count);
+                        Convolve(piece, first_channel, channel_count);
+                      });
   }
 
  private:
-  // A block's state before its first position: what the block before has, or zeros.
-  void Begin(std::span<const int32_t> table, int64_t block, float* state, int64_t first_channel,
-             int64_t channel_count) const {
+  // The channels' state before a piece, where it is to be behind it.
+  void Begin(const StatePiece& piece, int64_t first_channel, int64_t channel_count) const {
+    if (piece.from == piece.to) return;
     const int64_t hidden = step.spec.hidden_size;
-    for (int64_t j = 0; j + 1 < conv.width; ++j, state += hidden) {
-      if (block == 0) {
-        std::fill_n(state, channel_count, 0.0F);
+    for (int64_t j = 0; j + 1 < conv.width; ++j) {
+      float* to = cache.State(layer, piece.to) + j * hidden + first_channel;
+      if (piece.from == kNoBlock) {
+        std::fill_n(to, channel_count, 0.0F);
       } else {
-        const float* before = cache.State(layer, table[static_cast<size_t>(block - 1)]);
-        std::copy_n(before + j * hidden + first_channel, channel_count, state);
+        const float* from = cache.State(layer, piece.from) + j * hidden + first_channel;
+        std::copy_n(from, channel_count, to);
       }
     }
   }
 
-  void Convolve(int64_t position, int64_t count, float* state, int64_t first_channel,
-                int64_t channel_count) const {
+  void Convolve(const StatePiece& piece, int64_t first_channel, int64_t channel_count) const {
     const Workspace& b = step.buffers;
-    const int64_t row = sequence.first_row + position - sequence.first_position;
+    const int64_t row = piece.first_row;
     const float* bias = step.weights.table(conv.bias);
     ConvolutionTask task;
     task.width = conv.width;
     task.channel_count = channel_count;
-    task.position_count = count;
+    task.position_count = piece.row_count;
     task.weight = step.weights.table(conv.weight) + first_channel;
     task.bias = bias == nullptr ? nullptr : bias + first_channel;
-    task.state = state;
+    task.state = cache.State(layer, piece.to) + first_channel;
     task.row_stride = step.spec.hidden_size;
     task.x = b.query[row] + 2 * step.spec.hidden_size + first_channel;
     task.x_stride = b.query.stride;

@@ -10,8 +10,7 @@
 namespace weft {
 
 // output += ShortConvSpec of norm(residual), for all rows; the sequences' states, which are
-// `layer`'s in the cache, go on to their last positions. The end of each block that a sequence
-// passes is kept in that block, so that others may go on from there.
+// `layer`'s in the cache, go on to their last positions.
 void ShortConvolution(const Step& step, const ForwardBatch& batch, const NormSpec& norm,
                       const ShortConvSpec& conv, int64_t layer, KvCache& cache,
                       BlockOutput& output);

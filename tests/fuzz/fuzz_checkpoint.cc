@@ -16,6 +16,7 @@
 #include "base/float_env.h"
 #include "model/checkpoint.h"
 #include "model/load.h"
+#include "model/state.h"
 #include "model/workspace.h"
 
 namespace {
@@ -46,7 +47,11 @@ bool IsSmall(const weft::Checkpoint& checkpoint, const weft::KernelTable& kernel
   const weft::ModelSpec& spec = checkpoint.spec;
   return weft::Weights::PackedBytes(checkpoint.tensors, kernels) <= kMaxBytes &&
          weft::Workspace::Bytes(spec, kernels, options) <= kMaxBytes &&
-         weft::KvCache::BlockBytes(spec, kernels, kBlockSize) <= kMaxBytes;
+         std::ranges::all_of(weft::StateGroupsOf(spec, spec.context_length),
+                             [&](const weft::StateGroup& group) {
+                               return weft::KvCache::BlockBytes(spec, group, kernels, kBlockSize) <=
+                                      kMaxBytes;
+                             });
 }
 
 // The rows of the one sequence there is.

@@ -72,7 +72,8 @@ TEST(Inspect, TellsTheMemoryThatLoadingAllocates) {
   for (const Arithmetic arithmetic : {Arithmetic::kBF16, Arithmetic::kF32}) {
     const KernelTable& kernels = KernelsFor(arithmetic, Isa::kScalar);
     const auto bytes = [](int64_t count) { return FormatBytes(static_cast<uint64_t>(count)); };
-    const int64_t block = KvCache::BlockBytes(checkpoint.spec, kernels, 16);
+    const int64_t block = KvCache::BlockBytes(
+        checkpoint.spec, StateGroupsOf(checkpoint.spec, 1024).front(), kernels, 16);
     const int64_t blocks = (checkpoint.spec.context_length + 15) / 16;
     EXPECT_EQ(LineOf(text, fmt::format("memory {}", NameOf(arithmetic))),
               fmt::format("weights {}, KV cache {} a token ({} a full context), workspace {} "

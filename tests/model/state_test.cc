@@ -16,6 +16,7 @@ ModelSpec SpecOf(const std::vector<std::pair<int64_t, int64_t>>& layers) {
   ModelSpec spec;
   for (const auto& [window, chunk] : layers) {
     LayerSpec& layer = spec.layers.emplace_back();
+    layer.attention.head_count = layer.attention.kv_head_count = 1;
     layer.attention.window = window;
     layer.attention.chunk = chunk;
   }
@@ -57,16 +58,17 @@ TEST(StateGroups, LayersWithAStateSeeThePositionBefore) {
   ModelSpec spec = SpecOf({{0, 0}, {0, 0}, {2, 0}, {0, 0}});
   spec.hidden_size = 8;
   spec.layers[0].short_conv = spec.layers[3].short_conv = ShortConvSpec{.width = 4};
+  spec.layers[0].attention = {};  // in the last one beside it
   EXPECT_EQ(RecurrentFloats(spec, spec.layers[0]), 3 * 8);
   EXPECT_EQ(RecurrentFloats(spec, spec.layers[1]), 0);
   const auto groups = StateGroupsOf(spec, 4096);
   ASSERT_EQ(groups.size(), 3U);  // a window of two is something else
-  EXPECT_THAT(groups[0].layers, ElementsAre(1));
-  EXPECT_TRUE(groups[1].is_recurrent && groups[1].forgets());
-  EXPECT_THAT(groups[1].layers, ElementsAre(0, 3));
-  EXPECT_EQ(groups[1].FirstVisible(64), 63);
-  EXPECT_EQ(groups[1].FirstVisible(0), 0);
-  EXPECT_FALSE(groups[2].is_recurrent);
+  EXPECT_THAT(groups[0].layers, ElementsAre(1, 3));
+  EXPECT_FALSE(groups[1].is_recurrent);
+  EXPECT_TRUE(groups[2].is_recurrent && groups[2].forgets());
+  EXPECT_THAT(groups[2].layers, ElementsAre(0, 3));
+  EXPECT_EQ(groups[2].FirstVisible(64), 63);
+  EXPECT_EQ(groups[2].FirstVisible(0), 0);
 }
 
 // Against all windows of positions.

@@ -231,7 +231,7 @@ TEST(KvCacheTest, BlocksAddUp) {
   for (int64_t layer = 0; layer < spec.layer_count(); ++layer) {
     bytes += spec.layers.front().attention.kv_head_count * cache.layout(layer).page_bytes;
   }
-  EXPECT_EQ(KvCache::BlockBytes(spec, Bf16(), 32), bytes);
+  EXPECT_EQ(KvCache::BlockBytes(spec, cache.groups().front(), Bf16(), 32), bytes);
   EXPECT_GT(cache.layout(spec.layer_count() - 1).page_bytes, cache.layout(0).page_bytes);
   // Pages of all layers, heads and blocks are distinct and lie side by side.
   EXPECT_EQ(cache.Pages(0, 1) - cache.Pages(0, 0), cache.layout(0).page_bytes);

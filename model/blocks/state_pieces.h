@@ -1,0 +1,48 @@
+// How the positions of a step pass the states of fixed size that a sequence keeps.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/check.h"
+#include "model/forward_batch.h"
+
+namespace weft {
+
+// Consecutive rows of one sequence behind which a block keeps the state.
+struct StatePiece {
+  int64_t first_row = 0;  // of the batch
+  int64_t row_count = 0;
+  int32_t from = kNoBlock;  // what holds the state before them; kNoBlock: it is all zeros
+  int32_t to = kNoBlock;    // what is to hold it behind them; may be the same
+};
+
+// Calls visit(piece) for all of a sequence's rows, in order. `table` has the blocks of states: a
+// block is kept as it is behind the last of its positions that are computed, and has no place where
+// nobody will look for it.
+template <typename Visit>
+void ForEachStatePiece(const SequenceSpan& sequence, std::span<const int32_t> table,
+                       int64_t block_size, const Visit& visit) {
+  const auto block_at = [&](int64_t index) { return table[static_cast<size_t>(index)]; };
+  const int64_t first = sequence.first_position;
+  const int64_t end = first + sequence.row_count;
+  int32_t from = first == 0 ? kNoBlock : block_at((first - 1) / block_size);
+  WEFT_CHECK(first == 0 || from != kNoBlock);
+  for (int64_t position = first, next = 0; position < end; position = next) {
+    int64_t index = position / block_size;
+    const int64_t last = (end - 1) / block_size;
+    while (index < last && block_at(index) == kNoBlock) ++index;
+    next = std::min(end, (index + 1) * block_size);
+    const int32_t to = block_at(index);
+    WEFT_CHECK(to != kNoBlock);
+    visit(StatePiece{.first_row = sequence.first_row + position - first,
+                     .row_count = next - position,
+                     .from = from,
+                     .to = to});
+    from = to;
+  }
+}
+
+}  // namespace weft
