@@ -1,5 +1,6 @@
 #include "engine/block_pool.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -71,10 +72,18 @@ void BlockPool::SetContent(int32_t block, const BlockDigest& digest) {
   contents_.value().Insert(block, digest);
 }
 
+void BlockPool::DropContent(int32_t block) {
+  WEFT_CHECK(reference_count(block) == 0);
+  Unlink(block);
+  contents_.value().Erase(block);
+  Link(block, kNone, first_free_);
+}
+
 BlockTable::BlockTable(BlockTable&& other) noexcept
     : pool_(other.pool_),
       blocks_(std::exchange(other.blocks_, {})),
-      gone_count_(std::exchange(other.gone_count_, 0)) {}
+      gone_count_(std::exchange(other.gone_count_, 0)),
+      held_count_(std::exchange(other.held_count_, 0)) {}
 
 BlockTable& BlockTable::operator=(BlockTable&& other) noexcept {
   if (this == &other) return *this;
@@ -82,6 +91,7 @@ BlockTable& BlockTable::operator=(BlockTable&& other) noexcept {
   pool_ = other.pool_;
   blocks_ = std::exchange(other.blocks_, {});
   gone_count_ = std::exchange(other.gone_count_, 0);
+  held_count_ = std::exchange(other.held_count_, 0);
   return *this;
 }
 
@@ -94,7 +104,36 @@ bool BlockTable::Grow() {
   const std::optional<int32_t> block = pool_->Allocate();
   if (!block) return false;
   blocks_.push_back(*block);
+  ++held_count_;
   return true;
+}
+
+bool BlockTable::Fill(int32_t index) {
+  WEFT_CHECK(index >= gone_count_);
+  const auto place = static_cast<size_t>(index);
+  if (index < block_count() && blocks_[place] != kNoBlock) return true;
+  blocks_.reserve(place + 1);  // so that a block cannot be lost to std::bad_alloc
+  const std::optional<int32_t> block = pool_->Allocate();
+  if (!block) return false;
+  blocks_.resize(std::max(blocks_.size(), place + 1), kNoBlock);
+  blocks_[place] = *block;
+  ++held_count_;
+  return true;
+}
+
+void BlockTable::EndBehind(int32_t index) {
+  WEFT_CHECK(index + 1 >= gone_count_);
+  if (index + 1 >= block_count()) return;
+  if (index >= gone_count_ && blocks_[static_cast<size_t>(index)] == kNoBlock) {
+    std::swap(blocks_[static_cast<size_t>(index)], blocks_.back());
+  }
+  for (; block_count() > index + 1; blocks_.pop_back()) Drop(blocks_.back());
+}
+
+void BlockTable::Drop(int32_t& place) {
+  if (place == kNoBlock) return;
+  pool_->Release(std::exchange(place, kNoBlock));
+  --held_count_;
 }
 
 void BlockTable::Adopt(int32_t index, int32_t block) {
@@ -103,26 +142,28 @@ void BlockTable::Adopt(int32_t index, int32_t block) {
     ReserveOneMore();
     pool_->AddReference(block);
     blocks_.push_back(block);
+    ++held_count_;
     return;
   }
   pool_->AddReference(block);
-  pool_->Release(std::exchange(blocks_[static_cast<size_t>(index)], block));
+  int32_t& place = blocks_[static_cast<size_t>(index)];
+  Drop(place);
+  place = block;
+  ++held_count_;
 }
 
 void BlockTable::ReleaseBefore(int32_t index) {
   if (index > block_count()) blocks_.resize(static_cast<size_t>(index), kNoBlock);
-  for (; gone_count_ < index; ++gone_count_) {
-    int32_t& block = blocks_[static_cast<size_t>(gone_count_)];
-    if (block != kNoBlock) pool_->Release(std::exchange(block, kNoBlock));
-  }
+  for (; gone_count_ < index; ++gone_count_) Drop(blocks_[static_cast<size_t>(gone_count_)]);
 }
 
 BlockTable BlockTable::Share() const {
   BlockTable table(*pool_);
   table.blocks_ = blocks_;
   table.gone_count_ = gone_count_;
-  for (const int32_t block : std::span(blocks_).subspan(static_cast<size_t>(gone_count_))) {
-    pool_->AddReference(block);
+  table.held_count_ = held_count_;
+  for (const int32_t block : blocks_) {
+    if (block != kNoBlock) pool_->AddReference(block);
   }
   return table;
 }
@@ -141,8 +182,7 @@ std::optional<BlockCopy> BlockTable::Unshare(int32_t index) {
 }
 
 void BlockTable::Clear() {
-  for (; block_count() > gone_count_; blocks_.pop_back()) pool_->Release(blocks_.back());
-  blocks_.clear();
+  for (; !blocks_.empty(); blocks_.pop_back()) Drop(blocks_.back());
   gone_count_ = 0;
 }
 

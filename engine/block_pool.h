@@ -43,6 +43,8 @@ class BlockPool {
   // From now on this used block has this content, which no other has, and is never written again
   // before it is allocated anew. Contents are kept.
   void SetContent(int32_t block, const BlockDigest& digest);
+  // Nobody will look for what this free block holds: it loses its content, and is used first.
+  void DropContent(int32_t block);
   // What the block holds; nullptr: it has no content.
   const BlockDigest* content(int32_t block) const {
     return contents_ ? contents_->digest(block) : nullptr;
@@ -83,7 +85,8 @@ struct BlockCopy {
 };
 
 // The blocks of one sequence in the order of its positions; holds one reference on each. Those of
-// its first positions may be gone for good: kNoBlock. The pool outlives it.
+// its first positions may be gone for good: kNoBlock. So may others be, where a group keeps states:
+// places are filled where a state is to be kept. The pool outlives it.
 class BlockTable {
  public:
   explicit BlockTable(BlockPool& pool) : pool_(&pool) {}
@@ -93,11 +96,16 @@ class BlockTable {
 
   std::span<const int32_t> blocks() const { return blocks_; }
   int32_t block_count() const { return static_cast<int32_t>(blocks_.size()); }
-  // Without those that are gone, which come first.
-  int32_t held_count() const { return block_count() - gone_count_; }
+  // Places that have a block.
+  int32_t held_count() const { return held_count_; }
 
   // Appends a block of its own; false, and nothing changed, if none is free.
   [[nodiscard]] bool Grow();
+  // The same in a place that has none, to which the table grows; true, if it has one.
+  [[nodiscard]] bool Fill(int32_t index);
+  // The table ends behind this place, to which its last block comes, if there is none; those behind
+  // it are given back.
+  void EndBehind(int32_t index);
   // Puts a block with content in the place of its own, or behind the last one.
   void Adopt(int32_t index, int32_t block);
   // The blocks before this one are gone from now on, also those that it never had. Those released
@@ -115,10 +123,13 @@ class BlockTable {
  private:
   // So that a block cannot be lost to std::bad_alloc.
   void ReserveOneMore();
+  // Gives back what is in one place, if there is something.
+  void Drop(int32_t& place);
 
   BlockPool* pool_;
   std::vector<int32_t> blocks_;
-  int32_t gone_count_ = 0;
+  int32_t gone_count_ = 0;  // first places that nothing comes to any more
+  int32_t held_count_ = 0;
 };
 
 }  // namespace weft

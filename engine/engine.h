@@ -45,17 +45,19 @@ struct TokenGap {
 
 // What one step did, and the state after it; for metrics and for the tests' invariants.
 struct StepReport : EngineState {
-  int32_t prompt_tokens = 0;               // rows that computed prompt positions
-  int32_t generated_tokens = 0;            // rows that computed generated positions
-  int32_t sequences = 0;                   // in this step
-  int32_t preemptions = 0;                 // in planning it
-  int32_t finished_requests = 0;           // since the last report
-  int32_t computed_prompt_tokens = 0;      // of the prompts that it completed, all their tokens
-  int32_t cache_queries = 0;               // of these, tokens of prompts that could be cached
-  int32_t cache_hits = 0;                  // of these, tokens that were
-  int32_t sampled_tokens = 0;              // that choices got, end tokens included
-  std::vector<RequestTimes> first_tokens;  // of choices that got theirs (beams get none)
-  std::vector<TokenGap> token_gaps;        // of sampled tokens but the first; no gap twice
+  int32_t prompt_tokens = 0;           // rows that computed prompt positions
+  int32_t generated_tokens = 0;        // rows that computed generated positions
+  int32_t sequences = 0;               // in this step
+  int32_t preemptions = 0;             // in planning it
+  int32_t finished_requests = 0;       // since the last report
+  int32_t computed_prompt_tokens = 0;  // of the prompts that it completed, all their tokens
+  int32_t cache_queries = 0;           // of these, tokens of prompts that could be cached
+  int32_t cache_hits = 0;              // of these, tokens that were
+  // Of the others, those whose keys and values were there, but no state from which to go on.
+  int32_t cache_stateless = 0;
+  int32_t sampled_tokens = 0;                    // that choices got, end tokens included
+  std::vector<RequestTimes> first_tokens;        // of choices that got theirs (beams get none)
+  std::vector<TokenGap> token_gaps;              // of sampled tokens but the first; no gap twice
   std::vector<FinishedChoice> finished_choices;  // since the last report
   std::chrono::nanoseconds duration{0};
   // What `duration` was predicted to be, for a step whose chunks were cut to the time; otherwise 0.

@@ -377,6 +377,7 @@ void EngineCore::CommitPrompt(Sequence& sequence) {
   if (options_.prefix_cache && sequence.cache_limit > 0) {
     report_.cache_queries += sequence.input_count();
     report_.cache_hits += sequence.cached_count;
+    report_.cache_stateless += std::max(sequence.found_count - sequence.cached_count, 0);
   }
   request.EmitPromptLogprobs();
   if (const PoolingParams* pooling = request.pooling()) {

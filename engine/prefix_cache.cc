@@ -7,10 +7,23 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "engine/live_request.h"
 
 namespace weft {
 
-PrefixCache::PrefixCache(BlockPools& pools) : pools_(pools), there_(pools.size()) {}
+namespace {
+
+bool HasGroupThatKeepsAll(const BlockPools& pools) {
+  for (size_t group = 0; group < pools.own_count(); ++group) {
+    if (!pools.group(group).forgets()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+PrefixCache::PrefixCache(BlockPools& pools)
+    : pools_(pools), has_chain_(HasGroupThatKeepsAll(pools)), there_(pools.size()) {}
 
 const BlockDigest& PrefixCache::DigestOf(Sequence& sequence, int32_t index) {
   const auto block_size = static_cast<size_t>(pools_.block_size());
@@ -103,7 +116,8 @@ int32_t PrefixCache::Match(Sequence& sequence) {
   if (sequence.computed_count % block_size != 0) return sequence.computed_count;
   int32_t end = MostBlocks(sequence);
   if (end * block_size <= sequence.computed_count) return sequence.computed_count;
-  end = EndOfChain(sequence, end);
+  const int32_t chain = EndOfChain(sequence, end);
+  end = chain;
   // What one group lacks may let another need more, before that.
   std::ranges::fill(there_, end);
   bool is_settled = false;
@@ -116,6 +130,8 @@ int32_t PrefixCache::Match(Sequence& sequence) {
       end = found;
     }
   }
+  sequence.last_found_block.reset();
+  if (pools_.state_group() && has_chain_ && end < chain) sequence.last_found_block = chain - 1;
   return std::max(end * block_size, sequence.computed_count);
 }
 
@@ -180,15 +196,63 @@ int32_t PrefixCache::CountShared(Sequence& sequence, int32_t end, size_t group) 
   return count;
 }
 
-bool PrefixCache::ComputesNextBlockOf(Sequence& older, Sequence& newer) {
+bool PrefixCache::ComputesFor(Sequence& older, int32_t end, Sequence& newer) {
   const int32_t block_size = pools_.block_size();
   const int32_t first = newer.computed_count;
-  const int32_t index = first / block_size;
-  if (older.computed_count != first || first % block_size != 0 || index >= MostBlocks(newer) ||
-      older.token_count() < first + block_size) {
-    return false;
+  if (first % block_size != 0) return false;
+  const std::optional<size_t> states = pools_.state_group();
+  if (!states) {
+    const int32_t index = first / block_size;
+    return older.computed_count == first && end >= first + block_size &&
+           index < MostBlocks(newer) && DigestOf(older, index) == DigestOf(newer, index);
   }
-  return DigestOf(older, index) == DigestOf(newer, index);
+  // It can go on only where there is a state.
+  const int32_t common = CountCommonBlocks(older, newer);
+  if (common * block_size <= std::max(first, older.computed_count)) return false;
+  if (std::ranges::count(older.parting_blocks, common - 1) == 0) {
+    older.parting_blocks.push_back(common - 1);
+  }
+  // Not covered yet: then it is, when it has come so far.
+  BlockTable& table = older.blocks.of(*states);
+  return common > table.block_count() || table.Fill(common - 1);
+}
+
+int32_t PrefixCache::CountCommonBlocks(Sequence& older, Sequence& newer) {
+  // As many as `low` are, more than `high` are not: a digest is one of all that comes before.
+  int32_t low = 0;
+  int32_t high = std::min(MostBlocks(newer), older.token_count() / pools_.block_size());
+  while (low < high) {
+    const int32_t middle = low + (high - low + 1) / 2;
+    if (DigestOf(older, middle - 1) == DigestOf(newer, middle - 1)) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+bool PrefixCache::IsStateWanted(const Sequence& sequence, int32_t index) const {
+  const int32_t block_size = pools_.block_size();
+  const int64_t interval = pools_.group(pools_.state_group().value()).state_interval;
+  const int32_t end = (index + 1) * block_size;
+  if (interval > 0 && end / interval > index * block_size / interval) return true;
+  const int32_t shared = sequence.request->shared_count();
+  return (shared >= block_size && index == shared / block_size - 1) ||
+         index == sequence.last_found_block ||
+         std::ranges::count(sequence.parting_blocks, index) > 0;
+}
+
+void PrefixCache::CoverStates(Sequence& sequence, int32_t end, int32_t reserve) {
+  const std::optional<size_t> group = pools_.state_group();
+  if (!group || !pools_.keeps_contents()) return;
+  const int32_t block_size = pools_.block_size();
+  for (int32_t index = sequence.computed_count / block_size; (index + 1) * block_size <= end;
+       ++index) {
+    if (!IsStateWanted(sequence, index)) continue;
+    if (pools_[*group].free_count() <= reserve) return;
+    WEFT_CHECK(sequence.blocks.of(*group).Fill(index));
+  }
 }
 
 void PrefixCache::Keep(Sequence& sequence, int32_t first_position) {
@@ -198,9 +262,27 @@ void PrefixCache::Keep(Sequence& sequence, int32_t first_position) {
   for (; (index + 1) * block_size <= sequence.computed_count; ++index) {
     const BlockDigest& digest = DigestOf(sequence, index);
     for (size_t group = 0; group < pools_.own_count(); ++group) {
-      KeepBlock(digest, pools_[group], index, sequence.blocks.of(group));
+      BlockTable& table = sequence.blocks.of(group);
+      const int32_t block = table.blocks()[static_cast<size_t>(index)];
+      if (block == kNoBlock) continue;  // a state that nobody wants
+      KeepBlock(digest, pools_[group], index, table);
+      const bool is_its_own = table.blocks()[static_cast<size_t>(index)] == block;
+      if (group == pools_.state_group() && is_its_own && !IsStateWanted(sequence, index)) {
+        sequence.passing_states.push_back(index);
+      }
     }
   }
+}
+
+void PrefixCache::DropPassingStates(Sequence& sequence) {
+  std::vector<int32_t>& passing = sequence.passing_states;
+  if (passing.size() < 2) return;
+  BlockPool& pool = pools_[pools_.state_group().value()];
+  for (const int32_t index : std::span(passing).first(passing.size() - 1)) {
+    const std::optional<int32_t> block = pool.Find(DigestOf(sequence, index));
+    if (block && pool.reference_count(*block) == 0) pool.DropContent(*block);
+  }
+  passing.erase(passing.begin(), passing.end() - 1);
 }
 
 }  // namespace weft

@@ -2,7 +2,17 @@
 // computing their positions, and what it computes is kept for others, generated tokens included.
 // Since a position's K and V depend on the tokens up to it alone (law 2), nobody can tell the
 // difference but by the clock. Whole blocks only; of a source, on all of which they depend, all
-// blocks or none. Used by the engine thread alone.
+// blocks or none.
+//
+// Of states, which are large, few are kept: of what a sequence leaves behind the ends of blocks
+// those behind which others will want to go on, and the last one. Wanted are
+//   * the last one before a conversation's template asks for an answer (Request::shared_count),
+//     since its next request writes that answer in its own way,
+//   * the one where a prompt parts from another that has been computed, or is being computed: a
+//     shared system prompt, an edited message,
+//   * of a long prompt one every StateGroup::state_interval.
+//
+// Used by the engine thread alone.
 #pragma once
 
 #include <cstddef>
@@ -34,17 +44,26 @@ class PrefixCache {
 
   // How many positions the sequence need not compute: computed_count, or the end of the longest
   // prefix of which there is in every group what the positions behind it see. At least one position
-  // before chunk_end() is left to compute.
+  // before chunk_end() is left to compute. Notes where the groups that keep all have more: a state
+  // is wanted there.
   int32_t Match(Sequence& sequence);
   // The positions up to `end`, which Match has just said, are computed.
   void Adopt(Sequence& sequence, int32_t end);
   // Of the blocks up to there, how many the sequence would share with others that run.
   int32_t CountShared(Sequence& sequence, int32_t end, size_t group);
-  // Whether `older`, once it has computed its next block, has computed that of `newer`, too.
-  bool ComputesNextBlockOf(Sequence& older, Sequence& newer);
+  // Whether `newer` had better wait for `older`, which computes positions before `end` in this
+  // step: what it computes is then there for both. Where there are states, it is to leave one where
+  // they part.
+  bool ComputesFor(Sequence& older, int32_t end, Sequence& newer);
+  // Of what a sequence, covered up to `end`, computes in a step, places for the states that are
+  // wanted, as long as `reserve` blocks stay free.
+  void CoverStates(Sequence& sequence, int32_t end, int32_t reserve);
   // Positions from `first_position` on have been computed: blocks that they fill are kept for
   // others. Where there is one of the same content already, it takes the place of the sequence's.
   void Keep(Sequence& sequence, int32_t first_position);
+  // The sequence has given back what it does not see: nobody is to find the states that it left
+  // where none was wanted, but for the last one.
+  void DropPassingStates(Sequence& sequence);
 
  private:
   // A block that has been computed to its end, in place `index` of the table.
@@ -57,6 +76,10 @@ class PrefixCache {
   bool IsThere(Sequence& sequence, int32_t index, size_t group) {
     return pools_[group].Find(DigestOf(sequence, index)).has_value();
   }
+  // Whether a state is to be kept behind this block of the sequence.
+  bool IsStateWanted(const Sequence& sequence, int32_t index) const;
+  // Of their first blocks, how many will be the same; as far as `newer` may find them.
+  int32_t CountCommonBlocks(Sequence& older, Sequence& newer);
   // The first block that Adopt takes in this group, if the sequence goes on behind block `end`.
   int32_t FirstNeeded(const Sequence& sequence, int32_t end, size_t group) const;
   // How many blocks, from the first one that is not computed on, are there in all groups that keep
@@ -67,6 +90,7 @@ class PrefixCache {
   int32_t EndWithin(Sequence& sequence, int32_t end, size_t group, int32_t& there);
 
   BlockPools& pools_;
+  const bool has_chain_;  // a group that keeps all
   BlockHasher hasher_;
   std::vector<int32_t> there_;  // of Match, a group
 };

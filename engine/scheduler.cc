@@ -69,6 +69,14 @@ void Scheduler::AddSlots(const Sequence& sequence, int32_t count) {
 
 StepPlan Scheduler::Plan() {
   StepPlan plan;
+  Fill(plan);
+  for (const PlannedSequence& planned : plan.sequences) {
+    planned.sequence->blocks.EndStateAt(planned.first_position + planned.row_count);
+  }
+  return plan;
+}
+
+void Scheduler::Fill(StepPlan& plan) {
   GiveWay(plan);
   const int32_t preemptions = plan.preemptions;
   PrepareChunks(plan);
@@ -77,7 +85,7 @@ StepPlan Scheduler::Plan() {
   Sequence* const next = lacks_blocks ? nullptr : NextInLine(nullptr);
   const bool admits = next != nullptr && HasRoom(*next);
   const bool prompts_run = std::any_of(running_.begin(), running_.end(), IsPrompt);
-  if (plan.row_count == options_.max_batch_tokens || (!admits && !prompts_run)) return plan;
+  if (plan.row_count == options_.max_batch_tokens || (!admits && !prompts_run)) return;
   const StepLimit limit = LimitFor(plan);
   // Blocks that the next one waits for are not for others, whose turn may come earlier in the step.
   const bool may_admit = admits || (next == nullptr && !lacks_blocks);
@@ -87,7 +95,6 @@ StepPlan Scheduler::Plan() {
     chunks_.Probe(plan, limit);
     plan.predicted_seconds = cost_.PredictSeconds(plan.shape);
   }
-  return plan;
 }
 
 void Scheduler::GiveWay(StepPlan& plan) {
@@ -135,6 +142,7 @@ void Scheduler::PrepareChunks(StepPlan& plan) {
     Sequence& sequence = **it;
     if (!IsPrompt(&sequence)) continue;
     cache_.AdoptSource(sequence);
+    sequence.blocks.EndStateAt(sequence.computed_count);  // covered for a step that had no room
     cache_.Adopt(sequence, cache_.Match(sequence));
     if (!CoverChunk(sequence, plan)) break;
   }
@@ -146,7 +154,13 @@ bool Scheduler::CoverChunk(Sequence& sequence, StepPlan& plan) {
     Preempt(**running_.rbegin(), plan);
     if (sequence.state != SequenceState::kRunning) return false;
   }
+  CoverStates(sequence);
   return true;
+}
+
+void Scheduler::CoverStates(Sequence& sequence) {
+  // Each of the others may need one for its next step.
+  cache_.CoverStates(sequence, AheadOf(sequence), static_cast<int32_t>(std::ssize(running_)));
 }
 
 int32_t Scheduler::AheadOf(const Sequence& sequence) const {
@@ -262,8 +276,8 @@ void Scheduler::TakeSource(Sequence& sequence, StepPlan& plan) {
 
 bool Scheduler::IsComputedFor(Sequence& sequence, const StepPlan& plan) {
   return std::ranges::any_of(plan.sequences, [&](const PlannedSequence& planned) {
-    return planned.row_count >= pools_.block_size() &&
-           cache_.ComputesNextBlockOf(*planned.sequence, sequence);
+    return cache_.ComputesFor(*planned.sequence, planned.first_position + planned.row_count,
+                              sequence);
   });
 }
 
@@ -353,12 +367,22 @@ bool Scheduler::Admit(Sequence& sequence, StepPlan& plan, const StepLimit& limit
   const std::vector<Sequence*> unit = UnitOf(sequence);
   CoverSources(unit);
   for (Sequence* each : unit) {
-    cache_.Adopt(*each, cache_.Match(*each));
+    const int32_t matched = cache_.Match(*each);
+    if (each->reached_count == 0) NoteFound(*each, matched);
+    cache_.Adopt(*each, matched);
     WEFT_CHECK(each->blocks.Cover(each->token_count(), AheadOf(*each)));
     Run(*each, each->has_siblings() ? 1 : slot_count);
+  }
+  for (Sequence* each : unit) {
+    CoverStates(*each);
     has_rows = has_rows && PlanPrompt(*each, plan, limit);
   }
   return true;
+}
+
+void Scheduler::NoteFound(Sequence& sequence, int32_t matched) const {
+  sequence.found_count =
+      sequence.last_found_block ? (*sequence.last_found_block + 1) * pools_.block_size() : matched;
 }
 
 void Scheduler::CoverSources(const std::vector<Sequence*>& unit) {
@@ -423,6 +447,7 @@ void Scheduler::Commit(const StepPlan& plan) {
     cache_.Keep(*planned.sequence, planned.first_position);
     if (planned.computes_source) cache_.KeepSource(*planned.sequence);
     planned.sequence->blocks.Forget(planned.sequence->computed_count);
+    cache_.DropPassingStates(*planned.sequence);
   }
 }
 
@@ -438,6 +463,7 @@ void Scheduler::Fork(Sequence& from, Sequence& to) {
   to.block_digests = from.block_digests;
   to.source_digests = from.source_digests;
   to.cache_salt = from.cache_salt;
+  to.passing_states.clear();
   to.prompt_count = from.prompt_count;
   to.next_prompt_logprob = to.prompt_count;
   if (begins) --from.awaiting_count;

@@ -34,7 +34,8 @@
 //     keep its slots while others wait.
 //   * A sequence starts behind the prompt's blocks that the prefix cache has, and skips those that
 //     others compute before it gets to them. Of several whose next block is the same one, only the
-//     oldest computes it.
+//     oldest computes it; where there are states, the oldest computes all that they have in common,
+//     and leaves a state where they part.
 //   * Where a running sequence needs a block and none is free, the newest running sequence gives up
 //     all of its own, goes back to the line and is computed again later. So the oldest that runs
 //     always finishes.
@@ -100,6 +101,7 @@ class Scheduler {
   // The sequences that run together or not at all: a search's beams, from when they part on.
   static std::vector<Sequence*> UnitOf(Sequence& sequence);
 
+  void Fill(StepPlan& plan);
   // Takes from a job that holds more than its share what others that wait need.
   void GiveWay(StepPlan& plan);
   // The next of those that wait and do not belong to this job.
@@ -110,6 +112,8 @@ class Scheduler {
   void PrepareChunks(StepPlan& plan);
   // False if it was itself the newest and has been preempted.
   bool CoverChunk(Sequence& sequence, StepPlan& plan);
+  // Places for the states that a chunk of it is to leave.
+  void CoverStates(Sequence& sequence);
   void PlanDecodes(StepPlan& plan);
   static void TakeDecode(Sequence& sequence, StepPlan& plan);
   // Whether all have one position left and the step has room for it.
@@ -132,6 +136,8 @@ class Scheduler {
   // Whether the source that a sequence needs may join the step.
   bool MayTakeSource(const Sequence& sequence, const StepPlan& plan, const StepLimit& limit) const;
   static void TakeSource(Sequence& sequence, StepPlan& plan);
+  // Of a sequence that is admitted for the first time, and whose prompt is there so far.
+  void NoteFound(Sequence& sequence, int32_t matched) const;
   // The blocks of its source for each of a unit that is admitted.
   void CoverSources(const std::vector<Sequence*>& unit);
   // False: there is no room, or no row for it.

@@ -86,6 +86,14 @@ struct Sequence {
   int32_t cache_limit = std::numeric_limits<int32_t>::max();
   CacheSalt cache_salt{};
   int32_t cached_count = 0;  // positions of the prompt that it never computed
+  // Of a model with states: the positions of whose keys and values there were when it was first
+  // admitted, with a state behind them or without; the last of the blocks up to where the cache has
+  // them now, if it has no state there; the blocks where others part from it; and those behind
+  // which it has left states that nobody wanted, because a step ended there.
+  int32_t found_count = 0;
+  std::optional<int32_t> last_found_block;
+  std::vector<int32_t> parting_blocks;
+  std::vector<int32_t> passing_states;
   // PrefixCache's: of the first full blocks of `tokens`, which only grow, and of all blocks of the
   // source.
   std::vector<BlockDigest> block_digests;

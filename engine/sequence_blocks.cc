@@ -15,6 +15,7 @@ BlockPools::BlockPools(std::span<const StateGroup> groups, int32_t block_size, b
       keeps_contents_(keeps_contents) {
   pools_.reserve(groups_.size());
   for (const StateGroup& group : groups_) {
+    if (group.is_recurrent) state_group_ = pools_.size();
     pools_.emplace_back(static_cast<int32_t>(group.block_count), keeps_contents);
   }
 }
@@ -54,6 +55,10 @@ int32_t SequenceBlocks::covered_count() const {
 
 bool SequenceBlocks::Cover(int32_t position_count, int32_t ahead_count) {
   for (size_t group = 0; group < pools_->own_count(); ++group) {
+    if (pools_->state_group() == group) {
+      if (!tables_[group].Fill((ahead_count - 1) / pools_->block_size())) return false;
+      continue;
+    }
     const int32_t end = pools_->group(group).forgets() ? ahead_count : position_count;
     while (tables_[group].block_count() < CeilDivide(end, pools_->block_size())) {
       if (!tables_[group].Grow()) return false;
@@ -89,6 +94,13 @@ bool SequenceBlocks::Secure(int32_t position, std::vector<BlockCopy>& copies) {
     }
   }
   return true;
+}
+
+void SequenceBlocks::EndStateAt(int32_t position_count) {
+  const std::optional<size_t> group = pools_->state_group();
+  if (!group) return;
+  const int32_t block_size = pools_->block_size();
+  tables_[*group].EndBehind(CeilDivide(position_count, block_size) - 1);
 }
 
 void SequenceBlocks::Forget(int32_t position) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,8 @@ class BlockPools {
   size_t own_count() const { return pools_.size() - (has_source_group() ? 1 : 0); }
   bool has_source_group() const { return groups_.back().is_source; }
   size_t source_group() const { return pools_.size() - 1; }
+  // The one group of states, if there is one.
+  std::optional<size_t> state_group() const { return state_group_; }
   const StateGroup& group(size_t index) const { return groups_[index]; }
   BlockPool& operator[](size_t index) { return pools_[index]; }
   const BlockPool& operator[](size_t index) const { return pools_[index]; }
@@ -43,6 +46,7 @@ class BlockPools {
   const std::vector<StateGroup> groups_;
   const int32_t block_size_;
   const bool keeps_contents_;
+  std::optional<size_t> state_group_;
   std::vector<BlockPool> pools_;  // never grows: tables point to them
 };
 
@@ -58,7 +62,8 @@ class SequenceBlocks {
   // The positions before this one have, or had, their blocks in all groups.
   int32_t covered_count() const;
   // Grows in every group, to blocks for all positions, or where a group forgets, for `ahead_count`
-  // of them; false if a group has no free block: what has been taken stays.
+  // of them, of states to one for the last of these; false if a group has no free block: what has
+  // been taken stays.
   [[nodiscard]] bool Cover(int32_t position_count, int32_t ahead_count);
   // Blocks of its own for a source; false if there are too few: what has been taken stays.
   [[nodiscard]] bool CoverSource(int32_t source_count);
@@ -67,6 +72,9 @@ class SequenceBlocks {
   // Makes the block of the next position, behind those that are covered or in the last block, the
   // sequence's own in every group. False if a group has no free block: call it again.
   [[nodiscard]] bool Secure(int32_t position, std::vector<BlockCopy>& copies);
+  // The positions covered for a step end here after all: the state behind the last one comes to its
+  // place, and nothing lies behind that.
+  void EndStateAt(int32_t position_count);
   // Gives back what a query at `position`, and so all later ones, does not see.
   void Forget(int32_t position);
   // The same blocks once more, those of the source among them.

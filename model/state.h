@@ -45,6 +45,9 @@ struct StateGroup {
   // each other in the place of the first cross-attention.
   bool is_source = false;
   int64_t block_count = 0;  // KV blocks that there are; 0: not decided yet
+  // Recurrent: a long prompt leaves a state behind every so many positions; 0: nowhere but where
+  // others are known to go on.
+  int64_t state_interval = 0;
 
   // Whether the layer has no place in a block, but writes over what the group's first one has.
   bool SharesPlace(const ModelSpec& spec, int64_t layer) const {
@@ -62,6 +65,7 @@ struct StateGroup {
   int64_t MostBlocks(int64_t position_count, int64_t max_rows, int64_t block_size) const {
     const int64_t all = CeilDivide(position_count, block_size);
     if (!forgets()) return all;
+    if (is_recurrent) return std::min<int64_t>(all, 2);  // before the step and behind it
     const int64_t visible =
         window == 0 || chunk == 0 ? std::max(window, chunk) : std::min(window, chunk);
     // They may begin and end in the middle of a block.

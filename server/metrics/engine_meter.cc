@@ -33,6 +33,7 @@ void EngineMeter::OnStep(const StepReport& report) {
   totals_.prompt_tokens += report.computed_prompt_tokens;
   totals_.cache_queries += report.cache_queries;
   totals_.cache_hits += report.cache_hits;
+  totals_.cache_stateless += report.cache_stateless;
   totals_.completion_tokens += report.sampled_tokens;
   for (const RequestTimes& times : report.first_tokens) {
     AddSpan(times.received, times.first_token, totals_.first_token_seconds);

@@ -39,6 +39,7 @@ struct EngineTotals {
   int64_t prompt_tokens = 0;
   int64_t cache_queries = 0;
   int64_t cache_hits = 0;
+  int64_t cache_stateless = 0;
   int64_t completion_tokens = 0;
   std::array<int64_t, 4> finished_choices{};  // by FinishReason
   BucketCounts token_gap_seconds{buckets::kToken};

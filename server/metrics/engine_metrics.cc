@@ -81,6 +81,10 @@ void EngineMetricsWriter::AddRequests() {
           totals_.cache_queries);
   Counter("weft_prefix_cache_hits_total", "Tokens of prompts found in the prefix cache.",
           totals_.cache_hits);
+  Counter("weft_prefix_cache_stateless_total",
+          "Tokens of prompts found in the prefix cache, but computed again for want of a recurrent "
+          "state from which to go on.",
+          totals_.cache_stateless);
   Histogram("weft_time_to_first_token_seconds",
             "From a whole HTTP request to the first token of a choice.",
             totals_.first_token_seconds);

@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "base/checked_math.h"
 #include "engine/block_pool.h"
 #include "engine/transformer_runner.h"
 #include "model/kv_cache.h"
@@ -41,6 +42,10 @@ int64_t StepRows(const MemoryRequest& request, int64_t context) {
 // fewer when it is long; and how long they will be, nobody knows. So half of the memory is shared
 // out as short ones take it, equally many blocks a group, and half as whole contexts do. Whatever
 // the length, about half as many sequences fit as with the shares that are best for it, or more.
+//
+// States do not grow with sequences. They get up to half of the memory, as far as a context leaves
+// it, for two of each sequence that may run and as many again that the prefix cache keeps; where
+// they are small, more of them.
 class BlockShares {
  public:
   BlockShares(const MemoryRequest& request, const std::vector<GroupMemory>& groups, int64_t context)
@@ -48,6 +53,10 @@ class BlockShares {
     for (const GroupMemory& each : groups) {
       const uint64_t block_bytes =
           each.block_bytes + static_cast<uint64_t>(BlockPool::BytesPerBlock());
+      if (each.group.is_recurrent) {
+        state_bytes_ = block_bytes;
+        continue;
+      }
       const int64_t needed =
           each.group.is_scratch
               ? ScratchBlocks(request, context)
@@ -61,18 +70,32 @@ class BlockShares {
     }
   }
 
-  uint64_t context_bytes() const { return context_bytes_; }  // of one
+  // Of one.
+  uint64_t context_bytes() const { return context_bytes_ + kStatesNeeded * state_bytes_; }
 
   // Whether a context fits where no group has less than its share.
-  bool HoldContext(uint64_t bytes) const { return BytesFor(most_needed_) <= bytes; }
+  bool HoldContext(uint64_t bytes) const {
+    return BytesFor(most_needed_) + BytesOfStates(bytes) <= bytes;
+  }
 
-  // A number for each group, of which none is less than a context needs; context_bytes() fit.
-  std::vector<int64_t> Of(uint64_t bytes) const {
-    const int64_t count = LargestThat(most_needed_ * max_sequences_,
-                                      [&](int64_t most) { return BytesFor(most) <= bytes; });
-    std::vector<int64_t> counts;
-    for (const Group& group : groups_) counts.push_back(CountOf(group, count));
-    return counts;
+  // Gives each group its number of blocks, none less than a context needs; context_bytes() fit.
+  void ShareOut(uint64_t bytes, int64_t context, std::vector<GroupMemory>& groups) const {
+    uint64_t state_bytes = BytesOfStates(bytes);
+    const int64_t count = LargestThat(most_needed_ * max_sequences_, [&](int64_t most) {
+      return BytesFor(most) + state_bytes <= bytes;
+    });
+    // What the others have no use for.
+    state_bytes =
+        std::max(state_bytes, std::min(MostBytesOfStates(bytes), bytes - BytesFor(count)));
+    const Group* next = groups_.data();
+    for (GroupMemory& each : groups) {
+      if (each.group.is_recurrent) {
+        each.group.block_count = static_cast<int64_t>(state_bytes / state_bytes_);
+        each.group.state_interval = IntervalOf(context, each.group.block_count);
+      } else {
+        each.group.block_count = CountOf(*next++, count);
+      }
+    }
   }
 
  private:
@@ -81,6 +104,29 @@ class BlockShares {
     int64_t needed = 0;        // blocks of a context
     int64_t most = 0;          // of all sequences that may run
   };
+
+  static constexpr uint64_t kStatesNeeded = 2;  // StateGroup::MostBlocks
+
+  uint64_t MostBytesOfStates(uint64_t bytes) const {
+    if (state_bytes_ == 0) return 0;
+    const uint64_t count =
+        std::max(4 * static_cast<uint64_t>(max_sequences_), bytes / 16 / state_bytes_);
+    return count * state_bytes_;
+  }
+
+  uint64_t BytesOfStates(uint64_t bytes) const {
+    if (state_bytes_ == 0) return 0;
+    const uint64_t others_bytes = std::max(bytes / 2, BytesFor(most_needed_));
+    const uint64_t left_bytes = bytes - std::min(bytes, groups_.empty() ? 0 : others_bytes);
+    const uint64_t count = std::min(left_bytes, MostBytesOfStates(bytes)) / state_bytes_;
+    return std::max(count, kStatesNeeded) * state_bytes_;
+  }
+
+  // So that a whole context leaves a quarter of them, and no more of them than is worth the copy.
+  static int64_t IntervalOf(int64_t context, int64_t state_count) {
+    constexpr int64_t kLeast = 512;
+    return std::max(kLeast, CeilDivide(4 * context, state_count));
+  }
 
   // Those of a step's texts, of which each may fill its last one in part, and the scheduler keeps
   // another free.
@@ -112,17 +158,19 @@ class BlockShares {
 
   const int64_t max_sequences_;
   std::vector<Group> groups_;
-  uint64_t row_bytes_ = 0;  // of a block in each group
+  uint64_t state_bytes_ = 0;  // of one; 0: there are none
+  uint64_t row_bytes_ = 0;    // of a block in each group
   uint64_t context_bytes_ = 0;
   int64_t most_needed_ = 0;
 };
 
 std::string DescribeGroup(const GroupMemory& memory) {
   const StateGroup& group = memory.group;
-  const std::string sees = group.is_source    ? " of sources"
-                           : group.window > 0 ? fmt::format(" of windows of {}", group.window)
-                           : group.chunk > 0  ? fmt::format(" of chunks of {}", group.chunk)
-                                              : "";
+  const std::string sees = group.is_source      ? " of sources"
+                           : group.is_recurrent ? " of states"
+                           : group.window > 0   ? fmt::format(" of windows of {}", group.window)
+                           : group.chunk > 0    ? fmt::format(" of chunks of {}", group.chunk)
+                                                : "";
   return fmt::format("{} in {} blocks{}", FormatBytes(memory.bytes()), group.block_count, sees);
 }
 
@@ -187,8 +235,7 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
                 FormatBytes(plan.workspace_bytes), FormatBytes(plan.reserve_bytes), others,
                 wanted_context, FormatBytes(shares_for(wanted_context).context_bytes()));
   }
-  const std::vector<int64_t> counts = shares_for(context).Of(left_bytes());
-  for (size_t i = 0; i < counts.size(); ++i) plan.groups[i].group.block_count = counts[i];
+  shares_for(context).ShareOut(left_bytes(), context, plan.groups);
   return plan;
 }
 

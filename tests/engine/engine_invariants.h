@@ -23,6 +23,21 @@ inline std::vector<const Sequence*> Waiting(const EngineCore& core) {
   return all;
 }
 
+// Of states a sequence holds the one behind its last position, nothing before that, and what it has
+// been given for steps that had no room for it yet.
+inline void CheckStates(const BlockTable& table, int32_t first, int32_t computed_count) {
+  int32_t held_count = 0;
+  for (int32_t index = 0; index < table.block_count(); ++index) {
+    const bool is_held = table.blocks()[static_cast<size_t>(index)] != kNoBlock;
+    held_count += is_held ? 1 : 0;
+    ASSERT_TRUE(index >= first || !is_held) << "state " << index;
+  }
+  ASSERT_EQ(table.held_count(), held_count);
+  if (computed_count == 0) return;
+  ASSERT_GT(table.block_count(), first);
+  ASSERT_NE(table.blocks()[static_cast<size_t>(first)], kNoBlock);
+}
+
 // A running sequence holds in every group what its next position sees, nothing before that, and no
 // more than a step beyond.
 inline void CheckHeld(const EngineCore& core, const Sequence& sequence, int32_t max_batch_tokens) {
@@ -35,6 +50,10 @@ inline void CheckHeld(const EngineCore& core, const Sequence& sequence, int32_t 
   for (size_t group = 0; group < pools.own_count(); ++group) {
     const BlockTable& table = sequence.blocks.of(group);
     const int32_t first = pools.FirstVisibleBlock(group, sequence.computed_count);
+    if (pools.state_group() == group) {
+      ASSERT_NO_FATAL_FAILURE(CheckStates(table, first, sequence.computed_count));
+      continue;
+    }
     for (int32_t index = 0; index < table.block_count(); ++index) {
       const bool is_held = table.blocks()[static_cast<size_t>(index)] != kNoBlock;
       ASSERT_EQ(is_held, index >= first) << "group " << group << ", block " << index;

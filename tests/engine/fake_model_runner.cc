@@ -5,6 +5,8 @@
 
 #include <fmt/core.h>
 
+#include "model/blocks/state_pieces.h"
+
 namespace weft {
 
 uint64_t Mix(uint64_t value) {
@@ -68,17 +70,50 @@ void FakeModelRunner::WriteSlot(const SequenceSpan& span, int32_t writer, size_t
   if (place == nullptr) return;
   const int32_t block =
       span.block_tables[group][static_cast<size_t>(slot.position / options_.block_size)];
+  CheckWriter(writer, group, block);
+  *place = slot;
+}
+
+void FakeModelRunner::CheckWriter(int32_t writer, size_t group, int32_t block) {
   int32_t& block_writer = writer_of_block_[group][static_cast<size_t>(block)];
   if (block_writer >= 0 && block_writer != writer)
     Complain(fmt::format("block {} is written by two sequences in one step", block));
   block_writer = writer;
   if (is_read_only && is_read_only(group, block))
     Complain(fmt::format("block {} is written, which others read", block));
-  *place = slot;
+}
+
+void FakeModelRunner::WriteStates(const ForwardBatch& batch, const SequenceSpan& span,
+                                  size_t group) {
+  const auto writer = static_cast<int32_t>(&span - batch.sequences.data());
+  const auto state = [&](int32_t block) -> Slot& {
+    return slots_[group][static_cast<size_t>((block + 1) * options_.block_size - 1)];
+  };
+  int32_t position = span.first_position;
+  ForEachStatePiece(
+      span, span.block_tables[group], options_.block_size, [&](const StatePiece& piece) {
+        Slot slot = piece.from == kNoBlock ? Slot{} : state(piece.from);
+        if (piece.from != kNoBlock && (!slot.written || slot.position != position - 1))
+          Complain(fmt::format("position {} goes on from another's state", position));
+        for (int64_t i = 0; i < piece.row_count; ++i, ++position) {
+          const auto row = static_cast<size_t>(piece.first_row + i);
+          const TokenId token = batch.token_ids[row];
+          slot = {.written = true,
+                  .token = token,
+                  .position = position,
+                  .history = Continue(position == 0 ? 0 : slot.history, token)};
+          row_histories_[row] = slot.history;
+        }
+        CheckWriter(writer, group, piece.to);
+        state(piece.to) = slot;
+      });
 }
 
 void FakeModelRunner::Write(const ForwardBatch& batch, const SequenceSpan& span) {
   const auto writer = static_cast<int32_t>(&span - batch.sequences.data());
+  for (size_t group = 0; group < own_count(); ++group) {
+    if (options_.groups[group].is_recurrent) WriteStates(batch, span, group);
+  }
   for (int32_t i = 0; i < span.row_count; ++i) {
     const auto row = static_cast<size_t>(span.first_row + i);
     const int32_t position = span.first_position + i;
@@ -88,14 +123,17 @@ void FakeModelRunner::Write(const ForwardBatch& batch, const SequenceSpan& span)
     uint64_t history = 0;
     for (size_t group = 0; group < own_count(); ++group) {
       if (options_.groups[group].FirstVisible(position) >= position) continue;
+      if (options_.groups[group].is_recurrent) continue;
       const Slot* before = SlotAt(span, group, position - 1);
       if (before != nullptr) history = before->history;
     }
-    const Slot slot = {.written = true,
-                       .token = batch.token_ids[row],
-                       .position = position,
-                       .history = Continue(history, batch.token_ids[row])};
+    const Slot slot = {
+        .written = true,
+        .token = batch.token_ids[row],
+        .position = position,
+        .history = has_states() ? row_histories_[row] : Continue(history, batch.token_ids[row])};
     for (size_t group = 0; group < own_count(); ++group) {
+      if (options_.groups[group].is_recurrent) continue;
       WriteSlot(span, writer, group, slot);
     }
   }
@@ -159,8 +197,17 @@ uint64_t FakeModelRunner::HashSource(const SequenceSpan& span) {
 uint64_t FakeModelRunner::HashVisible(const SequenceSpan& span, int32_t position) {
   uint64_t hash = HashSource(span);
   std::vector<uint64_t> histories;  // 0: not seen yet
-  if (own_count() > 1) histories.resize(static_cast<size_t>(position) + 1);
+  if (own_count() > 1 || has_states()) histories.resize(static_cast<size_t>(position) + 1);
   for (size_t group = 0; group < own_count(); ++group) {
+    if (options_.groups[group].is_recurrent) {
+      const int32_t row = span.first_row + position - span.first_position;
+      const uint64_t history = row_histories_[static_cast<size_t>(row)];
+      if (const uint64_t other = histories[static_cast<size_t>(position)];
+          other != 0 && other != history)
+        Complain(fmt::format("the state at position {} is of other tokens", position));
+      hash = Mix(hash ^ history);
+      continue;
+    }
     const auto first = static_cast<int32_t>(options_.groups[group].FirstVisible(position));
     for (int32_t p = first; p <= position; ++p) {
       const Slot* slot = SlotAt(span, group, p);
@@ -201,6 +248,7 @@ Result<void> FakeModelRunner::Run(const ForwardBatch& batch, const LogitsVisitor
   if (batch.sources != nullptr) {
     for (const SequenceSpan& span : batch.sources->sequences) WriteSource(*batch.sources, span);
   }
+  row_histories_.assign(static_cast<size_t>(batch.row_count()), 0);
   int32_t next_row = 0;
   for (const SequenceSpan& span : batch.sequences) {
     if (span.first_row != next_row || span.row_count < 1) Complain("spans do not cover all rows");

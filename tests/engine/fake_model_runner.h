@@ -2,9 +2,11 @@
 // what the position before it wrote, if a group of layers sees that, and the logits of a row are a
 // hash of everything that the row can see, read back through the block tables of all groups. A
 // wrong table, a stale, lost or foreign block or a wrong order of steps changes the output or is
-// reported. Of a source every position writes a hash of all of it.
+// reported. Of a source every position writes a hash of all of it. A state is what the last of its
+// positions would have written, in the last slot of its block.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -88,10 +90,16 @@ class FakeModelRunner : public ModelRunner {
   size_t own_count() const {
     return options_.groups.size() - (options_.groups.back().is_source ? 1 : 0);
   }
+  bool has_states() const {
+    return std::ranges::any_of(options_.groups, &StateGroup::is_recurrent);
+  }
   // Whether a position sees the one before it, in some group.
   bool SeesBefore(int32_t position) const;
   Slot* SlotAt(const SequenceSpan& span, size_t group, int32_t position);
   void Write(const ForwardBatch& batch, const SequenceSpan& span);
+  // Passes a span's positions through its states; writes row_histories_.
+  void WriteStates(const ForwardBatch& batch, const SequenceSpan& span, size_t group);
+  void CheckWriter(int32_t writer, size_t group, int32_t block);
   void WriteSlot(const SequenceSpan& span, int32_t writer, size_t group, const Slot& slot);
   // Of all that the position sees, checked.
   uint64_t HashVisible(const SequenceSpan& span, int32_t position);
@@ -106,6 +114,7 @@ class FakeModelRunner : public ModelRunner {
   std::chrono::steady_clock::time_point now_;
   std::vector<std::vector<Slot>> slots_;               // a group
   std::vector<std::vector<int32_t>> writer_of_block_;  // in this step: index of the span, or -1
+  std::vector<uint64_t> row_histories_;                // in this step, of a model with states
   std::string complaint_;
 };
 

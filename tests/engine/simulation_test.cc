@@ -146,11 +146,13 @@ void AddPrompt(Random& random, const Schedule& schedule, int32_t token_count, Re
   while (std::ssize(request.prompt) < token_count) request.prompt.push_back(Between(random, 0, 28));
   if (OneIn(random, 8)) request.cache_salt.fill(static_cast<uint8_t>(Between(random, 0, 1)));
   request.reads_prefix_cache = !OneIn(random, 12);
+  if (OneIn(random, 3)) request.shared_count = Between(random, 0, token_count + 3);
 }
 
-// One group that keeps all, as most models have; that one and others that forget; those alone.
+// One group that keeps all, as most models have; that one and others that forget; those alone; and
+// states beside them or alone.
 void AddGroups(Random& random, Schedule& schedule) {
-  const int32_t kind = Between(random, 0, 5);
+  const int32_t kind = Between(random, 0, 6);
   std::vector<StateGroup>& groups = schedule.model.groups;
   const int32_t block_size = static_cast<int32_t>(schedule.model.block_size);
   if (kind <= 3) {
@@ -159,7 +161,7 @@ void AddGroups(Random& random, Schedule& schedule) {
     schedule.engine.max_context =
         std::max(std::min(block_size * block_count, schedule.engine.max_context), 2);
   }
-  const int32_t forgetting_count = kind <= 1 ? 0 : kind == 2 || kind == 4 ? 1 : 2;
+  const int32_t forgetting_count = kind <= 1 || kind == 6 ? 0 : kind == 2 || kind == 4 ? 1 : 2;
   for (int32_t i = 0; i < forgetting_count; ++i) {
     StateGroup group;
     const int32_t length = Between(random, 1, OneIn(random, 3) ? 30 : 8);
@@ -168,6 +170,12 @@ void AddGroups(Random& random, Schedule& schedule) {
         group.MostBlocks(schedule.engine.max_context, schedule.engine.max_batch_tokens, block_size);
     group.block_count = least + (OneIn(random, 3) ? 0 : Between(random, 0, 20));
     groups.push_back(group);
+  }
+  if (kind == 6 || OneIn(random, 3)) {
+    groups.push_back({.is_recurrent = true,
+                      .window = 2,
+                      .block_count = Between(random, 2, OneIn(random, 3) ? 30 : 6),
+                      .state_interval = OneIn(random, 2) ? 0 : Between(random, 1, 20)});
   }
   schedule.engine.reads_sources = OneIn(random, 4);
   if (!schedule.engine.reads_sources) return;
@@ -313,6 +321,7 @@ struct Totals {
   int64_t sources = 0;
   int64_t cached_tokens = 0;
   int64_t kept_blocks = 0;   // summed over steps
+  int64_t restored = 0;      // positions of prompts, of models with states
   int64_t shared_slots = 0;  // likewise: a job held half of the slots, and another had none
   int32_t longest_wait = 0;
 };
@@ -378,7 +387,10 @@ void RunSchedule(uint64_t seed, Totals& totals) {
     totals.sources += arrival.request.source.empty() ? 0 : 1;
     totals.aborted += reason == FinishReason::kAborted ? 1 : 0;
     totals.embeddings += arrival.sink->embedding().empty() ? 0 : 1;
-    totals.cached_tokens += arrival.sink->choice().finishes[0].cached_tokens;
+    const int32_t cached_tokens = arrival.sink->choice().finishes[0].cached_tokens;
+    totals.cached_tokens += cached_tokens;
+    const bool has_states = std::ranges::any_of(schedule.model.groups, &StateGroup::is_recurrent);
+    if (has_states) totals.restored += cached_tokens;
     totals.failed += reason == FinishReason::kFailed ? 1 : 0;
   }
 }
@@ -397,6 +409,8 @@ TEST(Simulation, RandomSchedulesKeepEveryInvariant) {
   EXPECT_GT(totals.sources, 1000);
   EXPECT_GT(totals.cached_tokens, 10'000);
   EXPECT_GT(totals.kept_blocks, 100'000);
+  EXPECT_GT(totals.restored, 2000);
+  RecordProperty("restored", std::to_string(totals.restored));
   EXPECT_GT(totals.shared_slots, 1000);
   RecordProperty("longest_wait", std::to_string(totals.longest_wait));
   RecordProperty("shared_slots", std::to_string(totals.shared_slots));
@@ -416,6 +430,10 @@ class EndlessRun {
     schedule_.model.groups.push_back({.block_count = Between(random_, 10, 80)});
     if (OneIn(random_, 2)) {
       schedule_.model.groups.push_back({.window = 6, .block_count = Between(random_, 10, 40)});
+    }
+    if (OneIn(random_, 3)) {
+      schedule_.model.groups.push_back(
+          {.is_recurrent = true, .window = 2, .block_count = Between(random_, 2, 20)});
     }
     schedule_.engine.max_sequences = Between(random_, 2, 8);
     runner_.emplace(schedule_.model);

@@ -69,6 +69,8 @@ TEST(StateGroups, LayersWithAStateSeeThePositionBefore) {
   EXPECT_THAT(groups[2].layers, ElementsAre(0, 3));
   EXPECT_EQ(groups[2].FirstVisible(64), 63);
   EXPECT_EQ(groups[2].FirstVisible(0), 0);
+  EXPECT_EQ(groups[2].MostBlocks(4096, 512, 32), 2);
+  EXPECT_EQ(groups[2].MostBlocks(32, 512, 32), 1);
 }
 
 // Against all windows of positions.

@@ -21,8 +21,13 @@ std::vector<int32_t> BlocksOf(const StateGroup& group, SequenceShape shape, int6
   const int64_t end = shape.first_position + shape.row_count;
   const int64_t held = group.MostBlocks(end, shape.row_count, kBenchBlockSize);
   std::vector<int32_t> blocks(static_cast<size_t>(CeilDivide(end, kBenchBlockSize)), kNoBlock);
-  for (int64_t i = group.FirstVisible(shape.first_position) / kBenchBlockSize;
-       i < std::ssize(blocks); ++i) {
+  const int64_t first = group.FirstVisible(shape.first_position) / kBenchBlockSize;
+  if (group.is_recurrent) {
+    blocks.back() = static_cast<int32_t>(sequence * held + held - 1);
+    blocks[static_cast<size_t>(first)] = static_cast<int32_t>(sequence * held);
+    return blocks;
+  }
+  for (int64_t i = first; i < std::ssize(blocks); ++i) {
     blocks[static_cast<size_t>(i)] = static_cast<int32_t>(sequence * held + i % held);
   }
   return blocks;

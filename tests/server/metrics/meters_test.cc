@@ -62,6 +62,7 @@ TEST(EngineMeter, CountsSteps) {
   report.computed_prompt_tokens = 100;
   report.cache_queries = 90;
   report.cache_hits = 60;
+  report.cache_stateless = 20;
   report.sampled_tokens = 2;
   report.duration = milliseconds(20);
   report.token_gaps = {{.gap = milliseconds(20), .token_count = 2}};
@@ -81,6 +82,7 @@ TEST(EngineMeter, CountsSteps) {
   EXPECT_EQ(totals.prompt_tokens, 200);
   EXPECT_EQ(totals.cache_queries, 180);
   EXPECT_EQ(totals.cache_hits, 120);
+  EXPECT_EQ(totals.cache_stateless, 40);
   EXPECT_EQ(totals.completion_tokens, 4);
   EXPECT_DOUBLE_EQ(totals.step_seconds.sum(), 0.04);
   EXPECT_DOUBLE_EQ(totals.step_rows.sum(), 62);
