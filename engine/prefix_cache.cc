@@ -237,7 +237,7 @@ bool PrefixCache::IsStateWanted(const Sequence& sequence, int32_t index) const {
   const int64_t interval = pools_.group(pools_.state_group().value()).state_interval;
   const int32_t end = (index + 1) * block_size;
   if (interval > 0 && end / interval > index * block_size / interval) return true;
-  const int32_t shared = sequence.request->shared_count();
+  const int32_t shared = std::min(sequence.request->shared_count(), sequence.prompt_count - 1);
   return (shared >= block_size && index == shared / block_size - 1) ||
          index == sequence.last_found_block ||
          std::ranges::count(sequence.parting_blocks, index) > 0;

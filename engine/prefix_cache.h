@@ -6,8 +6,8 @@
 //
 // Of states, which are large, few are kept: of what a sequence leaves behind the ends of blocks
 // those behind which others will want to go on, and the last one. Wanted are
-//   * the last one before a conversation's template asks for an answer (Request::shared_count),
-//     since its next request writes that answer in its own way,
+//   * the last one of a prompt, and of a conversation's the last one before its template asks for
+//     an answer (Request::shared_count), since its next request writes that in its own way,
 //   * the one where a prompt parts from another that has been computed, or is being computed: a
 //     shared system prompt, an edited message,
 //   * of a long prompt one every StateGroup::state_interval.

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -131,9 +132,9 @@ struct Request {
   // Whether blocks that other requests have computed may be used. Its own are kept in any case, and
   // its choices share them.
   bool reads_prefix_cache = true;
-  // So many of the prompt's first tokens are likely to begin another prompt: of a conversation
-  // those before its template asks for an answer. 0: nobody knows.
-  int32_t shared_count = 0;
+  // So many of the prompt's first tokens are likely to begin another prompt: all of them, or of a
+  // conversation those before its template asks for an answer.
+  int32_t shared_count = std::numeric_limits<int32_t>::max();
   CacheSalt cache_salt{};  // requests share blocks with those of the same salt alone
   // When whoever asks had asked; the epoch: at Submit.
   RequestTimes::Time received;

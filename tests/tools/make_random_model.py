@@ -20,6 +20,7 @@ from gguf import GGMLQuantizationType as Type
 CONTEXT_LENGTH = 32768
 END_TOKEN = 256
 ROWS_AT_ONCE_BYTES = 1 << 26
+DECAY = "decay"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +30,24 @@ class Latent:
     plain_size: int  # of a head's query, beside the rotated part
     rotated_size: int
     value_size: int
+
+
+@dataclasses.dataclass(frozen=True)
+class DeltaNet:
+    """Linear attention in all layers but every fourth: https://arxiv.org/abs/2412.06464"""
+    key_heads: int
+    value_heads: int
+    head_size: int = 128
+    convolution: int = 4
+    period: int = 4
+
+    @property
+    def keys(self):
+        return self.key_heads * self.head_size
+
+    @property
+    def values(self):
+        return self.value_heads * self.head_size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +70,8 @@ class Shape:
     window: int = 0
     biases_and_sinks: bool = False
     latent: Latent | None = None
+    delta_net: DeltaNet | None = None
+    rotated_size: int = 0  # of a head; 0: all of it
     shared_experts: int = 0
     dense_layers: int = 0  # the first ones have no experts
     dense_feed_forward: int = 0
@@ -69,6 +90,10 @@ def yarn(factor):
     return ("rope.scaling.type", "yarn"), ("rope.scaling.factor", factor), ("rope.scaling.original_context_length", 4096)
 
 
+def sections():  # of rotated pairs: time, height, width
+    return (("rope.dimension_sections", [11, 11, 10, 0]),)
+
+
 SHAPES = {
     "llama-1b": Shape("llama", 16, 2048, 32, 8, 64, 8192, 128256, 5e5),
     "llama-8b": Shape("llama", 32, 4096, 32, 8, 128, 14336, 128256, 5e5, tied_embeddings=False),
@@ -77,7 +102,14 @@ SHAPES = {
     "olmoe-7b": Shape("olmoe", 16, 2048, 16, 16, 128, 1024, 50304, 1e4, 64, 8, False, "all"),
     "qwen3moe-10b": Shape("qwen3moe", 16, 2048, 32, 4, 128, 768, 151936, 1e6, 128, 8, False, "head"),
     "qwen3-30b": Shape("qwen3moe", 48, 2048, 32, 4, 128, 768, 151936, 1e6, 128, 8, False, "head"),
-    # Cut to so many of their 24 and 27 layers.
+    "qwen35-0.8b": Shape("qwen35", 24, 1024, 8, 2, 256, 3584, 248320, 1e7, query_norm="head", mlp_norm="post_attention_norm",
+                         delta_net=DeltaNet(16, 16), rotated_size=64, other_keys=sections()),
+    "qwen35-4b": Shape("qwen35", 32, 2560, 16, 4, 256, 9216, 248320, 1e7, query_norm="head", mlp_norm="post_attention_norm",
+                       delta_net=DeltaNet(16, 32), rotated_size=64, other_keys=sections()),
+    # Cut to so many of their 40, 24 and 27 layers.
+    "qwen35-35b-a3b-8-layers": Shape("qwen35moe", 8, 2048, 16, 2, 256, 512, 248320, 1e7, 256, 8, False, "head",
+                                     "post_attention_norm", shared_experts=1, delta_net=DeltaNet(16, 32), rotated_size=64,
+                                     other_keys=(*sections(), ("expert_shared_feed_forward_length", 512))),
     "gpt-oss-4-layers": Shape("gpt-oss", 4, 2880, 64, 8, 64, 2880, 201088, 1.5e5, 32, 4, False,
                               mlp_norm="post_attention_norm", window=128, biases_and_sinks=True, other_keys=yarn(32.0)),
     "deepseek-v2-lite-8-layers": Shape("deepseek2", 8, 2048, 16, 1, 576, 1408, 102400, 1e4, 64, 6, False,
@@ -114,6 +146,9 @@ def random_rows(rng, kind, count, width, deviation):
     elif kind == Type.Q4_K:  # d s q - m t, q of 4 bits, s and t of 6, so that the mean of s q is 7.5 that of t
         scale(0, deviation / (32 * 4.6))
         scale(2, deviation / (32 * 4.6) * 7.5)
+    elif kind == Type.Q5_K:  # d s q - m t, likewise, q of 5 bits
+        scale(0, deviation / (32 * 9.2))
+        scale(2, deviation / (32 * 9.2) * 15.5)
     elif kind == Type.MXFP4:  # 2^(e - 128) times an integer of 4 bits, whose deviation is 5.85
         blocks[:, :, 0] = 128 + round(np.log2(deviation / 5.85))
     elif kind == Type.Q6_K:  # d s (q - 32), q of 6 bits, s of 8
@@ -122,7 +157,8 @@ def random_rows(rng, kind, count, width, deviation):
 
 
 def tensors_of(shape, base):
-    """(name, type, dimensions with that of the rows' weights last, standard deviation; None: a norm's weights, near 1)"""
+    """(name, type, dimensions with that of the rows' weights last, standard deviation; None: a norm's weights, near 1; DECAY:
+    below 0)"""
     for name, kind, dimensions, deviation in tensors_of_any_width(shape, base):
         # Rows that are no multiple of a K-quant's block: what llama.cpp takes instead.
         if dimensions[-1] % gguf.GGML_QUANT_SIZES[kind][0]:
@@ -152,7 +188,10 @@ def tensors_of_any_width(shape, base):
     for layer in range(shape.layers):
         block = f"blk.{layer}."
         yield block + "attn_norm.weight", Type.F32, (shape.hidden,), None
-        yield from attention_tensors(shape, block, base, more_bits(layer, base))
+        if shape.delta_net and (layer + 1) % shape.delta_net.period:
+            yield from delta_net_tensors(shape, block, base, Type.Q5_K if is_mixed else base)
+        else:
+            yield from attention_tensors(shape, block, base, more_bits(layer, base))
         yield f"{block}{shape.mlp_norm}.weight", Type.F32, (shape.hidden,), None
         yield from mlp_tensors(shape, layer, block, feed_forward, more_bits(layer, feed_forward))
         if shape.output_norms:
@@ -163,7 +202,8 @@ def tensors_of_any_width(shape, base):
 def attention_tensors(shape, block, base, value_kind):
     unit = shape.hidden ** -0.5
     query, key, attended = shape.query_size, shape.kv_heads * shape.head_size, shape.attended_size
-    yield block + "attn_q.weight", base, (query, shape.hidden), unit
+    with_gate = 2 if shape.delta_net else 1  # of what attention gives
+    yield block + "attn_q.weight", base, (with_gate * query, shape.hidden), unit
     if shape.latent:
         rank = shape.latent.rank
         yield block + "attn_kv_a_mqa.weight", base, (key, shape.hidden), unit
@@ -184,6 +224,21 @@ def attention_tensors(shape, block, base, value_kind):
         yield block + "attn_sinks.weight", Type.F32, (shape.heads,), 1.0
 
 
+def delta_net_tensors(shape, block, base, projection_kind):
+    net = shape.delta_net
+    unit = shape.hidden ** -0.5
+    channels = 2 * net.keys + net.values
+    yield block + "attn_qkv.weight", projection_kind, (channels, shape.hidden), unit
+    yield block + "attn_gate.weight", base, (net.values, shape.hidden), unit
+    yield block + "ssm_conv1d.weight", Type.F32, (channels, net.convolution), 0.5
+    yield block + "ssm_dt.bias", Type.F32, (net.value_heads,), 1.0
+    yield block + "ssm_a", Type.F32, (net.value_heads,), DECAY
+    yield block + "ssm_beta.weight", Type.F32, (net.value_heads, shape.hidden), unit
+    yield block + "ssm_alpha.weight", base, (net.value_heads, shape.hidden), unit
+    yield block + "ssm_norm.weight", Type.F32, (net.head_size,), None
+    yield block + "ssm_out.weight", base, (shape.hidden, net.values), net.values ** -0.5
+
+
 def mlp_tensors(shape, layer, block, kind, down_kind):
     unit = shape.hidden ** -0.5
 
@@ -202,6 +257,8 @@ def mlp_tensors(shape, layer, block, kind, down_kind):
     yield from matrices("_exps", (shape.experts,), shape.feed_forward)
     if shape.shared_experts:
         yield from matrices("_shexp", (), shape.shared_experts * shape.feed_forward)
+        if shape.delta_net:
+            yield block + "ffn_gate_inp_shexp.weight", Type.F32, (shape.hidden,), unit
     if shape.biases_and_sinks:
         yield block + "ffn_gate_inp.bias", Type.F32, (shape.experts,), 0.1
         for name, size in (("gate", shape.feed_forward), ("up", shape.feed_forward), ("down", shape.hidden)):
@@ -236,19 +293,27 @@ def add_metadata(writer, name, shape):
         writer.add_rope_dimension_count(shape.latent.rotated_size)
     else:
         writer.add_value_length(shape.head_size)
-        writer.add_rope_dimension_count(shape.head_size)
+        writer.add_rope_dimension_count(shape.rotated_size or shape.head_size)
+    if shape.delta_net:
+        writer.add_ssm_conv_kernel(shape.delta_net.convolution)
+        writer.add_ssm_state_size(shape.delta_net.head_size)
+        writer.add_ssm_group_count(shape.delta_net.key_heads)
+        writer.add_ssm_time_step_rank(shape.delta_net.value_heads)
+        writer.add_ssm_inner_size(shape.delta_net.values)
+        writer.add_full_attention_interval(shape.delta_net.period)
     if shape.window:
         writer.add_sliding_window(shape.window)
     if shape.experts:
         writer.add_expert_count(shape.experts)
         writer.add_expert_used_count(shape.experts_used)
         writer.add_expert_feed_forward_length(shape.feed_forward)
-    if shape.shared_experts:
+    if shape.shared_experts and not shape.delta_net:
         writer.add_expert_shared_count(shape.shared_experts)
         writer.add_leading_dense_block_count(shape.dense_layers)
         writer.add_expert_weights_scale(1.0)
     for key, value in shape.other_keys:
-        add = {str: writer.add_string, float: writer.add_float32, int: writer.add_uint32}[type(value)]
+        add = {str: writer.add_string, float: writer.add_float32, int: writer.add_uint32,
+               list: writer.add_array}[type(value)]
         add(f"{shape.architecture}.{key}", value)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
@@ -273,7 +338,9 @@ def write_tensor(out, rng, kind, rows, width, deviation):
     at_once = max(1, ROWS_AT_ONCE_BYTES // (4 * width))
     for begin in range(0, rows, at_once):
         count = min(at_once, rows - begin)
-        if deviation is None:
+        if deviation == DECAY:
+            out.write((-rng.uniform(0.5, 8, (count, width))).astype(np.float32).tobytes())
+        elif deviation is None:
             out.write((1 + 0.1 * rng.standard_normal((count, width), np.float32)).tobytes())
         else:
             out.write(random_rows(rng, kind, count, width, deviation).tobytes())

@@ -64,6 +64,12 @@ std::string TextOf(const Tokenizer& tokenizer, std::optional<TokenId> token) {
   return token ? std::string(tokenizer.TokenText(*token)) : std::string();
 }
 
+// The last place where the template asks for an answer.
+size_t SharedBytes(const ChatTemplateTraits& traits, std::string_view text) {
+  const size_t place = text.rfind(traits.generation_prompt);
+  return place == std::string_view::npos ? 0 : place;
+}
+
 // Of all that is rendered to find out what a template takes: half a second, where known templates
 // need some milliseconds.
 constexpr int64_t kProbeSteps = 10'000'000;
@@ -166,8 +172,10 @@ ApiResult<RenderedPrompt> ChatFormat::RenderPrompt(const ChatRequest& request,
   Result<std::string> prompt = TemplateFor(lists).Render(variables, render_options_);
   if (!prompt) return tl::unexpected(RefusalOf(prompt.error(), request, variables, lists));
   RenderedPrompt rendered{.text = *std::move(prompt), .continued = std::move(continued)};
-  if (!rendered.continued) return rendered;
-  WEFT_ASSIGN_OR_RETURN(rendered.text, CutAtMark(std::move(rendered.text), end));
+  if (rendered.continued) {
+    WEFT_ASSIGN_OR_RETURN(rendered.text, CutAtMark(std::move(rendered.text), end));
+  }
+  rendered.shared_bytes = SharedBytes(traits, rendered.text);
   return rendered;
 }
 

@@ -27,6 +27,9 @@ struct RenderedPrompt {
   std::string text;
   // What the last message says, where the reply continues it; nullopt: the reply is a new message.
   std::optional<std::string> continued;
+  // So much of it stands before the template asks for an answer, and will be there again in the
+  // next request of the conversation, whatever becomes of the answer; as far as one can tell.
+  size_t shared_bytes = 0;
 };
 
 // Immutable; any thread.

@@ -155,7 +155,10 @@ class Probe {
 
   void FindGenerationPrompt() {
     const ordered_json user = ordered_json::array({User()});
-    traits_.has_generation_prompt = TryRender(user) != Render(user, false).value_or("");
+    const std::string asking = TryRender(user);
+    const std::string plain = Render(user, false).value_or("");
+    traits_.has_generation_prompt = asking != plain;
+    if (asking.starts_with(plain)) traits_.generation_prompt = asking.substr(plain.size());
   }
 
   void FindSystem() {

@@ -30,6 +30,7 @@ enum class CallShape {
 struct ChatTemplateTraits {
   std::string fault;                  // why it cannot render a plain chat; empty: it can
   bool has_generation_prompt = true;  // what add_generation_prompt asks for
+  std::string generation_prompt;      // that, if it comes behind all else
   bool takes_null_tools = true;       // where there are no tools; otherwise they are undefined
   bool lists_tools = false;           // otherwise the tools are described in a message
   bool takes_bare_tools = true;       // otherwise description and parameters are filled in

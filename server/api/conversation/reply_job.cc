@@ -1,5 +1,6 @@
 #include "server/api/conversation/reply_job.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -63,6 +64,7 @@ bool OffersTools(const ChatRequest& request) {
 ReplySetup ReplySetupOf(const ChatRequest& request, const ChatFormat& format,
                         RenderedPrompt& prompt) {
   ReplySetup setup;
+  setup.shared_bytes = prompt.shared_bytes;
   ReplyOptions& reply = setup.options;
   reply.format = format.reply_format();
   const ToolChoice& choice = request.tool_choice;
@@ -89,6 +91,18 @@ ApiResult<std::vector<TokenId>> Tokenize(const ChatRequest& request, std::string
   if (!tokens.empty()) return tokens;
   return tl::unexpected(InvalidField(
       request.messages_path, "the chat template makes an empty prompt of this conversation"));
+}
+
+// The tokens of the prompt but for those behind its first bytes.
+int32_t CountShared(const Tokenizer& tokenizer, std::string_view prompt, size_t shared_bytes,
+                    size_t token_count) {
+  constexpr size_t kMostBytes = 4096;  // tokenised once more
+  const std::string_view rest = prompt.substr(shared_bytes);
+  if (rest.size() > kMostBytes) return 0;
+  const Result<std::vector<TokenId>> tokens =
+      tokenizer.Encode(rest, {.add_special_tokens = false, .parse_special_tokens = true});
+  const size_t rest_count = tokens ? std::min(tokens->size(), token_count) : token_count;
+  return static_cast<int32_t>(token_count - rest_count);
 }
 
 ApiResult<int32_t> MaxTokensOf(const ChatRequest& request, const GenerationJob& job) {
@@ -140,6 +154,8 @@ ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareC
   GenerationJob job;
   job.model = *model;
   job.choice_count = request.n;
+  job.shared_count =
+      CountShared(*job.model->tokenizer, *prompt, setup.shared_bytes, tokens->size());
   job.prompts.push_back(*std::move(tokens));
   job.visible_tokens = job.model->chat->visible_tokens(OffersTools(request));
   job.constraint = MakeCallConstraint(setup);

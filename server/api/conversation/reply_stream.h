@@ -18,7 +18,8 @@ namespace weft {
 // How the replies to a request are read.
 struct ReplySetup {
   ReplyOptions options;
-  std::string begin;  // of every reply: the end of the prompt, which the parser must see
+  std::string begin;        // of every reply: the end of the prompt, which the parser must see
+  size_t shared_bytes = 0;  // RenderedPrompt's
 };
 
 // One thread.

@@ -36,6 +36,36 @@ std::string Prompt(const ChatFormat& format, const std::string& body, bool offer
   return prompt ? prompt->text : "";
 }
 
+// What of a conversation will be there again in its next request.
+std::string Shared(const ChatFormat& format, const std::string& body) {
+  const ApiResult<ChatRequest> request = ParseChatRequest(body);
+  EXPECT_TRUE(request) << request.error().message;
+  const ApiResult<RenderedPrompt> prompt = format.RenderPrompt(*request, false);
+  EXPECT_TRUE(prompt) << prompt.error().message;
+  return prompt ? prompt->text.substr(0, prompt->shared_bytes) : "";
+}
+
+TEST(ChatFormatTest, KnowsWhatTheNextTurnWillRepeat) {
+  const auto format = FormatOf(
+      "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
+      "{% if add_generation_prompt %}[assistant]{% if not thinks %}<no>{% endif %}{% endif %}");
+  EXPECT_EQ(format->traits().generation_prompt, "[assistant]<no>");
+  EXPECT_EQ(Shared(*format, R"({"messages":[{"role":"user","content":"a"}]})"), "[user]a");
+  const auto thinking = FormatOf(
+      "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
+      "{% if add_generation_prompt %}[assistant]{% if off %}<no>{% endif %}{% endif %}");
+  EXPECT_EQ(Shared(*thinking, R"({"messages":[{"role":"user","content":"a"},
+      {"role":"assistant","content":"b"},{"role":"user","content":"c"}],
+      "chat_template_kwargs":{"off":true}})"),
+            "[user]a[assistant]b[user]c");
+  EXPECT_EQ(Shared(*thinking, R"({"messages":[{"role":"user","content":"a"},
+      {"role":"assistant","content":"b"}],
+      "continue_final_message":true,"add_generation_prompt":false})"),
+            "[user]a");
+  const auto plain = FormatOf("{% for m in messages %}<{{ m.content }}>{% endfor %}");
+  EXPECT_EQ(Shared(*plain, R"({"messages":[{"role":"user","content":"a"}]})"), "<a>");
+}
+
 TEST(ChatFormatTest, RefusesWhatIsNoTemplate) {
   ChatTemplateSources sources;
   sources.standard = "{% if %}";
@@ -85,6 +115,7 @@ TEST(ChatFormatTest, FindsOutWhatATemplateTakes) {
   EXPECT_TRUE(plain.ContentOf("user").text);
   EXPECT_FALSE(plain.ContentOf("user").parts);
   EXPECT_FALSE(plain.has_generation_prompt);
+  EXPECT_EQ(plain.generation_prompt, "");
   EXPECT_EQ(plain.fault, "");
   const ChatTemplateTraits parts =
       FormatOf(
