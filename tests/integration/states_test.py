@@ -75,11 +75,11 @@ class Answers(StatesCase):
         draw = Conversation(self.server.port, 300, seed=2)
         system = {"role": "system", "content": draw.text() * 3}
         asked = [[system, {"role": "user", "content": draw.text()}] for _ in range(6)]
-        # All at once: they share what the system says.
+        # All at once: they share what the system says, but for one that comes just too late for the first.
         with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
             together = list(pool.map(self.answer, asked))
         prompt_tokens = sum(answer["usage"]["prompt_tokens"] for answer in together)
-        self.assertLess(sum(map(self.computed, together)), prompt_tokens / 2)
+        self.assertLess(sum(map(self.computed, together)), 0.6 * prompt_tokens)
         for messages, answer in zip(asked, together):
             alone = self.answer(messages, cache_prompt=False)
             self.assertEqual(alone["usage"]["prompt_tokens_details"]["cached_tokens"], 0)

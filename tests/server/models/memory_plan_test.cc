@@ -215,6 +215,59 @@ TEST(MemoryPlanTest, WindowsGetWhatIsSeen) {
   EXPECT_EQ(forgetful->block_count(), 16);
 }
 
+TEST(MemoryPlanTest, StatesGetUpToHalf) {
+  auto checkpoint = LoadCheckpoint(SourcePath("tests/model/fixtures/parity/lfm2/model.gguf"));
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  checkpoint->spec.context_length = 100'000;
+  const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
+  MemoryRequest request;
+  request.limit_bytes = 2ULL << 30;
+  request.max_sequences = 4;
+  // Small ones take little of it, and there are many.
+  const auto small = PlanMemory(*checkpoint, kernels, request);
+  ASSERT_TRUE(small) << small.error().message;
+  ASSERT_EQ(small->groups.size(), 2U);
+  ASSERT_TRUE(small->groups[1].group.is_recurrent);
+  EXPECT_EQ(small->context, 100'000);
+  EXPECT_EQ(small->groups[0].group.block_count, 4 * 3125);
+  EXPECT_GT(small->groups[1].group.block_count, 10'000);
+  EXPECT_EQ(small->groups[1].group.state_interval, 512);
+
+  for (LayerSpec& layer : checkpoint->spec.layers) {
+    if (layer.short_conv) layer.short_conv->width = 100'000;  // 18.3 MiB in all
+  }
+  const auto large = PlanMemory(*checkpoint, kernels, request);
+  ASSERT_TRUE(large) << large.error().message;
+  const StateGroup& states = large->groups[1].group;
+  EXPECT_EQ(large->groups[0].group.block_count, 4 * 3125);
+  EXPECT_EQ(states.block_count, 16);
+  EXPECT_EQ(states.state_interval, 4 * 100'000 / 16);
+  EXPECT_THAT(Describe(*large), HasSubstr(" in 16 blocks of states), workspace "));
+
+  // With less memory than for all that may run, half of what is left; always enough for one.
+  const auto with = [&](uint64_t limit_bytes, int32_t context) {
+    MemoryRequest less = request;
+    less.limit_bytes = limit_bytes;
+    less.context = context;
+    return PlanMemory(*checkpoint, kernels, less);
+  };
+  const uint64_t state_bytes = large->groups[1].block_bytes;
+  const auto half = with(256 << 20, 1000);
+  ASSERT_TRUE(half) << half.error().message;
+  EXPECT_EQ(half->groups[0].group.block_count, 4 * 32);
+  EXPECT_GE(half->groups[1].group.block_count, 5);
+  EXPECT_LT(half->groups[1].group.block_count, 16);
+  EXPECT_LE(half->reserve_bytes + half->weight_bytes + half->workspace_bytes + half->kv_bytes(),
+            half->limit_bytes);
+  uint64_t least = 64 << 20;
+  while (!with(least, 1000)) least += 1 << 20;
+  EXPECT_EQ(with(least, 1000)->groups[1].group.block_count, 2);
+  const auto none = with(least - (2 << 20), 1000);
+  ASSERT_FALSE(none);
+  EXPECT_GT(least, 2 * state_bytes);
+  EXPECT_THAT(none.error().message, HasSubstr("lower --context"));
+}
+
 // What decides how KV blocks are shared out.
 struct Shape {
   std::string name;
