@@ -78,6 +78,7 @@ std::string DescribeAttention(const AttentionSpec& attention) {
                 ? ", queries and keys normalised over their full width"
                 : ", queries and keys normalised a head";
   }
+  if (attention.output_gate) text += ", gated";
   if (attention.window > 0) text += fmt::format(", sliding window {}", attention.window);
   if (attention.chunk > 0) text += fmt::format(", chunks of {}", attention.chunk);
   return text;
@@ -86,6 +87,12 @@ std::string DescribeAttention(const AttentionSpec& attention) {
 std::string DescribeLatent(const LayerSpec& layer) {
   return fmt::format("{} heads of {}, latent of {}", layer.attention.head_count,
                      layer.latent->head_query_dim(), layer.latent->rank);
+}
+
+std::string DescribeDeltaNet(const DeltaNetSpec& net) {
+  return fmt::format("delta net, {} heads of {} for {} of {}, convolution over {}",
+                     net.key_head_count, net.key_dim, net.value_head_count, net.value_dim,
+                     net.conv_width);
 }
 
 std::string DescribeMlp(const LayerSpec& layer) {
@@ -190,6 +197,7 @@ void DescribeArchitecture(const ModelSpec& spec, std::string& text) {
       spec, "attention",
       [](const LayerSpec& layer) {
         if (layer.short_conv) return fmt::format("convolution over {}", layer.short_conv->width);
+        if (layer.delta_net) return DescribeDeltaNet(*layer.delta_net);
         return layer.latent ? DescribeLatent(layer) : DescribeAttention(layer.attention);
       },
       text);
@@ -205,6 +213,10 @@ void DescribeArchitecture(const ModelSpec& spec, std::string& text) {
                          DescribeAttention(layer.attention));
     };
     LineOfLayers(*spec.encoder, "encoder", of_encoder, text);
+  }
+  if (const int64_t count = spec.prediction_layer_count; count > 0) {
+    Line(text, "not computed", "{} layer{} guessing tokens further ahead", count,
+         count == 1 ? "" : "s");
   }
   Line(text, "context", "{} positions", spec.context_length);
   if (spec.is_encoder) Line(text, "embedding", "{}", DescribeEmbedding(spec));

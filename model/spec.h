@@ -182,7 +182,9 @@ struct DeltaNetSpec {
   int64_t conv_width = 0;
   // Value head v has key head v % key_head_count; or v / (value heads a key head).
   bool heads_are_tiled = false;
-  LinearSpec query_key_value = {};       // (channels, D)
+  LinearSpec query = {};                 // (keys, D)
+  LinearSpec key = {};                   // (keys, D)
+  LinearSpec value = {};                 // (values, D)
   LinearSpec gate = {};                  // (values, D)
   LinearSpec beta = {};                  // (value heads, D)
   LinearSpec decay = {};                 // (value heads, D)
@@ -457,6 +459,8 @@ struct ModelSpec {
   std::vector<PooledLayerSpec> embedding_layers = {};  // from what is pooled to an embedding
   std::optional<ClassifierSpec> classifier = {};
   std::optional<SparseSpec> sparse = {};  // of an encoder with a masked-language head
+  // Layers of the checkpoint that guess tokens further ahead, without which all is computed.
+  int64_t prediction_layer_count = 0;
 
   int64_t layer_count() const { return std::ssize(layers); }
   bool has_tied_head() const { return head.linear.weights == embedding.tokens; }

@@ -299,6 +299,8 @@ Result<TensorMap> TextTowerOf(const TensorMap& tensors, const std::string& path)
   constexpr std::string_view kOtherTowers[] = {"vision_tower.",
                                                "vision_model.",
                                                "multi_modal_projector.",
+                                               "visual.",
+                                               "model.visual.",
                                                "model.vision_tower.",
                                                "model.multi_modal_projector.",
                                                "model.audio_tower.",

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "model/blocks/attention.h"
 #include "model/blocks/cross_attention.h"
+#include "model/blocks/delta_net.h"
 #include "model/blocks/embedding.h"
 #include "model/blocks/head.h"
 #include "model/blocks/latent_attention.h"
@@ -73,6 +74,8 @@ void RunLayer(const Step& step, const ForwardBatch& batch, int64_t index, int64_
                        /*waits=*/layer.is_parallel, layer.output_norm_of_sum);
   if (layer.short_conv) {
     ShortConvolution(step, batch, layer.attention_norm, *layer.short_conv, index, cache, attended);
+  } else if (layer.delta_net) {
+    DeltaNet(step, batch, layer.attention_norm, *layer.delta_net, index, cache, attended);
   } else if (layer.latent) {
     LatentAttention(step, batch, layer, cached, cache, attended);
   } else {

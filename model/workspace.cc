@@ -120,7 +120,8 @@ void Raise(int64_t& most, int64_t value) { most = std::max(most, value); }
 void RaiseForAttention(const ModelSpec& spec, const AttentionSpec& attention,
                        const KernelTable& kernels, const WorkspaceOptions& options,
                        Widths& widths) {
-  Raise(widths.query, attention.query_size());
+  Raise(widths.query, attention.query_size() +
+                          (attention.output_gate ? attention.attended_size() : int64_t{0}));
   Raise(widths.key, attention.key_size());
   Raise(widths.value, attention.value_size());
   Raise(widths.attended, attention.attended_size());
@@ -145,6 +146,12 @@ void RaiseForLayers(const ModelSpec& spec, Widths& widths) {
     if (layer.short_conv) {
       Raise(widths.query, 3 * spec.hidden_size);
       Raise(widths.attended, spec.hidden_size);
+    }
+    if (const std::optional<DeltaNetSpec>& net = layer.delta_net) {
+      Raise(widths.query, net->channels());
+      Raise(widths.key, net->channels());
+      Raise(widths.value, net->values() + 2 * net->value_head_count);
+      Raise(widths.attended, net->values());
     }
     widths.has_block_output |= layer.attention_output_norm || layer.mlp_output_norm ||
                                layer.is_parallel || layer.residual_multiplier != 1 ||

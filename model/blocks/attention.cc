@@ -1,55 +1,20 @@
 #include "model/blocks/attention.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 
 #include "base/exact_math.h"
+#include "model/blocks/products.h"
 #include "model/kernels/kv_page.h"
 #include "model/rope.h"
 
 namespace weft {
 namespace {
 
-// The projections that a layer has of its own.
-struct Projections {
-  struct Product {
-    const PackedMatrix* weights;
-    FloatRows y;
-  };
-  std::array<Product, 3> products = {};
-  size_t count = 0;
-
-  Projections(const Step& step, const AttentionSpec& attention) {
-    const Workspace& b = step.buffers;
-    const auto add = [&](const LinearSpec& linear, FloatRows y) {
-      if (linear) products[count++] = {&step.weights.matrix(linear.weights), y};
-    };
-    add(attention.query, b.query);
-    add(attention.key, b.key);
-    add(attention.value, b.value);
-  }
-};
-
-// Query, key and value of all rows: one list of tasks over the panels of the matrices.
-void ProjectQkv(const Step& step, const Projections& projections, const Operands& normed) {
-  const std::span products(projections.products.data(), projections.count);
-  int64_t panels = 0;
-  for (const auto& product : products) panels += product.weights->panel_count();
-  const int64_t each = PanelsPerTask(panels, kPanelRows * step.spec.hidden_size, step.row_count,
-                                     step.threads.thread_count());
-  std::array<int64_t, 4> first_task = {};
-  for (size_t i = 0; i < products.size(); ++i) {
-    first_task[i + 1] = first_task[i] + CeilDivide(products[i].weights->panel_count(), each);
-  }
-  ParallelPanelTasks(step.threads, first_task[products.size()], [&](int64_t task, int) {
-    size_t i = 0;
-    while (task >= first_task[i + 1]) ++i;
-    const int64_t first = (task - first_task[i]) * each;
-    const int64_t count = std::min(each, products[i].weights->panel_count() - first);
-    Multiply(step.kernels, *products[i].weights, {first, count}, normed, nullptr, step.row_count,
-             products[i].y);
-  });
+// Where the gates of what attention gives are, behind the queries.
+FloatRows OutputGates(const Step& step, const AttentionSpec& attention) {
+  const FloatRows& queries = step.buffers.query;
+  return {queries.data + attention.query_size(), queries.stride};
 }
 
 // Bias and clipping of one row of a projection.
@@ -309,9 +274,15 @@ void AddAttended(const Step& step, const AttentionSpec& attention, BlockOutput& 
   const Workspace& b = step.buffers;
   const PackedMatrix& matrix = step.weights.matrix(attention.output.weights);
   const Operands attended = b.attention.Rows(step.row_count);
+  const int64_t size = attention.attended_size();
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
-    WriteOperands(step.kernels, {&matrix}, b.attended[row], attention.attended_size(), attended,
-                  row);
+    if (attention.output_gate) {
+      float* gate = OutputGates(step, attention)[row];
+      AddBias(step, attention.output_gate, size, gate);
+      step.kernels.sigmoid(gate, size);
+      step.kernels.multiply(b.attended[row], gate, size);
+    }
+    WriteOperands(step.kernels, {&matrix}, b.attended[row], size, attended, row);
   });
   output.Add(attention.output, attended);
 }
@@ -346,16 +317,14 @@ void SelfAttention(const Step& step, const ForwardBatch& batch, const NormSpec& 
                    BlockOutput& output) {
   OperatorTimer timer(step.profile, Operator::kNorm);
   const Workspace& b = step.buffers;
-  const Projections projections(step, attention);
-  // Where a layer has fewer than three, the first stands for those that it lacks.
-  const auto& products = projections.products;
-  const PackedMatrix* first = products[0].weights;
-  const Operands normed =
-      NormedOperands(step, norm,
-                     {first, projections.count > 1 ? products[1].weights : first,
-                      projections.count > 2 ? products[2].weights : first});
+  Products products(step);
+  products.Add(attention.query, b.query);
+  products.Add(attention.key, b.key);
+  products.Add(attention.value, b.value);
+  products.Add(attention.output_gate, OutputGates(step, attention));
+  const Operands normed = products.Normed(norm);
   timer.Next(Operator::kQkv);
-  ProjectQkv(step, projections, normed);
+  products.Multiply(normed);
   timer.Next(Operator::kRope);
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
     FinishHeads(step, attention, row, attention.query, attention.query_norm, attention.head_count,

@@ -94,6 +94,7 @@ struct DecoderTensors {
   bool mlp_down_bias = false;  // of its last matrix alone
   bool head_bias = false;
   bool sinks = false;                   // of attention
+  bool output_gate = false;             // of attention: each head's rows are behind its queries'
   bool short_conv_bias = false;         // of all three parts of a short convolution
   bool expert_biases = false;           // of the router, and of what experts multiply
   TensorName experts_bias = {};         // of what a row's experts give together

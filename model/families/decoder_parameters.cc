@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/exact_math.h"
 #include "model/families/decoder.h"
 #include "model/families/tensor_lister.h"
 #include "model/kernels/kernels.h"
@@ -70,6 +71,8 @@ class ParameterLister : private TensorLister {
     ListNorm(names_.attention_norm, hidden_, layer.attention_norm);
     if (layer.short_conv) {
       ListShortConv(*layer.short_conv);
+    } else if (layer.delta_net) {
+      ListDeltaNet(*layer.delta_net);
     } else if (layer.latent) {
       ListLatent(layer.attention, *layer.latent);
     } else {
@@ -166,14 +169,8 @@ class ParameterLister : private TensorLister {
 
   // A tensor has a channel's weights in a row, of which the kernels want one after the other for
   // all channels.
-  void ListShortConv(ShortConvSpec& conv) {
-    const bool has_bias = names_.short_conv_bias;
-    const TensorName filter = {"shortconv.conv", "conv.conv"};
-    const int64_t channels = hidden_;
-    const int64_t width = conv.width;
-    conv.input =
-        Linear({"shortconv.in_proj", "conv.in_proj"}, 3 * channels, channels, has_bias, {});
-    conv.weight = Table(Source(filter, ".weight"), channels, width);
+  TableId ConvolutionTable(std::vector<TensorSource> sources, int64_t channels, int64_t width) {
+    const TableId table = Table(std::move(sources), channels, width);
     list_.tables.back().expanded_count = channels * width;
     list_.tables.back().expand = [=](const std::vector<float>& stored) {
       std::vector<float> rows(stored.size());
@@ -183,8 +180,80 @@ class ParameterLister : private TensorLister {
       }
       return rows;
     };
+    return table;
+  }
+
+  void ListShortConv(ShortConvSpec& conv) {
+    const bool has_bias = names_.short_conv_bias;
+    const TensorName filter = {"shortconv.conv", "conv.conv"};
+    const int64_t channels = hidden_;
+    conv.input =
+        Linear({"shortconv.in_proj", "conv.in_proj"}, 3 * channels, channels, has_bias, {});
+    conv.weight = ConvolutionTable(Source(filter, ".weight"), channels, conv.width);
     if (has_bias) conv.bias = Table(Source(filter, ".bias"), channels);
     conv.output = Linear({"shortconv.out_proj", "conv.out_proj"}, channels, channels, has_bias, {});
+  }
+
+  // Rows of one of a delta net's matrices: in a tensor with all that belongs to a key head, then to
+  // the next; and in one with those of each matrix after those before it, or of their own.
+  struct DeltaNetRows {
+    int64_t run = 0;  // of a key head
+    int64_t first_in_head = 0;
+    int64_t first = 0;
+    int64_t tensor_rows = 0;
+  };
+
+  LinearSpec DeltaNetLinear(TensorName by_head, int64_t head_rows, TensorName name,
+                            const DeltaNetRows& rows, int64_t key_heads, bool continues_loop) {
+    std::vector<TensorSource> sources = Source(
+        by_head, ".weight",
+        RowOrder{.first = rows.first_in_head, .run = rows.run, .stride = head_rows},
+        key_heads * head_rows);
+    for (TensorSource& source :
+         Source(name, ".weight", RowOrder{.first = rows.first}, rows.tensor_rows)) {
+      sources.push_back(std::move(source));
+    }
+    return {Matrix(std::move(sources), key_heads * rows.run, hidden_, continues_loop)};
+  }
+
+  // Qwen3-Next's projections are by key head, but for the larger of the two in GGUF, where old
+  // files have that so, too.
+  void ListDeltaNet(DeltaNetSpec& net) {
+    const int64_t key_heads = net.key_head_count;
+    const int64_t keys = net.key_dim;
+    const int64_t sharing = net.value_head_count / key_heads;
+    const int64_t values = sharing * net.value_dim;
+    const TensorName by_head = {"ssm_in", "linear_attn.in_proj_qkvz"};
+    const auto large = [&](TensorName name, const DeltaNetRows& rows) {
+      return DeltaNetLinear(by_head, 2 * (keys + values), name, rows, key_heads,
+                            /*continues_loop=*/rows.first_in_head > 0);
+    };
+    const TensorName together = {"attn_qkv", "linear_attn.in_proj_qkv"};
+    const int64_t all = net.channels();
+    net.query = large(together, {keys, 0, 0, all});
+    net.key = large(together, {keys, keys, net.keys(), all});
+    net.value = large(together, {values, 2 * keys, 2 * net.keys(), all});
+    net.gate = large({"attn_gate", "linear_attn.in_proj_z"}, {values, 2 * keys + values, 0, 0});
+    const auto small = [&](TensorName name, int64_t first_in_head) {
+      return DeltaNetLinear({"ssm_ba", "linear_attn.in_proj_ba"}, 2 * sharing, name,
+                            {sharing, first_in_head, 0, 0}, key_heads, /*continues_loop=*/true);
+    };
+    net.beta = small({"ssm_beta", "linear_attn.in_proj_b"}, 0);
+    net.decay = small({"ssm_alpha", "linear_attn.in_proj_a"}, sharing);
+    net.conv_weight = ConvolutionTable(Source({"ssm_conv1d", "linear_attn.conv1d"}, ".weight"),
+                                       net.channels(), net.conv_width);
+    net.decay_rate = Table(Source({"ssm_a", "linear_attn.A_log"}, ""), net.value_head_count);
+    if (!gguf_) {
+      list_.tables.back().expanded_count = net.value_head_count;
+      list_.tables.back().expand = [](std::vector<float> logarithms) {
+        for (float& x : logarithms) x = static_cast<float>(-exact::Exp(x));
+        return logarithms;
+      };
+    }
+    net.decay_bias =
+        Table(Source({"ssm_dt.bias", "linear_attn.dt_bias"}, ""), net.value_head_count);
+    net.norm.weight = Table(Source({"ssm_norm", "linear_attn.norm"}, ".weight"), net.value_dim);
+    net.output = Linear({"ssm_out", "linear_attn.out_proj"}, hidden_, net.values(), false, {});
   }
 
   // The matrices of heads are tensors of their own in new files of llama.cpp, those of keys already
@@ -234,11 +303,25 @@ class ParameterLister : private TensorLister {
       key.rows = {.first = queries, .run = a.key_dim, .stride = stride};
       value.rows = {.first = queries + a.key_dim, .run = a.value_dim, .stride = stride};
     }
+    if (names_.output_gate) return ListGatedQkv(a);
     a.query = Linear(names_.query, a.query_size(), hidden_, names_.qkv_bias, query);
     if (a.kv_layer != AttentionSpec::kOwnKv) return;
     a.key = Linear(names_.key, a.key_size(), hidden_, names_.qkv_bias, key);
     if (a.values_are_keys) return;
     a.value = Linear(names_.value, a.value_size(), hidden_, names_.qkv_bias, value);
+  }
+
+  void ListGatedQkv(AttentionSpec& a) {
+    const int64_t stride = a.key_dim + a.value_dim;
+    Placing query = {.fused = names_.query,
+                     .rows = {.first = 0, .run = a.key_dim, .stride = stride},
+                     .fused_rows = a.head_count * stride};
+    a.query = Linear(names_.query, a.query_size(), hidden_, false, query);
+    a.key = Linear(names_.key, a.key_size(), hidden_, false, {.continues_loop = true});
+    a.value = Linear(names_.value, a.value_size(), hidden_, false, {.continues_loop = true});
+    query.rows = {.first = a.key_dim, .run = a.value_dim, .stride = stride};
+    query.continues_loop = true;
+    a.output_gate = Linear(names_.query, a.attended_size(), hidden_, false, query);
   }
 
   // --- MLPs ---

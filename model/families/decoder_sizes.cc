@@ -125,6 +125,7 @@ void DropPredictionLayers(Hyperparameters& h, ModelSpec& spec,
   const int64_t count = h.Int({"nextn_predict_layers", "num_nextn_predict_layers"},
                               {0, h.is_gguf() ? spec.layer_count() - 1 : Limits::kLayers}, 0);
   if (h.is_gguf()) spec.layers.resize(static_cast<size_t>(spec.layer_count() - count));
+  spec.prediction_layer_count = count;
   for (int64_t i = 0; i < count; ++i) {
     unused_prefixes.push_back(
         fmt::format("{}.{}.", h.is_gguf() ? "blk" : "model.layers", spec.layer_count() + i));

@@ -94,7 +94,10 @@ ModelDescription DescribePhimoe(Hyperparameters& h);
 ModelDescription DescribeQwen2(Hyperparameters& h);
 ModelDescription DescribeQwen2Moe(Hyperparameters& h);
 ModelDescription DescribeQwen3(Hyperparameters& h);
+ModelDescription DescribeQwen35(Hyperparameters& h);
+ModelDescription DescribeQwen35Moe(Hyperparameters& h);
 ModelDescription DescribeQwen3Moe(Hyperparameters& h);
+ModelDescription DescribeQwen3Next(Hyperparameters& h);
 ModelDescription DescribeRoberta(Hyperparameters& h);
 ModelDescription DescribeSeedOss(Hyperparameters& h);
 ModelDescription DescribeSmolLm3(Hyperparameters& h);
@@ -199,7 +202,10 @@ constexpr Family kFamilies[] = {
     {"qwen2", "Qwen2ForCausalLM", "qwen2", DescribeQwen2},
     {"qwen2moe", "Qwen2MoeForCausalLM", "qwen2_moe", DescribeQwen2Moe},
     {"qwen3", "Qwen3ForCausalLM", "qwen3", DescribeQwen3},
+    {"qwen35", "Qwen3_5ForCausalLM", "qwen3_5_text", DescribeQwen35},
+    {"qwen35moe", "Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", DescribeQwen35Moe},
     {"qwen3moe", "Qwen3MoeForCausalLM", "qwen3_moe", DescribeQwen3Moe},
+    {"qwen3next", "Qwen3NextForCausalLM", "qwen3_next", DescribeQwen3Next},
     {"", "RobertaModel", "roberta", DescribeRoberta},
     {"seed_oss", "SeedOssForCausalLM", "seed_oss", DescribeSeedOss},
     {"smollm3", "SmolLM3ForCausalLM", "smollm3", DescribeSmolLm3},
@@ -215,10 +221,11 @@ constexpr Family kFamilies[] = {
 
 // Models for images and text, of which the text is served. Others may treat it differently where
 // there are images, so that a name is no guess.
-constexpr std::array<std::string_view, 5> kClassesWithTowers = {
-    "Gemma3ForConditionalGeneration", "Gemma4ForConditionalGeneration",
+constexpr std::array<std::string_view, 7> kClassesWithTowers = {
+    "Gemma3ForConditionalGeneration",        "Gemma4ForConditionalGeneration",
     "Gemma4UnifiedForConditionalGeneration", "Llama4ForConditionalGeneration",
-    "Mistral3ForConditionalGeneration"};
+    "Mistral3ForConditionalGeneration",      "Qwen3_5ForConditionalGeneration",
+    "Qwen3_5MoeForConditionalGeneration"};
 constexpr std::string_view kTextConfig = "text_config.";
 
 // Classes that differ from one of the table in the end of their name: models with another head, or
@@ -334,8 +341,18 @@ Result<void> CheckHeads(const AttentionSpec& attention, const std::string& path)
   return {};
 }
 
+Result<void> CheckDeltaNet(const DeltaNetSpec& net, const std::string& path) {
+  if (net.value_head_count % net.key_head_count != 0) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "{}: {} value heads of a delta net cannot share {} key heads: expected a divisor",
+                path, net.value_head_count, net.key_head_count);
+  }
+  return {};
+}
+
 Result<void> CheckLayer(const LayerSpec& layer, const std::string& path) {
-  if (!layer.short_conv) WEFT_RETURN_IF_ERROR(CheckHeads(layer.attention, path));
+  if (layer.attention) WEFT_RETURN_IF_ERROR(CheckHeads(layer.attention, path));
+  if (layer.delta_net) WEFT_RETURN_IF_ERROR(CheckDeltaNet(*layer.delta_net, path));
   if (layer.is_parallel && (layer.attention_output_norm || layer.mlp_output_norm ||
                             layer.attention_sum_norm || layer.residual_multiplier != 1)) {
     return Fail(ErrorCode::kUnsupported,

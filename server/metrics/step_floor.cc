@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "base/checked_math.h"
 #include "model/kv_cache.h"
+#include "model/state.h"
 
 namespace weft {
 namespace {
@@ -79,6 +81,19 @@ void AddAttention(const AttentionSpec& attention, const KernelTable& kernels, in
   AddAttention(attention, kernels, block_size, *cost);
 }
 
+void AddStates(const ModelSpec& spec, const LayerSpec& layer, StateCost& cost) {
+  cost.bytes += static_cast<double>(RecurrentFloats(spec, layer)) * sizeof(float);
+  int64_t operations = 0;
+  if (layer.short_conv) operations += 2 * layer.short_conv->width * spec.hidden_size;
+  if (const std::optional<DeltaNetSpec>& net = layer.delta_net) {
+    // Of an element: times the key, times the decay, the change with the key, times the query.
+    constexpr int64_t kOfElement = 7;
+    operations += 2 * net->conv_width * net->channels();
+    operations += kOfElement * (net->state_floats() - net->conv_floats());
+  }
+  cost.operations_per_row += static_cast<double>(operations);
+}
+
 // The matrices that rows of sources alone are multiplied with: an encoder's, and those of the keys
 // and values that its decoder's cross-attentions read.
 std::set<MatrixId> SourceMatrices(const ModelSpec& spec) {
@@ -143,7 +158,8 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
       cost.expert_count = static_cast<double>(mixture->expert_count);
       cost.experts_per_token = static_cast<double>(mixture->experts_per_token);
     }
-    if (!layer.short_conv) AddAttention(layer.attention, kernels, block_size, cost.attention);
+    if (layer.attention) AddAttention(layer.attention, kernels, block_size, cost.attention);
+    AddStates(spec, layer, cost.states);
     if (layer.cross) AddAttention(*layer.cross, kernels, block_size, cost.cross_attention);
   }
   if (spec.encoder != nullptr) {
@@ -166,7 +182,10 @@ StepWork CountWork(const ModelCost& cost, std::span<const SequenceShape> sequenc
                   static_cast<double>(length);
   };
   for (const SequenceShape& sequence : sequences) {
-    rows += static_cast<double>(sequence.row_count);
+    const auto sequence_rows = static_cast<double>(sequence.row_count);
+    rows += sequence_rows;
+    work.bytes += cost.states.bytes;
+    work.float_operations += cost.states.operations_per_row * sequence_rows;
     attend(cost.cross_attention, sequence.row_count, sequence.source_count);
     for (const AttentionCost& attention : cost.attention) {
       work.bytes += attention.kv_bytes_per_position * PositionsRead(sequence, attention.window);

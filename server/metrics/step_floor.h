@@ -31,6 +31,12 @@ struct AttentionCost {
   double operations_per_read = 0;  // one row, one position that it sees
 };
 
+// The states of fixed size of all layers.
+struct StateCost {
+  double bytes = 0;               // of a sequence
+  double operations_per_row = 0;  // of what passes them, convolutions included
+};
+
 // What the steps of a model cost; sums over all layers.
 struct ModelCost {
   double embedding_row_bytes = 0;
@@ -46,6 +52,7 @@ struct ModelCost {
   double experts_per_token = 0;
   std::vector<AttentionCost> attention;  // one entry for each window that layers have
   bool attention_on_tiles = false;       // of AMX, at the rate of bf16 products
+  StateCost states = {};
 };
 
 // The rows of one sequence in a step, at consecutive positions.
@@ -85,7 +92,7 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
 
 // Every weight is read once a step, of the embedding only the rows looked up, of the experts those
 // that tokens are expected to touch if they choose evenly: E * (1 - (1 - k/E)^rows). K and V of the
-// positions that a sequence's rows see are read once. The head counts for `logit_row_count` rows.
+// positions that a sequence's rows see are read once, and so are its states. The head counts for `logit_row_count` rows.
 // Norms, RoPE, softmax and activations count for nothing, nor does what is written.
 // `source_lengths`: of the sources that the step computes.
 StepWork CountWork(const ModelCost& cost, std::span<const SequenceShape> sequences,

@@ -83,7 +83,10 @@ inline constexpr std::array kParityFixtures = {
     "qwen2",                 // biases
     "qwen2_moe",             // a gated shared expert
     "qwen3",                 // QK norm
+    "qwen3_5",               // delta nets, gated attention, a layer that guesses further ahead
+    "qwen3_5_moe",           // delta nets and experts
     "qwen3_moe",             // fused expert tensors
+    "qwen3_next",            // delta nets whose projections are by head, experts
     "seed_oss",              // QKV biases, heads wider than the rest
     "smollm3",               // no rotation in every fourth layer
     "solar_open",            // GLM without norms and biases
@@ -113,6 +116,7 @@ inline constexpr std::array kParityFixturesWithoutGguf = {
     "opt_350m",            // norms of sums, narrow embeddings
     "persimmon",           // QK norm with biases
     "phimoe_jitter",       // a sparse mixer of which more is near
+    "qwen3_5_moe_conditional",  // the text of a checkpoint with images
     "stablelm_parallel",   // parallel layers, a QK norm a head
     "starcoder2_window",   // windows
     "vaultgemma",          // soft caps, a window in every other layer

@@ -16,6 +16,7 @@ import sys
 import torch
 import transformers
 
+AUTO_TOKENIZER = transformers.AutoTokenizer
 # llama.cpp's file types
 ANSWERS = (5, 6)  # of rankers: relevant, not relevant
 FILE_TYPES = {"F32": "ALL_F32", "F16": "MOSTLY_F16", "BF16": "MOSTLY_BF16"}
@@ -56,10 +57,15 @@ def convert(conversion, gguf, request):
     architecture = conversion.get_model_architecture(hparams, conversion.ModelType.TEXT)
     model_class = conversion.get_model_class(architecture)
     patch(base.TextModel)
+    if hasattr(model_class, "opt_num_mtp_layers"):  # Qwen's, which insists on layers that guess further ahead
+        model_class.no_mtp = not hparams.get("mtp_num_hidden_layers")
+        # transformers takes a class of its own for some of them, with a token that no file has.
+        transformers.AutoTokenizer = transformers.PreTrainedTokenizerFast
     model = model_class(
         pathlib.Path(request["directory"]), getattr(gguf.LlamaFileType, FILE_TYPES[request["type"]]),
         pathlib.Path(request["file"]), model_name=request["name"])
     model.write()
+    transformers.AutoTokenizer = AUTO_TOKENIZER
 
 
 def main():

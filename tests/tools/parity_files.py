@@ -102,6 +102,17 @@ def write_adapters(path, count, rank=2):
     safetensors.torch.save_file(tensors, path, metadata={"format": "pt"})
 
 
+def write_prediction_layer(path, of):
+    """Qwen's layer that guesses tokens further ahead: a layer like this one, and what makes its input."""
+    tensors = safetensors.torch.load_file(path)
+    prefix = f"model.layers.{of}."
+    tensors |= {"mtp.layers.0." + name.removeprefix(prefix): value.clone() for name, value in tensors.items() if name.startswith(prefix)}
+    norm = tensors["model.norm.weight"]
+    tensors |= {f"mtp.{name}.weight": norm.clone() for name in ("norm", "pre_fc_norm_embedding", "pre_fc_norm_hidden")}
+    tensors["mtp.fc.weight"] = torch.zeros(len(norm), 2 * len(norm), dtype=norm.dtype)
+    safetensors.torch.save_file(tensors, path, metadata={"format": "pt"})
+
+
 def changed(config, changes):
     """With the changes' values, and without their keys that have none."""
     nested = {key: changed(config[key], value) if isinstance(config.get(key), dict) and isinstance(value, dict) else value
@@ -119,6 +130,8 @@ def write_hugging_face(directory, name, model):
         write_mxfp4(directory / "model.safetensors", fixture.mxfp4)
     if fixture.renamed or fixture.joined:
         rename(directory / "model.safetensors", fixture)
+    if fixture.predicts is not None:
+        write_prediction_layer(directory / "model.safetensors", fixture.predicts)
     if fixture.adapters:
         write_adapters(directory / "model.safetensors", fixture.adapters)
     write_tokenizer(directory, model.config.get_text_config().vocab_size, indented=fixture.gguf not in (LLAMA_CPP, None))

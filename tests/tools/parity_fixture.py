@@ -28,6 +28,7 @@ class Fixture:
     renamed: dict = dataclasses.field(default_factory=dict)  # pattern in tensors' names -> what published files have there, one after the other
     joined: dict = dataclasses.field(default_factory=dict)  # pattern with a group of words -> the name of all these one below the other
     adapters: int = 0  # so many low-rank adapters of each matrix lie beside it
+    predicts: int | None = None  # a layer of whose kind the published files have one more, which guesses tokens further ahead
     published_class: str | None = None  # where config.json on the hub names another class than transformers'
     published_config: dict = dataclasses.field(default_factory=dict)  # and other keys
 

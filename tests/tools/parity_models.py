@@ -7,7 +7,7 @@ COMMON = dict(num_hidden_layers=3, hidden_size=48, num_attention_heads=4, num_ke
               vocab_size=264, max_position_embeddings=128, rms_norm_eps=1e-5, hidden_act="silu",
               bos_token_id=256, eos_token_id=257, pad_token_id=None, tie_word_embeddings=False)
 MOE = dict(num_hidden_layers=2, num_experts=8, num_experts_per_tok=3)
-SLIDING, FULL = "sliding_attention", "full_attention"  # types of layers
+SLIDING, FULL, LINEAR = "sliding_attention", "full_attention", "linear_attention"  # types of layers
 
 
 def first(model, gguf, element_type, config):
@@ -50,6 +50,8 @@ COHERE2_MOE = dict(
     num_hidden_layers=4, hidden_size=16, head_dim=6, intermediate_size=8, num_experts=5, num_experts_per_tok=2, num_shared_experts=2,
     mlp_layer_types=["dense"] + ["sparse"] * 3, layer_types=[FULL, SLIDING, SLIDING, FULL], logit_scale=0.3, sliding_window=10,
     rope_parameters=rope())
+DELTA_NET_VISION = dict(depth=1, hidden_size=8, intermediate_size=8, num_heads=2, patch_size=4, out_hidden_size=16,
+                        num_position_embeddings=4, temporal_patch_size=1)
 TINY_VISION = dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2, image_size=8, patch_size=4)
 
 PHIMOE = dict(
@@ -71,6 +73,11 @@ LATENT = dict(hidden_size=16, num_attention_heads=2, num_key_value_heads=2, kv_l
 LATENT_ROPE = rope("yarn", 1000.0, factor=8.0, original_max_position_embeddings=16, beta_fast=32.0, beta_slow=1.0)
 LLAMA4 = dict(num_hidden_layers=4, hidden_size=16, head_dim=6, intermediate_size=12, intermediate_size_mlp=20, num_local_experts=4,
               num_experts_per_tok=1, interleave_moe_layer_step=2, rope_parameters=rope(theta=5e5))
+DELTA_NET = dict(num_hidden_layers=4, hidden_size=16, head_dim=8, num_key_value_heads=1, layer_types=[LINEAR, LINEAR, FULL, LINEAR],
+                 linear_conv_kernel_dim=4, linear_key_head_dim=6, linear_value_head_dim=6, linear_num_key_heads=2,
+                 linear_num_value_heads=4, rope_parameters=rope(theta=1e6, partial_rotary_factor=0.5))
+DELTA_NET_MIXTURE = dict(DELTA_NET, num_hidden_layers=3, layer_types=[LINEAR, FULL, LINEAR], num_experts=6, num_experts_per_tok=2,
+                         moe_intermediate_size=8, shared_expert_intermediate_size=12)
 STARCODER2 = dict(norm_epsilon=1e-4, use_bias=True, sliding_window=None, rope_parameters=rope())
 OLD = ("num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads", "intermediate_size",
        "max_position_embeddings", "rms_norm_eps")  # keys that are not these models'
@@ -231,6 +238,18 @@ FIXTURES |= {
     "qwen2_moe": of("Qwen2MoeForCausalLM", dict(
         num_hidden_layers=2, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=10, shared_expert_intermediate_size=16,
         norm_topk_prob=False, rope_parameters=rope(theta=1e6))),
+    # States that forget slowly, so that a prompt's beginning is seen at its end.
+    "qwen3_next": of("Qwen3NextForCausalLM", dict(DELTA_NET_MIXTURE, norm_topk_prob=True), without=("intermediate_size",),
+                     plus_one=True, gains={"A_log": 4}, visible=(dict(rope_parameters=rope(theta=1e6, partial_rotary_factor=1.0)),)),
+    "qwen3_5": of("Qwen3_5ForCausalLM", dict(DELTA_NET, intermediate_size=20), plus_one=True, gains={"A_log": 4}, prompt_lengths=(37,), predicts=2,
+                  published_config=dict(mtp_num_hidden_layers=1)),
+    "qwen3_5_moe": of("Qwen3_5MoeForCausalLM", DELTA_NET_MIXTURE, without=("intermediate_size",), plus_one=True, gains={"A_log": 4}),
+    # Of which the files of the published models are.
+    "qwen3_5_moe_conditional": Fixture("Qwen3_5MoeForConditionalGeneration", dict(
+        text_config={**SMALL, **DELTA_NET_MIXTURE, "rope_parameters": rope(
+            theta=1e6, partial_rotary_factor=0.5, mrope_section=[1, 1, 0], mrope_interleaved=True)}, vision_config=DELTA_NET_VISION,
+        image_token_id=260, video_token_id=261, vision_start_token_id=262, vision_end_token_id=263, tie_word_embeddings=True),
+        gguf=None, plus_one=True, gains={"A_log": 4}, unseen="visual"),
     "ernie4_5": of("Ernie4_5ForCausalLM", dict(head_dim=8, rope_parameters=rope(theta=5e5))),
     # The converter's length of the shared experts is intermediate_size / num_key_value_heads.
     "ernie4_5_moe": of("Ernie4_5_MoeForCausalLM", dict(

@@ -57,7 +57,7 @@ def fill(name, model):
         random = np.random.default_rng([zlib.crc32(name.encode()), zlib.crc32(tensor_name.encode())])
         shape = tuple(tensor.shape)
         if is_factor(tensor_name) and not tensor_name.endswith("bias"):
-            values = random.uniform(0.7, 1.3, shape) - fixture.plus_one
+            values = random.uniform(0.7, 1.3, shape) - (fixture.plus_one and not tensor_name.endswith("linear_attn.norm.weight"))
         else:
             deviation = standard_deviation(tensor_name, tensor, config, is_transposed(model, tensor_name, tensor))
             values = random.standard_normal(shape) * deviation
