@@ -120,8 +120,8 @@ void Raise(int64_t& most, int64_t value) { most = std::max(most, value); }
 void RaiseForAttention(const ModelSpec& spec, const AttentionSpec& attention,
                        const KernelTable& kernels, const WorkspaceOptions& options,
                        Widths& widths) {
-  Raise(widths.query, attention.query_size() +
-                          (attention.output_gate ? attention.attended_size() : int64_t{0}));
+  Raise(widths.query,
+        attention.query_size() + (attention.output_gate ? attention.attended_size() : int64_t{0}));
   Raise(widths.key, attention.key_size());
   Raise(widths.value, attention.value_size());
   Raise(widths.attended, attention.attended_size());

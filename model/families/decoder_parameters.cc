@@ -3,22 +3,19 @@
 #include <string>
 #include <utility>
 
-#include "base/exact_math.h"
 #include "model/families/decoder.h"
-#include "model/families/tensor_lister.h"
+#include "model/families/recurrent_lister.h"
 #include "model/kernels/kernels.h"
 
 namespace weft {
 namespace {
 
-class ParameterLister : private TensorLister {
+class ParameterLister : private RecurrentLister {
  public:
   // Behind what is in `list`.
   ParameterLister(Hyperparameters& h, const DecoderTensors& names, ModelSpec& spec,
                   ParameterList list = {})
-      : TensorLister(h, names, spec.is_encoder, std::move(list)),
-        spec_(spec),
-        hidden_(spec.hidden_size) {}
+      : RecurrentLister(h, names, spec, std::move(list)), spec_(spec) {}
 
   // `has_head`: for tokens.
   ParameterList List(bool has_head, bool tied_head) {
@@ -165,95 +162,6 @@ class ParameterLister : private TensorLister {
     bias.sources = Source(name, ".bias");
     list_.tables.push_back(std::move(bias));
     norm.bias = static_cast<TableId>(list_.tables.size() - 1);
-  }
-
-  // A tensor has a channel's weights in a row, of which the kernels want one after the other for
-  // all channels.
-  TableId ConvolutionTable(std::vector<TensorSource> sources, int64_t channels, int64_t width) {
-    const TableId table = Table(std::move(sources), channels, width);
-    list_.tables.back().expanded_count = channels * width;
-    list_.tables.back().expand = [=](const std::vector<float>& stored) {
-      std::vector<float> rows(stored.size());
-      for (size_t i = 0; i < stored.size(); ++i) {
-        const auto channel = static_cast<int64_t>(i) / width;
-        rows[static_cast<size_t>(static_cast<int64_t>(i) % width * channels + channel)] = stored[i];
-      }
-      return rows;
-    };
-    return table;
-  }
-
-  void ListShortConv(ShortConvSpec& conv) {
-    const bool has_bias = names_.short_conv_bias;
-    const TensorName filter = {"shortconv.conv", "conv.conv"};
-    const int64_t channels = hidden_;
-    conv.input =
-        Linear({"shortconv.in_proj", "conv.in_proj"}, 3 * channels, channels, has_bias, {});
-    conv.weight = ConvolutionTable(Source(filter, ".weight"), channels, conv.width);
-    if (has_bias) conv.bias = Table(Source(filter, ".bias"), channels);
-    conv.output = Linear({"shortconv.out_proj", "conv.out_proj"}, channels, channels, has_bias, {});
-  }
-
-  // Rows of one of a delta net's matrices: in a tensor with all that belongs to a key head, then to
-  // the next; and in one with those of each matrix after those before it, or of their own.
-  struct DeltaNetRows {
-    int64_t run = 0;  // of a key head
-    int64_t first_in_head = 0;
-    int64_t first = 0;
-    int64_t tensor_rows = 0;
-  };
-
-  LinearSpec DeltaNetLinear(TensorName by_head, int64_t head_rows, TensorName name,
-                            const DeltaNetRows& rows, int64_t key_heads, bool continues_loop) {
-    std::vector<TensorSource> sources = Source(
-        by_head, ".weight",
-        RowOrder{.first = rows.first_in_head, .run = rows.run, .stride = head_rows},
-        key_heads * head_rows);
-    for (TensorSource& source :
-         Source(name, ".weight", RowOrder{.first = rows.first}, rows.tensor_rows)) {
-      sources.push_back(std::move(source));
-    }
-    return {Matrix(std::move(sources), key_heads * rows.run, hidden_, continues_loop)};
-  }
-
-  // Qwen3-Next's projections are by key head, but for the larger of the two in GGUF, where old
-  // files have that so, too.
-  void ListDeltaNet(DeltaNetSpec& net) {
-    const int64_t key_heads = net.key_head_count;
-    const int64_t keys = net.key_dim;
-    const int64_t sharing = net.value_head_count / key_heads;
-    const int64_t values = sharing * net.value_dim;
-    const TensorName by_head = {"ssm_in", "linear_attn.in_proj_qkvz"};
-    const auto large = [&](TensorName name, const DeltaNetRows& rows) {
-      return DeltaNetLinear(by_head, 2 * (keys + values), name, rows, key_heads,
-                            /*continues_loop=*/rows.first_in_head > 0);
-    };
-    const TensorName together = {"attn_qkv", "linear_attn.in_proj_qkv"};
-    const int64_t all = net.channels();
-    net.query = large(together, {keys, 0, 0, all});
-    net.key = large(together, {keys, keys, net.keys(), all});
-    net.value = large(together, {values, 2 * keys, 2 * net.keys(), all});
-    net.gate = large({"attn_gate", "linear_attn.in_proj_z"}, {values, 2 * keys + values, 0, 0});
-    const auto small = [&](TensorName name, int64_t first_in_head) {
-      return DeltaNetLinear({"ssm_ba", "linear_attn.in_proj_ba"}, 2 * sharing, name,
-                            {sharing, first_in_head, 0, 0}, key_heads, /*continues_loop=*/true);
-    };
-    net.beta = small({"ssm_beta", "linear_attn.in_proj_b"}, 0);
-    net.decay = small({"ssm_alpha", "linear_attn.in_proj_a"}, sharing);
-    net.conv_weight = ConvolutionTable(Source({"ssm_conv1d", "linear_attn.conv1d"}, ".weight"),
-                                       net.channels(), net.conv_width);
-    net.decay_rate = Table(Source({"ssm_a", "linear_attn.A_log"}, ""), net.value_head_count);
-    if (!gguf_) {
-      list_.tables.back().expanded_count = net.value_head_count;
-      list_.tables.back().expand = [](std::vector<float> logarithms) {
-        for (float& x : logarithms) x = static_cast<float>(-exact::Exp(x));
-        return logarithms;
-      };
-    }
-    net.decay_bias =
-        Table(Source({"ssm_dt.bias", "linear_attn.dt_bias"}, ""), net.value_head_count);
-    net.norm.weight = Table(Source({"ssm_norm", "linear_attn.norm"}, ".weight"), net.value_dim);
-    net.output = Linear({"ssm_out", "linear_attn.out_proj"}, hidden_, net.values(), false, {});
   }
 
   // The matrices of heads are tensors of their own in new files of llama.cpp, those of keys already
@@ -507,7 +415,6 @@ class ParameterLister : private TensorLister {
   }
 
   ModelSpec& spec_;
-  const int64_t hidden_;
   size_t layer_ = 0;
 };
 

@@ -19,8 +19,8 @@ using Limits = ConfigLimits;
 // whatever the file says in place of four. In GGUF the list has the layers that were dropped, too.
 std::vector<bool> ReadDeltaNetLayers(Hyperparameters& h, const ModelSpec& spec) {
   const Field types = {"attention.recurrent_layers", "layer_types"};
-  const int64_t period = h.Int({"full_attention_interval", "full_attention_interval"},
-                               {1, Limits::kLayers}, 4);
+  const int64_t period =
+      h.Int({"full_attention_interval", "full_attention_interval"}, {1, Limits::kLayers}, 4);
   if (!h.Has(types)) return AllButEvery(period, spec.layer_count());
   std::vector<bool> listed;
   if (h.is_gguf()) {
@@ -65,8 +65,8 @@ DeltaNetSpec ReadDeltaNet(Hyperparameters& h, const NormSpec& norm, bool heads_a
   } else {
     net.value_dim = h.Int({"", "linear_value_head_dim"}, kDims);
   }
-  net.conv_width = h.Int({"ssm.conv_kernel", "linear_conv_kernel_dim"},
-                         {2, ConvolutionTask::kMostWidth});
+  net.conv_width =
+      h.Int({"ssm.conv_kernel", "linear_conv_kernel_dim"}, {2, ConvolutionTask::kMostWidth});
   net.heads_are_tiled = heads_are_tiled && h.is_gguf();
   net.norm = norm;
   return net;
@@ -126,8 +126,8 @@ ModelDescription WithTensors(Hyperparameters& h, std::vector<std::string> unused
 ModelDescription DescribeMixtures(Hyperparameters& h, std::string_view architecture,
                                   bool heads_are_tiled) {
   std::vector<std::string> unused_prefixes;
-  h.SetHfDefaults({{"moe_intermediate_size", int64_t{512}},
-                   {"shared_expert_intermediate_size", int64_t{512}}});
+  h.SetHfDefaults(
+      {{"moe_intermediate_size", int64_t{512}}, {"shared_expert_intermediate_size", int64_t{512}}});
   ModelSpec spec = ReadHybrid(h, architecture, heads_are_tiled, unused_prefixes);
   ReadMixture(h, /*renormalizes=*/true, spec);
   return WithTensors(h, std::move(unused_prefixes), std::move(spec));

@@ -83,15 +83,12 @@ void AddAttention(const AttentionSpec& attention, const KernelTable& kernels, in
 
 void AddStates(const ModelSpec& spec, const LayerSpec& layer, StateCost& cost) {
   cost.bytes += static_cast<double>(RecurrentFloats(spec, layer)) * sizeof(float);
-  int64_t operations = 0;
-  if (layer.short_conv) operations += 2 * layer.short_conv->width * spec.hidden_size;
   if (const std::optional<DeltaNetSpec>& net = layer.delta_net) {
     // Of an element: times the key, times the decay, the change with the key, times the query.
     constexpr int64_t kOfElement = 7;
-    operations += 2 * net->conv_width * net->channels();
-    operations += kOfElement * (net->state_floats() - net->conv_floats());
+    cost.operations_per_row +=
+        static_cast<double>(kOfElement * (net->state_floats() - net->conv_floats()));
   }
-  cost.operations_per_row += static_cast<double>(operations);
 }
 
 // The matrices that rows of sources alone are multiplied with: an encoder's, and those of the keys

@@ -34,7 +34,7 @@ struct AttentionCost {
 // The states of fixed size of all layers.
 struct StateCost {
   double bytes = 0;               // of a sequence
-  double operations_per_row = 0;  // of what passes them, convolutions included
+  double operations_per_row = 0;  // convolutions apart, which are tables of weights
 };
 
 // What the steps of a model cost; sums over all layers.
@@ -92,9 +92,9 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
 
 // Every weight is read once a step, of the embedding only the rows looked up, of the experts those
 // that tokens are expected to touch if they choose evenly: E * (1 - (1 - k/E)^rows). K and V of the
-// positions that a sequence's rows see are read once, and so are its states. The head counts for `logit_row_count` rows.
-// Norms, RoPE, softmax and activations count for nothing, nor does what is written.
-// `source_lengths`: of the sources that the step computes.
+// positions that a sequence's rows see are read once, and so are its states. The head counts for
+// `logit_row_count` rows. Norms, RoPE, softmax and activations count for nothing, nor does what is
+// written. `source_lengths`: of the sources that the step computes.
 StepWork CountWork(const ModelCost& cost, std::span<const SequenceShape> sequences,
                    int64_t logit_row_count, std::span<const int64_t> source_lengths = {});
 

@@ -43,6 +43,19 @@ TEST(Inspect, TellsWhatAnEncoderIsFor) {
   EXPECT_EQ(LineOf(decoder, "labels"), "absent");
 }
 
+TEST(Inspect, TellsOfDeltaNets) {
+  for (const char* file : {"hf", "model.gguf"}) {
+    const std::string text = DescribeCheckpoint(Load(ParityPath("qwen3_5", file)), {});
+    EXPECT_THAT(text, HasSubstr("delta net, 2 heads of 6 for 4 of 6, convolution over 4 (in 3 of "
+                                "4 layers)\n"));
+    EXPECT_THAT(text, HasSubstr("4 heads of 8, 1 KV heads, queries and keys normalised a head, "
+                                "gated (in 1 of 4 layers)\n"));
+    EXPECT_EQ(LineOf(text, "not computed"), "1 layer guessing tokens further ahead");
+    // (3 * 48 + 4 * 6 * 6) numbers in each of three layers.
+    EXPECT_THAT(text, HasSubstr(", 3.4 KiB a state"));
+  }
+}
+
 TEST(Inspect, TellsWhatAMixtureOfExpertsHolds) {
   const std::string path = ParityPath("mixtral", "model.gguf");
   const Checkpoint checkpoint = Load(path);

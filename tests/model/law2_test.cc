@@ -200,7 +200,8 @@ TEST_P(Law2Test, WhatNoRowSeesNeedsNoBlock) {
 TEST(Law2LongTest, ChunkSizeAndThreadsDoNotMatterAcrossSpans) {
   const std::pair<const char*, KvType> cases[] = {
       {"llama3", KvType::kBF16},    {"mistral", KvType::kBF16}, {"deepseek_v3", KvType::kBF16},
-      {"deepseek_v3", KvType::kQ8}, {"llama3", KvType::kQ8},    {"mistral", KvType::kQ8}};
+      {"deepseek_v3", KvType::kQ8}, {"llama3", KvType::kQ8},    {"mistral", KvType::kQ8},
+      {"qwen3_5", KvType::kBF16}};
   for (const auto& [fixture, kv_type] : cases) {
     RunOptions options{
         .arithmetic = Arithmetic::kBF16, .isa = ChooseIsa().value(), .kv_type = kv_type};

@@ -117,10 +117,10 @@ inline constexpr std::array kParityFixturesWithoutGguf = {
     "persimmon",           // QK norm with biases
     "phimoe_jitter",       // a sparse mixer of which more is near
     "qwen3_5_moe_conditional",  // the text of a checkpoint with images
-    "stablelm_parallel",   // parallel layers, a QK norm a head
-    "starcoder2_window",   // windows
-    "vaultgemma",          // soft caps, a window in every other layer
-    "xglm",                // sinusoids
+    "stablelm_parallel",        // parallel layers, a QK norm a head
+    "starcoder2_window",        // windows
+    "vaultgemma",               // soft caps, a window in every other layer
+    "xglm",                     // sinusoids
 };
 
 // One prompt, the reference's greedy continuation, and its logits after each of their tokens.

@@ -38,7 +38,7 @@ MISSING = {
            "MllamaForCausalLM MusicgenForCausalLM MusicgenMelodyForCausalLM MoshiForCausalLM",
     RECURRENT: "BambaForCausalLM FalconH1ForCausalLM FalconMambaForCausalLM JambaForCausalLM KimiLinearForCausalLM "
                "Mamba2ForCausalLM MambaForCausalLM MiniMaxForCausalLM NemotronHForCausalLM OlmoHybridForCausalLM "
-               "Qwen3NextForCausalLM Qwen3_5ForCausalLM Qwen3_5MoeForCausalLM RecurrentGemmaForCausalLM RwkvForCausalLM "
+               "RecurrentGemmaForCausalLM RwkvForCausalLM "
                "Zamba2ForCausalLM ZambaForCausalLM xLSTMForCausalLM BailingHybridForCausalLM",
     SPARSE: "DeepseekV32ForCausalLM DeepseekV4ForCausalLM GlmMoeDsaForCausalLM",
     "weights of three values": "BitNetForCausalLM",
@@ -53,7 +53,8 @@ MISSING = {
 TOWERS = {  # classes whose text is served: the fixture that shows it
     "Gemma3ForConditionalGeneration": "gemma3_conditional", "Gemma4ForConditionalGeneration": "gemma4_conditional",
     "Gemma4UnifiedForConditionalGeneration": "", "Llama4ForConditionalGeneration": "llama4_conditional",
-    "Mistral3ForConditionalGeneration": "mistral3_conditional",
+    "Mistral3ForConditionalGeneration": "mistral3_conditional", "Qwen3_5ForConditionalGeneration": "",
+    "Qwen3_5MoeForConditionalGeneration": "qwen3_5_moe_conditional",
 }
 
 

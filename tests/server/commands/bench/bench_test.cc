@@ -68,6 +68,15 @@ TEST(StepFloorTest, AWindowHidesWhatIsBehindIt) {
   EXPECT_DOUBLE_EQ(CountWork(cost, {&shape, 1}, 0).bytes, 6 + 1300);
 }
 
+TEST(StepFloorTest, AStateIsReadOnceAndPassedByEveryRow) {
+  ModelCost cost;
+  cost.states = {.bytes = 100, .operations_per_row = 7};
+  const SequenceShape shapes[] = {{.first_position = 10, .row_count = 3},
+                                  {.first_position = 0, .row_count = 1}};
+  EXPECT_DOUBLE_EQ(CountWork(cost, shapes, 0).bytes, 200);
+  EXPECT_DOUBLE_EQ(CountWork(cost, shapes, 0).float_operations, 28);
+}
+
 TEST(StepFloorTest, AnEncodersRowsSeeWhatIsBehindThem) {
   ModelCost cost;
   cost.attention = {{.lookahead = 512, .kv_bytes_per_position = 1, .operations_per_read = 1}};
