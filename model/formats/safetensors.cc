@@ -56,7 +56,9 @@ Result<TensorView> PlaceTensor(const SafetensorsEntry& entry, std::span<const st
                 path, Quoted(entry.name), entry.begin, entry.end, entry.end - entry.begin,
                 *size_bytes);
   }
-  const std::vector<int64_t> dims(shape.begin(), shape.end());
+  // No text's tensor has more than a view can have; a convolution over images in time has.
+  std::vector<int64_t> dims(shape.begin(), shape.end());
+  for (; dims.size() > 4; dims.pop_back()) dims[dims.size() - 2] *= dims.back();
   return TensorView::Contiguous(data.data() + entry.begin, *type, std::span(dims));
 }
 

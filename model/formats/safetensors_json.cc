@@ -115,7 +115,7 @@ class HeaderHandler : public StrictHandler {
   }
 
   bool OnUnsigned(uint64_t value) override {
-    if (state_ == State::kDims && shape_->size() < 4) return shape_->push_back(value), true;
+    if (state_ == State::kDims && shape_->size() < 8) return shape_->push_back(value), true;
     if (state_ == State::kBounds && offsets_->size() < 2) return offsets_->push_back(value), true;
     return Unexpected(std::to_string(value));
   }
@@ -162,7 +162,7 @@ class HeaderHandler : public StrictHandler {
       case State::kShape:
         return Tensor() + ": expected an array for 'shape'";
       case State::kDims:
-        return Tensor() + ": expected at most four dimensions in 'shape', each from 0 to 2^64-1";
+        return Tensor() + ": expected at most eight dimensions in 'shape', each from 0 to 2^64-1";
       case State::kOffsets:
         return Tensor() + ": expected an array for 'data_offsets'";
       case State::kBounds:

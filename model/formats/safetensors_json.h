@@ -17,7 +17,7 @@ namespace weft {
 struct SafetensorsEntry {
   std::string name;
   std::string dtype;            // "F32", "BF16", ...
-  std::vector<uint64_t> shape;  // outermost first, 0 to 4 dimensions
+  std::vector<uint64_t> shape;  // outermost first, 0 to 8 dimensions
   uint64_t begin = 0;           // bytes from the beginning of the data
   uint64_t end = 0;
 };

@@ -171,6 +171,17 @@ TEST(FamiliesRefusalTest, NamesWhatItDoesNotCompute) {
   }
 }
 
+TEST(FamiliesRefusalTest, DeltaNetsInGgufHaveWholeHeads) {
+  EXPECT_THAT(GgufError("qwen3_5", "qwen35.ssm.inner_size", int64_t{25}),
+              HasSubstr("ssm.inner_size is 25, expected 4 heads of at most 4096"));
+  EXPECT_THAT(GgufError("qwen3_5", "qwen35.ssm.inner_size", int64_t{2}), HasSubstr("is 2"));
+  EXPECT_THAT(GgufError("qwen3_5", "qwen35.ssm.time_step_rank", int64_t{0}),
+              HasSubstr("expected an integer from 1"));
+  EXPECT_THAT(GgufError("qwen3_5", "qwen35.attention.recurrent_layers", std::vector<bool>(6)),
+              HasSubstr("is no list of 4, one a layer"));
+  EXPECT_EQ(GgufError("qwen3_5", "qwen35.attention.recurrent_layers", {}), "no error");
+}
+
 // Every key of a GGUF file is read, or known to change nothing; `is_causal` as it is not.
 void ExpectKeysRead(const std::string& fixture, bool is_causal) {
   const GgufFile file = GgufFile::Open(ParityPath(fixture, "model.gguf")).value();

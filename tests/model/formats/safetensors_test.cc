@@ -87,6 +87,16 @@ TEST(Safetensors, ReadsBytes) {
   EXPECT_THAT(row, ElementsAre(3, 4, 5));
 }
 
+// The filter of a convolution over images in time, which no text reads.
+TEST(Safetensors, InnerDimensionsBeyondFourAreOne) {
+  const std::string header = "{" + Tensor("t", "U8", "[2,3,1,2,2]", 0, 24) + "}";
+  const std::vector<std::byte> file = File(header, 24);
+  const Result<TensorMap> tensors = ParseSafetensors(file, "f");
+  ASSERT_TRUE(tensors) << tensors.error().message;
+  EXPECT_EQ(tensors->at("t").rank, 4);
+  EXPECT_THAT(tensors->at("t").dims, ElementsAre(2, 3, 1, 4));
+}
+
 TEST(Safetensors, AFileWithoutTensorsIsOne) { EXPECT_TRUE(ParseSafetensors(File("{}", 0), "f")); }
 
 TEST(SafetensorsHostile, HeaderLengths) {
@@ -127,19 +137,19 @@ TEST(SafetensorsHostile, FieldsOfTheWrongKind) {
       {R"({"t":{"dtype":null}})", "f: tensor 't': expected a string for 'dtype', found null"},
       {R"({"t":{"shape":"x"}})", "f: tensor 't': expected an array for 'shape', found 'x'"},
       {R"({"t":{"shape":[[1]]}})",
-       "f: tensor 't': expected at most four dimensions in 'shape', each from 0 to 2^64-1, found "
+       "f: tensor 't': expected at most eight dimensions in 'shape', each from 0 to 2^64-1, found "
        "an array"},
       {R"({"t":{"shape":[-1]}})",
-       "f: tensor 't': expected at most four dimensions in 'shape', each from 0 to 2^64-1, found "
+       "f: tensor 't': expected at most eight dimensions in 'shape', each from 0 to 2^64-1, found "
        "-1"},
       {R"({"t":{"shape":[1.5]}})",
-       "f: tensor 't': expected at most four dimensions in 'shape', each from 0 to 2^64-1, found "
+       "f: tensor 't': expected at most eight dimensions in 'shape', each from 0 to 2^64-1, found "
        "1.5"},
       {R"({"t":{"shape":[18446744073709551616]}})",
-       "f: tensor 't': expected at most four dimensions in 'shape', each from 0 to 2^64-1, found "
+       "f: tensor 't': expected at most eight dimensions in 'shape', each from 0 to 2^64-1, found "
        "18446744073709551616"},
-      {R"({"t":{"shape":[1,1,1,1,6]}})",
-       "f: tensor 't': expected at most four dimensions in 'shape', each from 0 to 2^64-1, found "
+      {R"({"t":{"shape":[1,1,1,1,1,1,1,1,6]}})",
+       "f: tensor 't': expected at most eight dimensions in 'shape', each from 0 to 2^64-1, found "
        "6"},
       {R"({"t":{"data_offsets":{}}})",
        "f: tensor 't': expected an array for 'data_offsets', found an object"},
