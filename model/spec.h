@@ -103,6 +103,7 @@ struct AttentionSpec {
   LinearSpec key = {};        // (key_size, D)
   LinearSpec value = {};      // (value_size, D)
   LinearSpec output = {};     // (D, attended_size)
+  float multiplier = 1;       // of what attention gives, before that
   LinearSpec output_gate = {};   // (attended_size, D): what attention gives times its sigmoid
   bool values_are_keys = false;  // before their norm and RoPE, in place of a projection
   bool value_in_key = false;     // a value is the first value_dim elements of its finished key
@@ -204,6 +205,16 @@ struct DeltaNetSpec {
 // within its limits, each head's state of (state_dim, head_dim) is state * exp(rate * dt) + B (dt *
 // x), and its output C state + skip * x. B and C are shared by the heads of a group.
 struct StateSpaceSpec {
+  // Of the projection's parts, and of what the last product reads.
+  struct Multipliers {
+    float gate = 1;
+    float x = 1;
+    float b = 1;
+    float c = 1;
+    float dt = 1;
+    float output = 1;
+  };
+
   int64_t head_count = 0;
   int64_t head_dim = 0;
   int64_t group_count = 0;
@@ -221,9 +232,11 @@ struct StateSpaceSpec {
   int64_t norm_group_count = 1;
   bool norm_before_gate = false;  // norm(y) * silu(gate), or norm(y * silu(gate))
   LinearSpec output = {};         // (D, values)
+  Multipliers multipliers = {};
 
   int64_t values() const { return head_count * head_dim; }
   int64_t channels() const { return values() + 2 * group_count * state_dim; }
+  int64_t projected() const { return values() + channels() + head_count; }
   int64_t conv_floats() const { return (conv_width - 1) * channels(); }
   int64_t state_floats() const { return conv_floats() + head_count * state_dim * head_dim; }
 };
@@ -234,9 +247,11 @@ struct DenseMlpSpec {
   int64_t width = 0;
   ActivationKind activation = ActivationKind::kSilu;
   bool is_gated = true;
-  LinearSpec gate = {};  // (width, D)
-  LinearSpec up = {};    // (width, D)
-  LinearSpec down = {};  // (D, width)
+  float gate_multiplier = 1;  // of gate(x)
+  float multiplier = 1;       // of what `down` reads
+  LinearSpec gate = {};       // (width, D)
+  LinearSpec up = {};         // (width, D)
+  LinearSpec down = {};       // (D, width)
   // Of kXielu, (1) each: what training learned, of which the softplus counts.
   TableId xielu_positive = TableId::kNone;
   TableId xielu_negative = TableId::kNone;
@@ -307,13 +322,13 @@ struct PerLayerInputSpec {
   explicit operator bool() const { return static_cast<bool>(norm); }
 };
 
-// x += m * attention_output_norm(attention(attention_norm(x)))
-// x += cross(cross_norm(x)), in the decoder of an encoder-decoder
-// x += m * mlp_output_norm(mlp(mlp_norm(x)))
-// with m the residual multiplier; in a parallel layer attention and MLP begin from the same x.
-// Where attention's output norm is of the sum, it is attention_output_norm(attention(x) + x).
-// Where norms come behind the sum, x = attention_sum_norm(x), x = cross_sum_norm(x) and
-// x = mlp_sum_norm(x) follow.
+// x += m * attention_output_norm(attention(attention_norm(x))), or another mixer or two in its
+// place x += cross(cross_norm(x)), in the decoder of an encoder-decoder x += m *
+// mlp_output_norm(mlp(mlp_norm(x))) with m the residual multiplier; in a parallel layer attention
+// and MLP begin from the same x. Where attention's output norm is of the sum, it is
+// attention_output_norm(attention(x) + x). Where norms come behind the sum, x =
+// attention_sum_norm(x), x = cross_sum_norm(x) and x = mlp_sum_norm(x) follow. A layer may lack its
+// mixers or its MLP (Nemotron-H, where a layer is one block); then it lacks that part's norms, too.
 struct LayerSpec {
   NormSpec attention_norm = {};
   AttentionSpec attention = {};
@@ -341,6 +356,11 @@ struct LayerSpec {
 
   // nullptr: the layer's MLP is dense, or there is none.
   const MixtureSpec* mixture() const { return std::get_if<MixtureSpec>(&mlp); }
+  bool has_mlp() const { return mixture() != nullptr || std::get<DenseMlpSpec>(mlp).width > 0; }
+  // How many read what attention_norm gives.
+  int mixer_count() const {
+    return (attention ? 1 : 0) + (short_conv ? 1 : 0) + (delta_net ? 1 : 0) + (state_space ? 1 : 0);
+  }
 };
 
 // Gemma's second embedding, of `size` numbers a layer: for layer l of a token,

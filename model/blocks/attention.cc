@@ -310,6 +310,9 @@ void AddAttended(const Step& step, const AttentionSpec& attention, BlockOutput& 
   const PackedMatrix& matrix = step.weights.matrix(attention.output.weights);
   const Operands attended = b.attention.Rows(step.row_count);
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
+    if (attention.multiplier != 1) {
+      step.kernels.scale(b.attended[row], attention.multiplier, attention.attended_size());
+    }
     WriteOperands(step.kernels, {&matrix}, b.attended[row], attention.attended_size(), attended,
                   row);
   });

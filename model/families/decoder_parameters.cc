@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/exact_math.h"
 #include "model/families/decoder.h"
 #include "model/families/tensor_lister.h"
 #include "model/kernels/kernels.h"
@@ -68,21 +69,21 @@ class ParameterLister : private TensorLister {
  private:
   void ListLayer(LayerSpec& layer) {
     ListNorm(names_.attention_norm, hidden_, layer.attention_norm);
-    if (layer.short_conv) {
-      ListShortConv(*layer.short_conv);
-    } else if (layer.latent) {
+    if (layer.short_conv) ListShortConv(*layer.short_conv);
+    if (layer.state_space) ListStateSpace(*layer.state_space);
+    if (layer.latent) {
       ListLatent(layer.attention, *layer.latent);
-    } else {
+    } else if (layer.attention) {
       ListAttention(layer.attention);
     }
     ListNorm(names_.attention_output_norm, hidden_, layer.attention_output_norm);
     ListNorm(names_.attention_norm, hidden_, layer.attention_sum_norm);
     if (layer.cross) ListCross(layer);
     ListNorm(names_.mlp_norm, hidden_, layer.mlp_norm);
-    if (auto* dense = std::get_if<DenseMlpSpec>(&layer.mlp)) {
-      ListMlp(*dense);
-    } else {
-      ListMixture(std::get<MixtureSpec>(layer.mlp));
+    if (auto* mixture = std::get_if<MixtureSpec>(&layer.mlp)) {
+      ListMixture(*mixture);
+    } else if (layer.has_mlp()) {
+      ListMlp(std::get<DenseMlpSpec>(layer.mlp));
     }
     ListNorm(names_.mlp_output_norm, hidden_, layer.mlp_output_norm);
     if (PerLayerInputSpec& input = layer.per_layer_input; input) {
@@ -164,16 +165,19 @@ class ParameterLister : private TensorLister {
     norm.bias = static_cast<TableId>(list_.tables.size() - 1);
   }
 
-  // A tensor has a channel's weights in a row, of which the kernels want one after the other for
-  // all channels.
   void ListShortConv(ShortConvSpec& conv) {
     const bool has_bias = names_.short_conv_bias;
     const TensorName filter = {"shortconv.conv", "conv.conv"};
-    const int64_t channels = hidden_;
-    const int64_t width = conv.width;
-    conv.input =
-        Linear({"shortconv.in_proj", "conv.in_proj"}, 3 * channels, channels, has_bias, {});
-    conv.weight = Table(Source(filter, ".weight"), channels, width);
+    conv.input = Linear({"shortconv.in_proj", "conv.in_proj"}, 3 * hidden_, hidden_, has_bias, {});
+    conv.weight = Convolution(filter, hidden_, conv.width);
+    if (has_bias) conv.bias = Table(Source(filter, ".bias"), hidden_);
+    conv.output = Linear({"shortconv.out_proj", "conv.out_proj"}, hidden_, hidden_, has_bias, {});
+  }
+
+  // A tensor has a channel's weights in a row, of which the kernels want one after the other for
+  // all channels.
+  TableId Convolution(TensorName name, int64_t channels, int64_t width) {
+    const TableId id = Table(Source(name, ".weight"), channels, width);
     list_.tables.back().expanded_count = channels * width;
     list_.tables.back().expand = [=](const std::vector<float>& stored) {
       std::vector<float> rows(stored.size());
@@ -183,8 +187,45 @@ class ParameterLister : private TensorLister {
       }
       return rows;
     };
-    if (has_bias) conv.bias = Table(Source(filter, ".bias"), channels);
-    conv.output = Linear({"shortconv.out_proj", "conv.out_proj"}, channels, channels, has_bias, {});
+    return id;
+  }
+
+  // GGUF has vectors of heads as columns, norms a group a row, and the rate itself, safetensors the
+  // logarithm of its negative.
+  void ListStateSpace(StateSpaceSpec& space) {
+    const auto in_hf = [&](std::string_view part) {
+      return std::string(names_.hf_state_space) + std::string(part);
+    };
+    const auto of_heads = [&](std::string_view gguf, std::string_view hf) {
+      return Table(Sources({{.name = std::string(gguf)}}, {{.name = in_hf(hf)}}), space.head_count,
+                   gguf_ ? 1 : 0);
+    };
+    const std::string input = in_hf("in_proj");
+    const std::string filter = in_hf("conv1d");
+    const std::string output = in_hf("out_proj");
+    const bool has_bias = names_.state_space_bias;
+    space.input = Linear({"ssm_in", input}, space.projected(), hidden_, has_bias, {});
+    space.conv_weight = Convolution({"ssm_conv1d", filter}, space.channels(), space.conv_width);
+    if (names_.state_space_conv_bias) {
+      space.conv_bias = Table(Source({"ssm_conv1d", filter}, ".bias"), space.channels());
+    }
+    space.rate = of_heads("ssm_a", "A_log");
+    if (!gguf_) {
+      list_.tables.back().expanded_count = space.head_count;
+      list_.tables.back().expand = [](std::vector<float> logs) {
+        for (float& x : logs) x = static_cast<float>(-exact::Exp(static_cast<double>(x)));
+        return logs;
+      };
+    }
+    space.dt_bias =
+        Table(Sources({{"ssm_dt.bias"}}, {{.name = in_hf("dt_bias")}}), space.head_count);
+    space.skip = of_heads("ssm_d", "D");
+    if (space.norm) {
+      const int64_t groups = gguf_ ? space.norm_group_count : space.values();
+      space.norm.weight = Table(Sources({{"ssm_norm.weight"}}, {{.name = in_hf("norm.weight")}}),
+                                groups, gguf_ ? space.values() / space.norm_group_count : 0);
+    }
+    space.output = Linear({"ssm_out", output}, hidden_, space.values(), has_bias, {});
   }
 
   // The matrices of heads are tensors of their own in new files of llama.cpp, those of keys already
@@ -272,7 +313,8 @@ class ParameterLister : private TensorLister {
                                                   {"router.proj.weight"},
                                                   {"block_sparse_moe.router.layer.weight"},
                                                   {"mlp.router.weight"},
-                                                  {"mlp.router.layer.weight"}}),
+                                                  {"mlp.router.layer.weight"},
+                                                  {"mixer.gate.weight"}}),
               mixture.expert_count, hidden_);
     if (names_.expert_biases) ListExpertBiases(mixture);
     if (names_.router_correction) {
@@ -280,7 +322,8 @@ class ParameterLister : private TensorLister {
           Table(Sources({{"exp_probs_b.bias"}}, {{"mlp.gate.e_score_correction_bias"},
                                                  {"block_sparse_moe.e_score_correction_bias"},
                                                  {"mlp.moe_statics.e_score_correction_bias"},
-                                                 {"feed_forward.expert_bias"}}),
+                                                 {"feed_forward.expert_bias"},
+                                                 {"mixer.gate.e_score_correction_bias"}}),
                 mixture.expert_count);
     }
     if (!NameIn(names_.experts_bias).empty()) {
@@ -339,11 +382,15 @@ class ParameterLister : private TensorLister {
   void ListPlainExperts(MixtureSpec& mixture) {
     const int64_t width = mixture.width;
     mixture.up = Stack(
-        Sources({{"ffn_up_exps.weight"}}, {{.name = "mlp.experts.mlp.w1", .entry_rows = width}}),
+        Sources({{"ffn_up_exps.weight"}}, {{.name = "mlp.experts.mlp.w1", .entry_rows = width},
+                                           {"mixer.experts.{}.up_proj.weight"},
+                                           {"mixer.experts.up_proj"}}),
         mixture.expert_count, width, hidden_);
     mixture.down =
         Stack(Sources({{"ffn_down_exps.weight"}},
-                      {{.name = "mlp.experts.mlp.w2", .is_transposed = true, .entry_rows = width}}),
+                      {{.name = "mlp.experts.mlp.w2", .is_transposed = true, .entry_rows = width},
+                       {"mixer.experts.{}.down_proj.weight"},
+                       {"mixer.experts.down_proj"}}),
               mixture.expert_count, hidden_, width);
   }
 
@@ -390,7 +437,9 @@ class ParameterLister : private TensorLister {
     const int64_t shared = mixture.shared.width;
     const TensorSource fused_gate = {"shared_mlp.input_linear.weight", {}, 2 * shared};
     const TensorSource fused_up = {fused_gate.name, {.first = shared}, 2 * shared};
-    mixture.shared.gate = {SharedMatrix("gate", fused_gate, shared, hidden_)};
+    if (mixture.shared.is_gated) {
+      mixture.shared.gate = {SharedMatrix("gate", fused_gate, shared, hidden_)};
+    }
     mixture.shared.up = {SharedMatrix("up", fused_up, shared, hidden_)};
     mixture.shared.down = {
         SharedMatrix("down", {"shared_mlp.output_linear.weight"}, hidden_, shared)};
@@ -403,6 +452,7 @@ class ParameterLister : private TensorLister {
     return Matrix(Sources({{"ffn_" + name + "_shexp.weight"}}, {{"mlp.shared_experts" + hf},
                                                                 {"mlp.shared_expert" + hf},
                                                                 {"mlp.shared_mlp" + hf},
+                                                                {"mixer.shared_experts" + hf},
                                                                 {"feed_forward.shared_expert" + hf},
                                                                 granite}),
                   rows, columns);

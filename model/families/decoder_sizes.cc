@@ -84,10 +84,12 @@ ModelSpec ReadAnySizes(Hyperparameters& h, std::string_view architecture, NormKi
       h.Int({keys.gguf_layer_count, keys.layer_count}, {1, Limits::kLayers});
   spec.hidden_size = h.Int({"embedding_length", keys.hidden_size}, {1, Limits::kWidth});
   LayerSpec layer;
-  layer.attention = ReadHeads(h, spec.hidden_size, keys);
+  layer.attention.rope = AttentionSpec::kNoRope;
+  if (keys.has_attention) layer.attention = ReadHeads(h, spec.hidden_size, keys);
   layer.attention_norm = layer.mlp_norm =
       spec.head.norm = {.kind = norm, .epsilon = ReadEpsilon(h, norm, keys.epsilon)};
   spec.layers.assign(static_cast<size_t>(layer_count), layer);
+  if (!keys.has_attention) return spec;
   const std::vector<int64_t> kv_head_counts = h.IntPerLayer(
       {"attention.head_count_kv", keys.kv_head_count}, {keys.fewest_kv_heads, Limits::kHeads},
       layer_count, layer.attention.head_count);

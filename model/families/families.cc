@@ -36,6 +36,7 @@ ModelDescription DescribeEuroBert(Hyperparameters& h);
 ModelDescription DescribeExaone4(Hyperparameters& h);
 ModelDescription DescribeExaoneMoe(Hyperparameters& h);
 ModelDescription DescribeFalcon(Hyperparameters& h);
+ModelDescription DescribeFalconH1(Hyperparameters& h);
 ModelDescription DescribeFlexOlmo(Hyperparameters& h);
 ModelDescription DescribeGemma(Hyperparameters& h);
 ModelDescription DescribeGemma2(Hyperparameters& h);
@@ -69,6 +70,7 @@ ModelDescription DescribeLlama(Hyperparameters& h);
 ModelDescription DescribeLlama4(Hyperparameters& h);
 ModelDescription DescribeM2M100(Hyperparameters& h);
 ModelDescription DescribeMBart(Hyperparameters& h);
+ModelDescription DescribeMamba2(Hyperparameters& h);
 ModelDescription DescribeMarian(Hyperparameters& h);
 ModelDescription DescribeMellum(Hyperparameters& h);
 ModelDescription DescribeMinimaxM2(Hyperparameters& h);
@@ -80,6 +82,7 @@ ModelDescription DescribeMpnet(Hyperparameters& h);
 ModelDescription DescribeMpt(Hyperparameters& h);
 ModelDescription DescribeNanoChat(Hyperparameters& h);
 ModelDescription DescribeNemotron(Hyperparameters& h);
+ModelDescription DescribeNemotronH(Hyperparameters& h);
 ModelDescription DescribeNomicBert(Hyperparameters& h);
 ModelDescription DescribeOlmo(Hyperparameters& h);
 ModelDescription DescribeOlmo2(Hyperparameters& h);
@@ -132,6 +135,7 @@ constexpr Family kFamilies[] = {
     {"eurobert", "EuroBertModel", "eurobert", DescribeEuroBert},
     {"exaone4", "Exaone4ForCausalLM", "exaone4", DescribeExaone4},
     {"exaone-moe", "ExaoneMoeForCausalLM", "exaone_moe", DescribeExaoneMoe},
+    {"falcon-h1", "FalconH1ForCausalLM", "falcon_h1", DescribeFalconH1},
     {"falcon", "FalconForCausalLM", "falcon", DescribeFalcon},
     {"", "FlexOlmoForCausalLM", "flex_olmo", DescribeFlexOlmo},
     {"gemma2", "Gemma2ForCausalLM", "gemma2", DescribeGemma2},
@@ -151,7 +155,7 @@ constexpr Family kFamilies[] = {
     {"gpt-oss", "GptOssForCausalLM", "gpt_oss", DescribeGptOss},
     {"granite", "GraniteForCausalLM", "granite", DescribeGranite},
     {"granitemoe", "GraniteMoeForCausalLM", "granitemoe", DescribeGraniteMoe},
-    {"", "GraniteMoeHybridForCausalLM", "granitemoehybrid", DescribeGraniteMoeHybrid},
+    {"granitehybrid", "GraniteMoeHybridForCausalLM", "granitemoehybrid", DescribeGraniteMoeHybrid},
     {"", "GraniteMoeSharedForCausalLM", "granitemoeshared", DescribeGraniteMoe},
     {"", "GteModel", "gte", DescribeGte},
     {"", "HeliumForCausalLM", "helium", DescribeHelium},
@@ -166,6 +170,7 @@ constexpr Family kFamilies[] = {
     {"lfm2moe", "Lfm2MoeForCausalLM", "lfm2_moe", DescribeLfm2Moe},
     {"llama", "LlamaForCausalLM", "llama", DescribeLlama},
     {"", "M2M100ForConditionalGeneration", "m2m_100", DescribeM2M100},
+    {"mamba2", "Mamba2ForCausalLM", "mamba2", DescribeMamba2},
     {"", "MarianMTModel", "marian", DescribeMarian},
     {"", "MBartForConditionalGeneration", "mbart", DescribeMBart},
     {"mellum", "MellumForCausalLM", "mellum", DescribeMellum},
@@ -180,6 +185,8 @@ constexpr Family kFamilies[] = {
     {"mpt", "MPTForCausalLM", "mpt", DescribeMpt},
     {"", "MT5ForConditionalGeneration", "mt5", DescribeT5},
     {"", "NanoChatForCausalLM", "nanochat", DescribeNanoChat},
+    {"nemotron_h", "NemotronHForCausalLM", "nemotron_h", DescribeNemotronH},
+    {"nemotron_h_moe", "", "", DescribeNemotronH},
     {"nemotron", "NemotronForCausalLM", "nemotron", DescribeNemotron},
     {"", "NewModel", "new", DescribeGte},
     // Its class is the next one's.
@@ -334,8 +341,27 @@ Result<void> CheckHeads(const AttentionSpec& attention, const std::string& path)
   return {};
 }
 
+Result<void> CheckStateSpace(const StateSpaceSpec& space, const std::string& path) {
+  if (space.head_count % space.group_count != 0 || space.values() % space.norm_group_count != 0) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "{}: {} heads of {} of a state space cannot share {} groups: expected a divisor",
+                path, space.head_count, space.head_dim, space.group_count);
+  }
+  if (space.values() > ConfigLimits::kWidth) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "{}: a state space of {} heads of {}, expected at most {} elements", path,
+                space.head_count, space.head_dim, ConfigLimits::kWidth);
+  }
+  if (!(space.least_dt >= 0 && space.least_dt <= space.most_dt)) {
+    return Fail(ErrorCode::kInvalidArgument, "{}: a state space's steps are from {} to {}", path,
+                space.least_dt, space.most_dt);
+  }
+  return {};
+}
+
 Result<void> CheckLayer(const LayerSpec& layer, const std::string& path) {
-  if (!layer.short_conv) WEFT_RETURN_IF_ERROR(CheckHeads(layer.attention, path));
+  if (layer.attention) WEFT_RETURN_IF_ERROR(CheckHeads(layer.attention, path));
+  if (layer.state_space) WEFT_RETURN_IF_ERROR(CheckStateSpace(*layer.state_space, path));
   if (layer.is_parallel && (layer.attention_output_norm || layer.mlp_output_norm ||
                             layer.attention_sum_norm || layer.residual_multiplier != 1)) {
     return Fail(ErrorCode::kUnsupported,

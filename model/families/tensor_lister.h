@@ -34,16 +34,29 @@ class TensorLister {
       source.name = prefix_ + source.name;
       if (!source.scales.empty()) source.scales = prefix_ + source.scales;
     }
+    AddOtherBase(sources);
     return std::move(sources);
   }
   std::vector<TensorSource> Source(TensorName name, std::string_view what, RowOrder rows = {},
                                    int64_t tensor_rows = 0) {
     std::string tensor = prefix_ + std::string(NameIn(name)) + std::string(what);
     std::vector<TensorSource> sources = {{tensor, rows, tensor_rows}};
+    AddOtherBase(sources);
     if (!gguf_ && !names_.hf_base.empty() && tensor.starts_with(names_.hf_base)) {
       sources.push_back({tensor.substr(names_.hf_base.size()), rows, tensor_rows});
     }
     return sources;
+  }
+  // The same names with what else they may begin with.
+  void AddOtherBase(std::vector<TensorSource>& sources) const {
+    if (gguf_ || names_.hf_other_base.empty()) return;
+    const size_t count = sources.size();
+    for (size_t i = 0; i < count; ++i) {
+      if (!sources[i].name.starts_with(names_.hf_base)) continue;
+      TensorSource other = sources[i];
+      other.name.replace(0, names_.hf_base.size(), names_.hf_other_base);
+      sources.push_back(std::move(other));
+    }
   }
   std::string_view NameIn(TensorName name) const { return gguf_ ? name.gguf : name.hf; }
 

@@ -7,6 +7,7 @@
 
 #include "base/checked_math.h"
 #include "model/kv_cache.h"
+#include "model/state.h"
 
 namespace weft {
 namespace {
@@ -79,6 +80,18 @@ void AddAttention(const AttentionSpec& attention, const KernelTable& kernels, in
   AddAttention(attention, kernels, block_size, *cost);
 }
 
+// What a layer keeps in a fixed size: read once a sequence, and changed by every row. An element of
+// a state space's state decays, takes a product and is part of one.
+void AddState(const ModelSpec& spec, const LayerSpec& layer, ModelCost& cost) {
+  constexpr double kOperationsPerElement = 5;
+  const auto floats = static_cast<double>(RecurrentFloats(spec, layer));
+  cost.state_bytes += sizeof(float) * floats;
+  if (!layer.state_space) return;
+  cost.state_operations +=
+      kOperationsPerElement *
+      static_cast<double>(layer.state_space->state_floats() - layer.state_space->conv_floats());
+}
+
 // The matrices that rows of sources alone are multiplied with: an encoder's, and those of the keys
 // and values that its decoder's cross-attentions read.
 std::set<MatrixId> SourceMatrices(const ModelSpec& spec) {
@@ -143,7 +156,8 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
       cost.expert_count = static_cast<double>(mixture->expert_count);
       cost.experts_per_token = static_cast<double>(mixture->experts_per_token);
     }
-    if (!layer.short_conv) AddAttention(layer.attention, kernels, block_size, cost.attention);
+    AddState(spec, layer, cost);
+    if (layer.attention) AddAttention(layer.attention, kernels, block_size, cost.attention);
     if (layer.cross) AddAttention(*layer.cross, kernels, block_size, cost.cross_attention);
   }
   if (spec.encoder != nullptr) {
@@ -167,6 +181,8 @@ StepWork CountWork(const ModelCost& cost, std::span<const SequenceShape> sequenc
   };
   for (const SequenceShape& sequence : sequences) {
     rows += static_cast<double>(sequence.row_count);
+    work.bytes += cost.state_bytes;
+    work.float_operations += cost.state_operations * static_cast<double>(sequence.row_count);
     attend(cost.cross_attention, sequence.row_count, sequence.source_count);
     for (const AttentionCost& attention : cost.attention) {
       work.bytes += attention.kv_bytes_per_position * PositionsRead(sequence, attention.window);

@@ -45,7 +45,9 @@ struct ModelCost {
   double expert_count = 0;
   double experts_per_token = 0;
   std::vector<AttentionCost> attention;  // one entry for each window that layers have
-  bool attention_on_tiles = false;       // of AMX, at the rate of bf16 products
+  double state_bytes = 0;           // of the states of fixed size that a sequence's layers keep
+  double state_operations = 0;      // a row's
+  bool attention_on_tiles = false;  // of AMX, at the rate of bf16 products
 };
 
 // The rows of one sequence in a step, at consecutive positions.
@@ -85,9 +87,9 @@ ModelCost CostOf(const Checkpoint& checkpoint, const KernelTable& kernels, int64
 
 // Every weight is read once a step, of the embedding only the rows looked up, of the experts those
 // that tokens are expected to touch if they choose evenly: E * (1 - (1 - k/E)^rows). K and V of the
-// positions that a sequence's rows see are read once. The head counts for `logit_row_count` rows.
-// Norms, RoPE, softmax and activations count for nothing, nor does what is written.
-// `source_lengths`: of the sources that the step computes.
+// positions that a sequence's rows see are read once, and so are its states. The head counts for
+// `logit_row_count` rows. Norms, RoPE, softmax and activations count for nothing, nor does what is
+// written. `source_lengths`: of the sources that the step computes.
 StepWork CountWork(const ModelCost& cost, std::span<const SequenceShape> sequences,
                    int64_t logit_row_count, std::span<const int64_t> source_lengths = {});
 
