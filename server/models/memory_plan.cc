@@ -119,10 +119,11 @@ class BlockShares {
 
 std::string DescribeGroup(const GroupMemory& memory) {
   const StateGroup& group = memory.group;
-  const std::string sees = group.is_source    ? " of sources"
-                           : group.window > 0 ? fmt::format(" of windows of {}", group.window)
-                           : group.chunk > 0  ? fmt::format(" of chunks of {}", group.chunk)
-                                              : "";
+  const std::string sees = group.is_source      ? " of sources"
+                           : group.is_recurrent ? " of states"
+                           : group.window > 0   ? fmt::format(" of windows of {}", group.window)
+                           : group.chunk > 0    ? fmt::format(" of chunks of {}", group.chunk)
+                                                : "";
   return fmt::format("{} in {} blocks{}", FormatBytes(memory.bytes()), group.block_count, sees);
 }
 

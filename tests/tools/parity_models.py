@@ -63,14 +63,15 @@ GRANITE_MOE = dict(GRANITE, num_hidden_layers=2, intermediate_size=16, num_local
 MAMBA, ATTENTION = "linear_attention", "full_attention"
 GRANITE_HYBRID = dict(
     GRANITE, hidden_size=16, layer_types=[MAMBA, ATTENTION, MAMBA], num_local_experts=0, num_experts_per_tok=0, intermediate_size=24,
-    shared_intermediate_size=24, position_embedding_type="nope", mamba_n_heads=4, mamba_d_head=8, mamba_n_groups=2, mamba_d_state=8)
+    shared_intermediate_size=24, position_embedding_type="nope", mamba_n_heads=4, mamba_d_head=8, mamba_n_groups=2, mamba_d_state=8,
+    mamba_chunk_size=16)
 GRANITE_HYBRID_TYPES = dict(layer_types=["mamba", "attention", "mamba"])  # as published
 NEMOTRON_H = dict(
-    hidden_size=16, head_dim=8, intermediate_size=24, layer_norm_epsilon=1e-4, ssm_state_size=8, mamba_num_heads=4, mamba_head_dim=6,
-    n_groups=2, time_step_min=1e-6, tie_word_embeddings=False)
+    hidden_size=16, head_dim=8, intermediate_size=24, layer_norm_epsilon=1e-4, ssm_state_size=8, mamba_num_heads=8, mamba_head_dim=8,
+    n_groups=2, time_step_min=1e-6, chunk_size=16, tie_word_embeddings=False)
 FALCON_H1 = dict(
     num_hidden_layers=2, hidden_size=16, head_dim=8, mamba_d_ssm=24, mamba_n_heads=4, mamba_d_head=6, mamba_n_groups=2, mamba_d_state=8,
-    tie_word_embeddings=False, rope_parameters=rope(theta=1e5))
+    mamba_chunk_size=16, tie_word_embeddings=False, rope_parameters=rope(theta=1e5))
 # Powers of two, which llama.cpp's converter multiplies weights with without rounding.
 FALCON_H1_FACTORS = dict(
     embedding_multiplier=2.0, lm_head_multiplier=0.5, key_multiplier=0.5, attention_in_multiplier=2.0, attention_out_multiplier=0.5,
@@ -171,10 +172,10 @@ FIXTURES |= {
         GRANITE_HYBRID, intermediate_size=8, num_local_experts=6, num_experts_per_tok=2, mamba_conv_bias=True, mamba_d_conv=3),
         plain_config=True, published_config=GRANITE_HYBRID_TYPES, gains=MAMBA_GAINS),
     "mamba2": of("Mamba2ForCausalLM", dict(
-        num_hidden_layers=3, hidden_size=16, num_heads=4, head_dim=8, state_size=8, n_groups=2, layer_norm_epsilon=1e-4,
+        num_hidden_layers=3, hidden_size=16, num_heads=4, head_dim=8, state_size=8, n_groups=2, layer_norm_epsilon=1e-4, chunk_size=16,
         tie_word_embeddings=False), without=OLD, gains=MAMBA_GAINS, prompt_lengths=(2, 43)),
     "mamba2_bias": of("Mamba2ForCausalLM", dict(
-        num_hidden_layers=2, hidden_size=16, num_heads=2, head_dim=12, expand=1.5, state_size=8, n_groups=1, layer_norm_epsilon=1e-4,
+        num_hidden_layers=2, hidden_size=16, num_heads=2, head_dim=16, state_size=8, n_groups=1, layer_norm_epsilon=1e-4, chunk_size=16,
         conv_kernel=3, use_bias=True, use_conv_bias=False), without=OLD, gguf=None, gains=MAMBA_GAINS),
     "nemotron_h": of("NemotronHForCausalLM", dict(
         NEMOTRON_H, layers_block_type=[MAMBA, "mlp", ATTENTION, MAMBA, "mlp"]), without=("num_hidden_layers", "rms_norm_eps"),
