@@ -58,8 +58,8 @@ float ReadEpsilon(Hyperparameters& h, NormKind norm, std::optional<std::string_v
     Field other = {"attention.layer_norm_epsilon", ""};
     if (!is_rms) std::swap(own, other);
     // Where config.json has both, so has the file. And llama.cpp's converter takes any norm_eps
-    // for that of RMS norms.
-    if (!is_rms && !h.Has(own) && h.Has(other)) return static_cast<float>(h.Positive(other));
+    // for that of RMS norms, and Nemotron-H's layer_norm_epsilon for that of others.
+    if (!h.Has(own) && h.Has(other)) return static_cast<float>(h.Positive(other));
     h.Ignore(other);
     return static_cast<float>(h.Positive(own));
   }

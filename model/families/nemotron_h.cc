@@ -184,7 +184,8 @@ ModelDescription DescribeNemotronH(Hyperparameters& h) {
   }
   std::vector<std::string> unused = {"mtp."};
   DropPredictionLayers(h, spec, unused);
-  ModelDescription description = WithParameters(h, TensorsOf(h, spec), std::move(spec));
+  const DecoderTensors tensors = TensorsOf(h, spec);
+  ModelDescription description = WithParameters(h, tensors, std::move(spec));
   description.parameters.unused_prefixes = std::move(unused);
   return description;
 }

@@ -87,10 +87,12 @@ class TensorLister {
       norm.bias = Table(NormSource(name, ".bias", ".beta"), size);
     }
   }
-  // The first encoders were published in TensorFlow's words.
+  // The first encoders were published in TensorFlow's words. And llama.cpp's converter writes the
+  // second norm of Falcon-H1 without ".weight".
   std::vector<TensorSource> NormSource(TensorName name, std::string_view what,
                                        std::string_view old_word) {
     std::vector<TensorSource> sources = Source(name, what);
+    if (gguf_ && what == ".weight") sources.push_back(Source(name, "").front());
     if (gguf_ || !is_encoder_) return sources;
     for (TensorSource& source : Source(name, old_word)) sources.push_back(std::move(source));
     return sources;

@@ -228,10 +228,10 @@ TEST(HfConfigTest, RefusesValuesThatCannotBe) {
 
 TEST(HfConfigTest, RefusesWhatItDoesNotCompute) {
   EXPECT_THAT(
-      HfErrorWith({{"architectures", {"Mamba2ForCausalLM"}}}),
-      AllOf(HasSubstr("'Mamba2ForCausalLM' is not supported"), HasSubstr(", LlamaForCausalLM, ")));
-  EXPECT_THAT(HfErrorWith({{"architectures", nullptr}, {"model_type", "mamba2"}}),
-              HasSubstr("model_type 'mamba2' is not supported"));
+      HfErrorWith({{"architectures", {"MambaForCausalLM"}}}),
+      AllOf(HasSubstr("'MambaForCausalLM' is not supported"), HasSubstr(", LlamaForCausalLM, ")));
+  EXPECT_THAT(HfErrorWith({{"architectures", nullptr}, {"model_type", "mamba"}}),
+              HasSubstr("model_type 'mamba' is not supported"));
   EXPECT_THAT(HfErrorWith({{"attention_bias", true}}), HasSubstr("attention_bias is true"));
   EXPECT_THAT(HfErrorWith({{"hidden_act", "relu"}}), HasSubstr("hidden_act is 'relu'"));
   EXPECT_THAT(HfErrorWith({{"quantization_config", Json::object({{"bits", 4}})}}),
