@@ -36,8 +36,8 @@ MISSING = {
     CROSS: "BartForCausalLM BigBirdPegasusForCausalLM BlenderbotForCausalLM BlenderbotSmallForCausalLM MBartForCausalLM MarianForCausalLM "
            "MvpForCausalLM PLBartForCausalLM PegasusForCausalLM ProphetNetForCausalLM TrOCRForCausalLM WhisperForCausalLM "
            "MllamaForCausalLM MusicgenForCausalLM MusicgenMelodyForCausalLM MoshiForCausalLM",
-    RECURRENT: "BambaForCausalLM FalconH1ForCausalLM FalconMambaForCausalLM JambaForCausalLM KimiLinearForCausalLM "
-               "Mamba2ForCausalLM MambaForCausalLM MiniMaxForCausalLM NemotronHForCausalLM OlmoHybridForCausalLM "
+    RECURRENT: "BambaForCausalLM FalconMambaForCausalLM JambaForCausalLM KimiLinearForCausalLM "
+               "MambaForCausalLM MiniMaxForCausalLM OlmoHybridForCausalLM "
                "Qwen3NextForCausalLM Qwen3_5ForCausalLM Qwen3_5MoeForCausalLM RecurrentGemmaForCausalLM RwkvForCausalLM "
                "Zamba2ForCausalLM ZambaForCausalLM xLSTMForCausalLM BailingHybridForCausalLM",
     SPARSE: "DeepseekV32ForCausalLM DeepseekV4ForCausalLM GlmMoeDsaForCausalLM",
