@@ -256,7 +256,7 @@ std::vector<bool> ReadLeadingDense(Hyperparameters& h, const ModelSpec& spec, in
 struct HfStateSpaceKeys {
   std::string_view head_count = "mamba_n_heads";
   std::string_view head_dim = "mamba_d_head";  // "auto": of so many times the hidden size a share
-  std::string_view values = "";
+  std::string_view values = {};
   std::string_view expand = "mamba_expand";
   std::string_view group_count = "mamba_n_groups";
   std::string_view state_dim = "mamba_d_state";
@@ -269,6 +269,9 @@ StateSpaceSpec ReadStateSpace(Hyperparameters& h, const ModelSpec& spec,
 
 // Whether the convolution of state spaces has a bias.
 bool ReadStateSpaceConvBias(Hyperparameters& h, const ModelSpec& spec, std::string_view hf_key);
+
+// Whether its sizes go together.
+Result<void> CheckStateSpace(const StateSpaceSpec& space, const std::string& path);
 
 // A state space in place of a layer's attention.
 void SetStateSpace(const StateSpaceSpec& state_space, LayerSpec& layer);

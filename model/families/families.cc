@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/quoted.h"
+#include "model/families/decoder.h"
 #include "model/rope.h"
 
 namespace weft {
@@ -337,24 +338,6 @@ Result<void> CheckHeads(const AttentionSpec& attention, const std::string& path)
   if (attention.key_dim % 2 != 0) {
     return Fail(ErrorCode::kUnsupported, "{}: head dimension {} is odd, expected an even one", path,
                 attention.key_dim);
-  }
-  return {};
-}
-
-Result<void> CheckStateSpace(const StateSpaceSpec& space, const std::string& path) {
-  if (space.head_count % space.group_count != 0 || space.values() % space.norm_group_count != 0) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "{}: {} heads of {} of a state space cannot share {} groups: expected a divisor",
-                path, space.head_count, space.head_dim, space.group_count);
-  }
-  if (space.values() > ConfigLimits::kWidth) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "{}: a state space of {} heads of {}, expected at most {} elements", path,
-                space.head_count, space.head_dim, ConfigLimits::kWidth);
-  }
-  if (!(space.least_dt >= 0 && space.least_dt <= space.most_dt)) {
-    return Fail(ErrorCode::kInvalidArgument, "{}: a state space's steps are from {} to {}", path,
-                space.least_dt, space.most_dt);
   }
   return {};
 }

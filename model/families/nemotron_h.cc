@@ -155,7 +155,7 @@ ModelDescription DescribeNemotronH(Hyperparameters& h) {
   const StateSpaceSpec space = ReadStateSpace(h, spec,
                                               {.head_count = "mamba_num_heads",
                                                .head_dim = "mamba_head_dim",
-                                               .expand = "",
+                                               .expand = {},
                                                .group_count = "n_groups",
                                                .state_dim = "ssm_state_size",
                                                .conv_width = "conv_kernel"});

@@ -47,11 +47,10 @@ bool IsSmall(const weft::Checkpoint& checkpoint, const weft::KernelTable& kernel
   const weft::ModelSpec& spec = checkpoint.spec;
   return weft::Weights::PackedBytes(checkpoint.tensors, kernels) <= kMaxBytes &&
          weft::Workspace::Bytes(spec, kernels, options) <= kMaxBytes &&
-         std::ranges::all_of(weft::StateGroupsOf(spec, spec.context_length),
-                             [&](const weft::StateGroup& group) {
-                               return weft::KvCache::BlockBytes(spec, group, kernels, kBlockSize) <=
-                                      kMaxBytes;
-                             });
+         std::ranges::all_of(
+             weft::StateGroupsOf(spec, spec.context_length), [&](const weft::StateGroup& group) {
+               return weft::KvCache::BlockBytes(spec, group, kernels, kBlockSize) <= kMaxBytes;
+             });
 }
 
 // The rows of the one sequence there is.
