@@ -95,7 +95,25 @@ std::string DescribeDeltaNet(const DeltaNetSpec& net) {
                      net.conv_width);
 }
 
+std::string DescribeStateSpace(const StateSpaceSpec& space) {
+  return fmt::format("state space of {} heads of {}, {} deep, convolution over {}",
+                     space.head_count, space.head_dim, space.state_dim, space.conv_width);
+}
+
+// All that a layer reads of earlier positions with.
+std::string DescribeMixers(const LayerSpec& layer) {
+  std::string text;
+  const auto add = [&](const std::string& mixer) { text += (text.empty() ? "" : "; ") + mixer; };
+  if (layer.short_conv) add(fmt::format("convolution over {}", layer.short_conv->width));
+  if (layer.delta_net) add(DescribeDeltaNet(*layer.delta_net));
+  if (layer.state_space) add(DescribeStateSpace(*layer.state_space));
+  if (layer.attention)
+    add(layer.latent ? DescribeLatent(layer) : DescribeAttention(layer.attention));
+  return text.empty() ? "none" : text;
+}
+
 std::string DescribeMlp(const LayerSpec& layer) {
+  if (!layer.has_mlp()) return "no feed-forward";
   if (const MixtureSpec* mixture = layer.mixture()) {
     return fmt::format("feed-forward {} an expert", mixture->width);
   }
@@ -193,14 +211,7 @@ void DescribeArchitecture(const ModelSpec& spec, std::string& text) {
   };
   LineOfLayers(spec, "sizes", sizes, text);
   if (spec.expert_count() > 0) LineOfLayers(spec, "experts", DescribeExperts, text);
-  LineOfLayers(
-      spec, "attention",
-      [](const LayerSpec& layer) {
-        if (layer.short_conv) return fmt::format("convolution over {}", layer.short_conv->width);
-        if (layer.delta_net) return DescribeDeltaNet(*layer.delta_net);
-        return layer.latent ? DescribeLatent(layer) : DescribeAttention(layer.attention);
-      },
-      text);
+  LineOfLayers(spec, "attention", DescribeMixers, text);
   const auto rope = [&](const LayerSpec& layer) -> std::string {
     if (layer.attention.rope == AttentionSpec::kNoRope) return "none";
     return DescribeRope(spec.ropes[static_cast<size_t>(layer.attention.rope)],

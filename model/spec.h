@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,28 +14,11 @@
 
 #include "model/kernels/kinds.h"
 #include "model/parameters.h"
+#include "model/recurrent_spec.h"
 #include "model/rope_spec.h"
+#include "model/spec_parts.h"
 
 namespace weft {
-
-// Root mean square norm (https://arxiv.org/abs/1910.07467) or layer norm
-// (https://arxiv.org/abs/1607.06450), either of them without weights, too.
-enum class NormKind { kNone, kRms, kLayer };
-
-struct NormSpec {
-  NormKind kind = NormKind::kNone;
-  TableId weight = TableId::kNone;
-  TableId bias = TableId::kNone;  // of a layer norm
-  float epsilon = 1e-5F;
-  explicit operator bool() const { return kind != NormKind::kNone; }
-};
-
-// weights * x + bias. Shapes are (outputs, inputs).
-struct LinearSpec {
-  MatrixId weights = MatrixId::kNone;
-  TableId bias = TableId::kNone;
-  explicit operator bool() const { return weights != MatrixId::kNone; }
-};
 
 // What a norm of queries and keys runs over, and with what weights.
 enum class HeadNorm {
@@ -82,6 +64,7 @@ struct AttentionSpec {
   LinearSpec key = {};        // (key_size, D)
   LinearSpec value = {};      // (value_size, D)
   LinearSpec output = {};     // (D, attended_size)
+  float multiplier = 1;       // of what attention gives, before that
   LinearSpec output_gate = {};   // (attended_size, D): what attention gives times its sigmoid
   bool values_are_keys = false;  // before their norm and RoPE, in place of a projection
   bool value_in_key = false;     // a value is the first value_dim elements of its finished key
@@ -137,87 +120,17 @@ struct LatentSpec {
   int64_t head_query_dim() const { return plain_dim + rotated_dim; }
 };
 
-// A short convolution in place of attention (LFM2, https://arxiv.org/abs/2511.23404): of a
-// position's b, c and x, parts of one projection, output(c * conv(b * x)), where each channel is
-// convolved by itself with those of the last `width` positions.
-struct ShortConvSpec {
-  int64_t width = 0;
-  LinearSpec input = {};            // (3 D, D): b, c, x
-  TableId weight = TableId::kNone;  // (width, D), the oldest position first
-  TableId bias = TableId::kNone;    // (D)
-  LinearSpec output = {};           // (D, D)
-};
-
-// A gated delta net in place of attention (https://arxiv.org/abs/2412.06464; Qwen3-Next): queries,
-// keys and values, convolved and activated by SiLU, pass the delta rule in a state of (key_dim,
-// value_dim) for each value head. With b and a the row's products with `beta` and `decay`:
-// beta = sigmoid(b), decay = exp(decay_rate * softplus(a + decay_bias)). Queries and keys are
-// divided by their length, queries by sqrt(key_dim), too. output(norm(delta rule) * silu(gate(x))).
-struct DeltaNetSpec {
-  int64_t key_head_count = 0;  // of queries, too
-  int64_t value_head_count = 0;
-  int64_t key_dim = 0;
-  int64_t value_dim = 0;
-  int64_t conv_width = 0;
-  // Value head v has key head v % key_head_count; or v / (value heads a key head).
-  bool heads_are_tiled = false;
-  LinearSpec query = {};                 // (keys, D)
-  LinearSpec key = {};                   // (keys, D)
-  LinearSpec value = {};                 // (values, D)
-  LinearSpec gate = {};                  // (values, D)
-  LinearSpec beta = {};                  // (value heads, D)
-  LinearSpec decay = {};                 // (value heads, D)
-  TableId conv_weight = TableId::kNone;  // (conv_width, channels), the oldest position first
-  TableId decay_rate = TableId::kNone;   // (value heads), below 0
-  TableId decay_bias = TableId::kNone;   // (value heads)
-  NormSpec norm = {};                    // of a value head
-  LinearSpec output = {};                // (D, values)
-
-  int64_t keys() const { return key_head_count * key_dim; }
-  int64_t values() const { return value_head_count * value_dim; }
-  int64_t channels() const { return 2 * keys() + values(); }
-  int64_t conv_floats() const { return (conv_width - 1) * channels(); }
-  int64_t state_floats() const { return conv_floats() + value_head_count * key_dim * value_dim; }
-};
-
-// Mamba-2 (https://arxiv.org/abs/2405.21060): of a row's gate, x, B, C and dt, parts of one
-// projection, x, B and C are convolved and activated by SiLU; with dt = softplus(dt + dt_bias),
-// within its limits, each head's state of (state_dim, head_dim) is state * exp(rate * dt) + B (dt *
-// x), and its output C state + skip * x. B and C are shared by the heads of a group.
-struct StateSpaceSpec {
-  int64_t head_count = 0;
-  int64_t head_dim = 0;
-  int64_t group_count = 0;
-  int64_t state_dim = 0;
-  int64_t conv_width = 0;
-  float least_dt = 0;
-  float most_dt = std::numeric_limits<float>::infinity();
-  LinearSpec input = {};                 // (values + channels + heads, D): gate, x, B, C, dt
-  TableId conv_weight = TableId::kNone;  // (conv_width, channels), the oldest position first
-  TableId conv_bias = TableId::kNone;    // (channels)
-  TableId rate = TableId::kNone;         // (heads), below 0
-  TableId dt_bias = TableId::kNone;      // (heads)
-  TableId skip = TableId::kNone;         // (heads)
-  NormSpec norm = {};                    // of values / norm_group_count each; or none
-  int64_t norm_group_count = 1;
-  bool norm_before_gate = false;  // norm(y) * silu(gate), or norm(y * silu(gate))
-  LinearSpec output = {};         // (D, values)
-
-  int64_t values() const { return head_count * head_dim; }
-  int64_t channels() const { return values() + 2 * group_count * state_dim; }
-  int64_t conv_floats() const { return (conv_width - 1) * channels(); }
-  int64_t state_floats() const { return conv_floats() + head_count * state_dim * head_dim; }
-};
-
 // down(activation(gate(x)) * up(x)), or, without a gate, down(activation(up(x))). Of no width: the
 // layer has no MLP.
 struct DenseMlpSpec {
   int64_t width = 0;
   ActivationKind activation = ActivationKind::kSilu;
   bool is_gated = true;
-  LinearSpec gate = {};  // (width, D)
-  LinearSpec up = {};    // (width, D)
-  LinearSpec down = {};  // (D, width)
+  float gate_multiplier = 1;  // of gate(x)
+  float multiplier = 1;       // of what `down` reads
+  LinearSpec gate = {};       // (width, D)
+  LinearSpec up = {};         // (width, D)
+  LinearSpec down = {};       // (D, width)
   // Of kXielu, (1) each: what training learned, of which the softplus counts.
   TableId xielu_positive = TableId::kNone;
   TableId xielu_negative = TableId::kNone;
@@ -288,13 +201,13 @@ struct PerLayerInputSpec {
   explicit operator bool() const { return static_cast<bool>(norm); }
 };
 
-// x += m * attention_output_norm(attention(attention_norm(x)))
-// x += cross(cross_norm(x)), in the decoder of an encoder-decoder
-// x += m * mlp_output_norm(mlp(mlp_norm(x)))
-// with m the residual multiplier; in a parallel layer attention and MLP begin from the same x.
-// Where attention's output norm is of the sum, it is attention_output_norm(attention(x) + x).
-// Where norms come behind the sum, x = attention_sum_norm(x), x = cross_sum_norm(x) and
-// x = mlp_sum_norm(x) follow.
+// x += m * attention_output_norm(attention(attention_norm(x))), or another mixer or two in its
+// place x += cross(cross_norm(x)), in the decoder of an encoder-decoder x += m *
+// mlp_output_norm(mlp(mlp_norm(x))) with m the residual multiplier; in a parallel layer attention
+// and MLP begin from the same x. Where attention's output norm is of the sum, it is
+// attention_output_norm(attention(x) + x). Where norms come behind the sum, x =
+// attention_sum_norm(x), x = cross_sum_norm(x) and x = mlp_sum_norm(x) follow. A layer may lack its
+// mixers or its MLP (Nemotron-H, where a layer is one block); then it lacks that part's norms, too.
 struct LayerSpec {
   NormSpec attention_norm = {};
   AttentionSpec attention = {};
@@ -322,6 +235,11 @@ struct LayerSpec {
 
   // nullptr: the layer's MLP is dense, or there is none.
   const MixtureSpec* mixture() const { return std::get_if<MixtureSpec>(&mlp); }
+  bool has_mlp() const { return mixture() != nullptr || std::get<DenseMlpSpec>(mlp).width > 0; }
+  // How many read what attention_norm gives.
+  int mixer_count() const {
+    return (attention ? 1 : 0) + (short_conv ? 1 : 0) + (delta_net ? 1 : 0) + (state_space ? 1 : 0);
+  }
 };
 
 // Gemma's second embedding, of `size` numbers a layer: for layer l of a token,

@@ -15,6 +15,7 @@
 #include "model/blocks/per_layer_input.h"
 #include "model/blocks/pooled_layers.h"
 #include "model/blocks/short_conv.h"
+#include "model/blocks/state_space.h"
 #include "model/rope.h"
 #include "model/state.h"
 #include "model/step.h"
@@ -66,24 +67,26 @@ void RunCrossAttention(const Step& step, const ForwardBatch& batch, const LayerS
   NormResidual(step, layer.cross_sum_norm);
 }
 
-// `cached` is the cache's number of the layer's attention.
-void RunLayer(const Step& step, const ForwardBatch& batch, int64_t index, int64_t cached,
-              KvCache& cache) {
+// output += what all of a layer's mixers make of the same norm. `cached` is the cache's number of
+// the layer's attention.
+void RunMixers(const Step& step, const ForwardBatch& batch, int64_t index, int64_t cached,
+               KvCache& cache, BlockOutput& output) {
   const LayerSpec& layer = step.spec.layers[static_cast<size_t>(index)];
-  BlockOutput attended(step, layer.attention_output_norm, layer.residual_multiplier,
-                       /*waits=*/layer.is_parallel, layer.output_norm_of_sum);
+  const NormSpec& norm = layer.attention_norm;
   if (layer.short_conv) {
-    ShortConvolution(step, batch, layer.attention_norm, *layer.short_conv, index, cache, attended);
-  } else if (layer.delta_net) {
-    DeltaNet(step, batch, layer.attention_norm, *layer.delta_net, index, cache, attended);
-  } else if (layer.latent) {
-    LatentAttention(step, batch, layer, cached, cache, attended);
-  } else {
-    SelfAttention(step, batch, layer.attention_norm, layer.attention, cached, cache, attended);
+    ShortConvolution(step, batch, norm, *layer.short_conv, index, cache, output);
   }
-  if (!layer.is_parallel) attended.Finish();
-  NormResidual(step, layer.attention_sum_norm);
-  RunCrossAttention(step, batch, layer, index, cache);
+  if (layer.delta_net) DeltaNet(step, batch, norm, *layer.delta_net, index, cache, output);
+  if (layer.state_space) StateSpace(step, batch, norm, *layer.state_space, index, cache, output);
+  if (layer.latent) {
+    LatentAttention(step, batch, layer, cached, cache, output);
+  } else if (layer.attention) {
+    SelfAttention(step, batch, norm, layer.attention, cached, cache, output);
+  }
+}
+
+void RunMlp(const Step& step, const LayerSpec& layer, int64_t index) {
+  if (!layer.has_mlp()) return;
   BlockOutput output(step, layer.mlp_output_norm, layer.residual_multiplier);
   if (const MixtureSpec* mixture = layer.mixture()) {
     Mixture(step, layer.mlp_norm, *mixture, index, output);
@@ -91,7 +94,22 @@ void RunLayer(const Step& step, const ForwardBatch& batch, int64_t index, int64_
     DenseMlp(step, layer.mlp_norm, std::get<DenseMlpSpec>(layer.mlp), output);
   }
   output.Finish();
-  if (layer.is_parallel) attended.Finish();
+}
+
+// `cached` as above.
+void RunLayer(const Step& step, const ForwardBatch& batch, int64_t index, int64_t cached,
+              KvCache& cache) {
+  const LayerSpec& layer = step.spec.layers[static_cast<size_t>(index)];
+  const bool has_mixers = layer.mixer_count() > 0;
+  BlockOutput attended(step, layer.attention_output_norm, layer.residual_multiplier,
+                       /*waits=*/layer.is_parallel || layer.mixer_count() > 1,
+                       layer.output_norm_of_sum);
+  RunMixers(step, batch, index, cached, cache, attended);
+  if (has_mixers && !layer.is_parallel) attended.Finish();
+  NormResidual(step, layer.attention_sum_norm);
+  RunCrossAttention(step, batch, layer, index, cache);
+  RunMlp(step, layer, index);
+  if (has_mixers && layer.is_parallel) attended.Finish();
   NormResidual(step, layer.mlp_sum_norm);
   AddPerLayerInput(step, layer.per_layer_input, index);
   if (const float* scale = step.weights.table(layer.output_scale)) {

@@ -153,9 +153,14 @@ void RaiseForLayers(const ModelSpec& spec, Widths& widths) {
       Raise(widths.value, net->values() + 2 * net->value_head_count);
       Raise(widths.attended, net->values());
     }
-    widths.has_block_output |= layer.attention_output_norm || layer.mlp_output_norm ||
-                               layer.is_parallel || layer.residual_multiplier != 1 ||
-                               layer.per_layer_input;
+    if (const std::optional<StateSpaceSpec>& space = layer.state_space) {
+      Raise(widths.query, space->projected());
+      Raise(widths.attended, space->channels());
+      Raise(widths.value, space->values());
+    }
+    widths.has_block_output |= layer.mixer_count() > 1 || layer.attention_output_norm ||
+                               layer.mlp_output_norm || layer.is_parallel ||
+                               layer.residual_multiplier != 1 || layer.per_layer_input;
     if (const MixtureSpec* mixture = layer.mixture()) {
       Raise(widths.slots_per_row, mixture->experts_per_token);
       Raise(widths.mlp, std::max(mixture->width, mixture->shared.width));

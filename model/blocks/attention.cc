@@ -282,6 +282,9 @@ void AddAttended(const Step& step, const AttentionSpec& attention, BlockOutput& 
       step.kernels.sigmoid(gate, size);
       step.kernels.multiply(b.attended[row], gate, size);
     }
+    if (attention.multiplier != 1) {
+      step.kernels.scale(b.attended[row], attention.multiplier, size);
+    }
     WriteOperands(step.kernels, {&matrix}, b.attended[row], size, attended, row);
   });
   output.Add(attention.output, attended);

@@ -12,30 +12,9 @@
 namespace weft {
 namespace {
 
-// Rows of one task, columns of a head's state, and channels of a convolution, if its heads are
-// small.
-constexpr int64_t kRowsPerTask = 4;
-constexpr int64_t kColumnsPerTask = 64;
-constexpr int64_t kChannelsPerTask = 256;
-
-// exp(rate * softplus(x))
-float DecayOf(float x, float rate) {
-  const double softplus = x > 20 ? x : exact::Log(1 + exact::Exp(x));
-  return static_cast<float>(exact::Exp(static_cast<double>(rate) * softplus));
-}
-
-// What a state was before a piece, where it is to be behind it.
-void Begin(const StatePiece& piece, const float* from, float* to, int64_t row_count, int64_t stride,
-           int64_t count) {
-  if (piece.from == piece.to) return;
-  for (int64_t row = 0; row < row_count; ++row) {
-    if (piece.from == kNoBlock) {
-      std::fill_n(to + row * stride, count, 0.0F);
-    } else {
-      std::copy_n(from + row * stride, count, to + row * stride);
-    }
-  }
-}
+// Rows of one task, and channels of a convolution, if its heads are small.
+constexpr int64_t kGatedRowsPerTask = 4;
+constexpr int64_t kHeadChannelsPerTask = 256;
 
 // Heads of queries, keys or values, one behind the other among the channels.
 struct HeadGroup {
@@ -44,7 +23,7 @@ struct HeadGroup {
   int64_t dim = 0;
   float scale = 0;  // of heads that are divided by their length; 0: they are not
 
-  int64_t heads_per_task() const { return std::max<int64_t>(1, kChannelsPerTask / dim); }
+  int64_t heads_per_task() const { return std::max<int64_t>(1, kHeadChannelsPerTask / dim); }
   int64_t task_count() const { return CeilDivide(head_count, heads_per_task()); }
 };
 
@@ -80,14 +59,14 @@ class Run {
 
   // Convolutions, and what is made of each row alone.
   void Prepare() const {
-    const int64_t rows_tasks = CeilDivide(step_.row_count, kRowsPerTask);
+    const int64_t rows_tasks = CeilDivide(step_.row_count, kGatedRowsPerTask);
     int64_t group_tasks = 0;
     for (const HeadGroup& group : groups_) group_tasks += group.task_count();
     step_.threads.ParallelFor(
         rows_tasks + std::ssize(batch_.sequences) * group_tasks, [&](int64_t task, int) {
           if (task < rows_tasks) {
-            const int64_t end = std::min(step_.row_count, (task + 1) * kRowsPerTask);
-            for (int64_t row = task * kRowsPerTask; row < end; ++row) MakeGates(row);
+            const int64_t end = std::min(step_.row_count, (task + 1) * kGatedRowsPerTask);
+            for (int64_t row = task * kGatedRowsPerTask; row < end; ++row) MakeGates(row);
             return;
           }
           task -= rows_tasks;
@@ -99,10 +78,11 @@ class Run {
   }
 
   void ApplyDeltaRule() const {
-    const int64_t parts = CeilDivide(net_.value_dim, kColumnsPerTask);
+    const int64_t parts = CeilDivide(net_.value_dim, kStateColumnsPerTask);
     const int64_t tasks = net_.value_head_count * parts;
     step_.threads.ParallelFor(std::ssize(batch_.sequences) * tasks, [&](int64_t task, int) {
-      StepColumns(Sequence(task / tasks), task % tasks / parts, task % parts * kColumnsPerTask);
+      StepColumns(Sequence(task / tasks), task % tasks / parts,
+                  task % parts * kStateColumnsPerTask);
     });
   }
 
@@ -150,7 +130,8 @@ class Run {
     const float* bias = step_.weights.table(net_.decay_bias);
     float* decay = Decays()[row];
     for (int64_t head = 0; head < net_.value_head_count; ++head) {
-      decay[head] = DecayOf(decay[head] + bias[head], rate[head]);
+      const double softplus = Softplus(static_cast<double>(decay[head] + bias[head]));
+      decay[head] = static_cast<float>(exact::Exp(static_cast<double>(rate[head]) * softplus));
     }
   }
 
@@ -173,8 +154,8 @@ class Run {
       task.x_stride = b.query.stride;
       task.out = b.key[piece.first_row] + channel;
       task.out_stride = b.key.stride;
-      Begin(piece, StateAt(piece.from, channel), task.state, net_.conv_width - 1, net_.channels(),
-            count);
+      CarryState(piece, StateAt(piece.from, channel), task.state, net_.conv_width - 1,
+                 net_.channels(), count);
       step_.kernels.convolution(task);
     });
     for (int64_t row = sequence.first_row; row < sequence.first_row + sequence.row_count; ++row) {
@@ -202,7 +183,7 @@ class Run {
       const int64_t row = piece.first_row;
       RecurrenceTask task;
       task.key_dim = net_.key_dim;
-      task.value_count = std::min(kColumnsPerTask, net_.value_dim - column);
+      task.value_count = std::min(kStateColumnsPerTask, net_.value_dim - column);
       task.position_count = piece.row_count;
       task.state = StateAt(piece.to, offset);
       task.state_stride = net_.value_dim;
@@ -215,8 +196,8 @@ class Run {
       task.gate_stride = b.value.stride;
       task.out = b.attended[row] + value;
       task.out_stride = b.attended.stride;
-      Begin(piece, StateAt(piece.from, offset), task.state, net_.key_dim, net_.value_dim,
-            task.value_count);
+      CarryState(piece, StateAt(piece.from, offset), task.state, net_.key_dim, net_.value_dim,
+                 task.value_count);
       step_.kernels.recurrence(task);
     });
   }

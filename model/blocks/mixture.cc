@@ -305,8 +305,9 @@ void Mixture(const Step& step, const NormSpec& norm, const MixtureSpec& mixture,
   const PackedMatrix& gate = mixture.is_gated ? step.weights.stack(mixture.gate).front() : up;
   const bool has_shared = mixture.shared.width > 0;
   const PackedMatrix& shared_up = has_shared ? step.weights.matrix(mixture.shared.up.weights) : up;
-  const PackedMatrix& shared_gated =
-      has_shared ? step.weights.matrix(mixture.shared.gate.weights) : gate;
+  const PackedMatrix& shared_gated = has_shared && mixture.shared.is_gated
+                                         ? step.weights.matrix(mixture.shared.gate.weights)
+                                         : shared_up;
   const float* shared_gate = step.weights.table(mixture.shared_gate);
   const float* bias = step.weights.table(mixture.bias);
   const Operands normed = b.normed.Rows(step.row_count);

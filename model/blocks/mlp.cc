@@ -29,12 +29,14 @@ void Activate(const Step& step, const Activation& activation, FloatRows gate, Fl
     if (activation.up_bias != nullptr) kernels.add(of_up, activation.up_bias + first, count);
     if (activation.is_gated) {
       if (activation.gate_bias != nullptr) kernels.add(x, activation.gate_bias + first, count);
+      if (activation.gate_multiplier != 1) kernels.scale(x, activation.gate_multiplier, count);
       kernels.gated_activation(x, of_up, count, activation.kind, x);
     } else if (activation.kind == ActivationKind::kXielu) {
       kernels.xielu(x, count, activation.xielu_positive, activation.xielu_negative, x);
     } else {
       kernels.activate(x, count, activation.kind, x);
     }
+    if (activation.multiplier != 1) kernels.scale(x, activation.multiplier, count);
     if (row_factors != nullptr) kernels.scale(x, row_factors[row], count);
     WriteOperands(kernels, {&down}, x, count, out, row, first / kGroupColumns);
   }
@@ -51,6 +53,8 @@ void DenseMlpOf(const Step& step, const Operands& x, const DenseMlpSpec& mlp,
   const Operands activated = b.activated.Rows(step.row_count);
   const Activation activation = {.kind = mlp.activation,
                                  .is_gated = gate != nullptr,
+                                 .gate_multiplier = mlp.gate_multiplier,
+                                 .multiplier = mlp.multiplier,
                                  .gate_bias = step.weights.table(mlp.gate.bias),
                                  .up_bias = step.weights.table(mlp.up.bias),
                                  .xielu_positive = XieluAlpha(step, mlp.xielu_positive, 0),

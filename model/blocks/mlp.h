@@ -19,6 +19,8 @@ void DenseMlpOf(const Step& step, const Operands& x, const DenseMlpSpec& mlp,
 struct Activation {
   ActivationKind kind;
   bool is_gated = true;
+  float gate_multiplier = 1;
+  float multiplier = 1;  // of the whole
   const float* gate_bias = nullptr;
   const float* up_bias = nullptr;
   float xielu_positive = 0;

@@ -1,4 +1,5 @@
-// How the positions of a step pass the states of fixed size that a sequence keeps.
+// How the positions of a step pass the states of fixed size that a sequence keeps, and what blocks
+// with such states share.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <span>
 
 #include "base/check.h"
+#include "base/exact_math.h"
 #include "model/forward_batch.h"
 
 namespace weft {
@@ -43,6 +45,31 @@ void ForEachStatePiece(const SequenceSpan& sequence, std::span<const int32_t> ta
                      .to = to});
     from = to;
   }
+}
+
+// Columns of a head's state in one task: what stays in L1 while positions pass.
+inline constexpr int64_t kStateColumnsPerTask = 64;
+
+// Puts the state before a piece, or some columns of its rows, where it is to be behind it.
+inline void CarryState(const StatePiece& piece, const float* from, float* to, int64_t row_count,
+                       int64_t stride, int64_t column_count) {
+  if (piece.from == piece.to) return;
+  for (int64_t row = 0; row < row_count; ++row, to += stride) {
+    if (piece.from == kNoBlock) {
+      std::fill_n(to, column_count, 0.0F);
+    } else {
+      std::copy_n(from + row * stride, column_count, to);
+    }
+  }
+}
+
+// log(1 + e^x), where e^x is far below 1 by its series: how fast states forget.
+inline double Softplus(double x) {
+  constexpr double kLargest = 20;
+  constexpr double kSmall = 1e-5;
+  if (x > kLargest) return x;
+  const double power = exact::Exp(x);
+  return power < kSmall ? power - power * power / 2 : exact::Log(1 + power);
 }
 
 }  // namespace weft

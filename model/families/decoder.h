@@ -46,6 +46,8 @@ struct DecoderTensors {
   // What names in safetensors begin with, unless the checkpoint is that of the model without its
   // head; empty: always as they are here.
   std::string_view hf_base = "model.";
+  // What else names may begin with in the place of that; empty: nothing.
+  std::string_view hf_other_base = {};
   std::string_view hf_layers = "model.layers";
   std::string_view gguf_layers = "blk";
   TensorName embedding = {"token_embd", "model.embed_tokens"};
@@ -63,6 +65,7 @@ struct DecoderTensors {
   TensorName key_norm = {"attn_k_norm", "self_attn.k_norm"};
   TensorName attention_output = {"attn_output", "self_attn.o_proj"};
   TensorName attention_output_norm = {"post_attention_norm", "post_attention_layernorm"};
+  std::string_view hf_state_space = "mamba.";  // what the names of its parts begin with
   TensorName cross_norm = {};
   TensorName cross_query = {};
   TensorName cross_key = {};
@@ -96,6 +99,8 @@ struct DecoderTensors {
   bool sinks = false;                   // of attention
   bool output_gate = false;             // of attention: each head's rows are behind its queries'
   bool short_conv_bias = false;         // of all three parts of a short convolution
+  bool state_space_conv_bias = false;   // of a state space's convolution
+  bool state_space_bias = false;        // of its first and last matrix
   bool expert_biases = false;           // of the router, and of what experts multiply
   TensorName experts_bias = {};         // of what a row's experts give together
   bool hf_interleaved_gate_up = false;  // of experts: gate and up are every second row of MXFP4's
@@ -117,6 +122,7 @@ struct HfSizeKeys {
   std::optional<std::string_view> epsilon =
       {};                       // of norms; otherwise rms_norm_eps, or layer_norm_eps
   int64_t fewest_kv_heads = 1;  // 0: layers without attention have none
+  bool has_attention = true;    // in some layers
 };
 
 // Those of GPT-2 and what was made after it.
@@ -246,6 +252,30 @@ void ReadDenseLayers(Hyperparameters& h, const std::vector<bool>& is_dense, Mode
 // it does not say.
 std::vector<bool> ReadLeadingDense(Hyperparameters& h, const ModelSpec& spec, int64_t otherwise,
                                    std::string_view hf_key = "first_k_dense_replace");
+
+// config.json's keys of state spaces, and where that has none.
+struct HfStateSpaceKeys {
+  std::string_view head_count = "mamba_n_heads";
+  std::string_view head_dim = "mamba_d_head";  // "auto": of so many times the hidden size a share
+  std::string_view values = {};
+  std::string_view expand = "mamba_expand";
+  std::string_view group_count = "mamba_n_groups";
+  std::string_view state_dim = "mamba_d_state";
+  std::string_view conv_width = "mamba_d_conv";
+};
+
+// A state space with a gated norm over groups of heads.
+StateSpaceSpec ReadStateSpace(Hyperparameters& h, const ModelSpec& spec,
+                              const HfStateSpaceKeys& keys = {});
+
+// Whether the convolution of state spaces has a bias.
+bool ReadStateSpaceConvBias(Hyperparameters& h, const ModelSpec& spec, std::string_view hf_key);
+
+// Whether its sizes go together.
+Result<void> CheckStateSpace(const StateSpaceSpec& space, const std::string& path);
+
+// A state space in place of a layer's attention.
+void SetStateSpace(const StateSpaceSpec& state_space, LayerSpec& layer);
 
 // Whether any layer of a GGUF file has this tensor.
 bool HasGgufTensor(const Hyperparameters& h, const ModelSpec& spec, std::string_view name);

@@ -68,7 +68,8 @@ ExpertGroups ReadGroups(Hyperparameters& h, RouterScore score, int64_t expert_co
 // Several shared experts are one that is as wide as all of them.
 int64_t ReadSharedWidth(Hyperparameters& h, const MixtureSpec& mixture) {
   const Field width = {"expert_shared_feed_forward_length",
-                       HfKey(h, {"shared_expert_intermediate_size", "shared_intermediate_size"})};
+                       HfKey(h, {"shared_expert_intermediate_size", "shared_intermediate_size",
+                                 "moe_shared_expert_intermediate_size"})};
   const int64_t count =
       h.Int({"expert_shared_count",
              HfKey(h, {"n_shared_experts", "moe_num_shared_experts", "num_shared_experts"})},

@@ -66,23 +66,22 @@ class ParameterLister : private RecurrentLister {
  private:
   void ListLayer(LayerSpec& layer) {
     ListNorm(names_.attention_norm, hidden_, layer.attention_norm);
-    if (layer.short_conv) {
-      ListShortConv(*layer.short_conv);
-    } else if (layer.delta_net) {
-      ListDeltaNet(*layer.delta_net);
-    } else if (layer.latent) {
+    if (layer.short_conv) ListShortConv(*layer.short_conv);
+    if (layer.delta_net) ListDeltaNet(*layer.delta_net);
+    if (layer.state_space) ListStateSpace(*layer.state_space);
+    if (layer.latent) {
       ListLatent(layer.attention, *layer.latent);
-    } else {
+    } else if (layer.attention) {
       ListAttention(layer.attention);
     }
     ListNorm(names_.attention_output_norm, hidden_, layer.attention_output_norm);
     ListNorm(names_.attention_norm, hidden_, layer.attention_sum_norm);
     if (layer.cross) ListCross(layer);
     ListNorm(names_.mlp_norm, hidden_, layer.mlp_norm);
-    if (auto* dense = std::get_if<DenseMlpSpec>(&layer.mlp)) {
-      ListMlp(*dense);
-    } else {
-      ListMixture(std::get<MixtureSpec>(layer.mlp));
+    if (auto* mixture = std::get_if<MixtureSpec>(&layer.mlp)) {
+      ListMixture(*mixture);
+    } else if (layer.has_mlp()) {
+      ListMlp(std::get<DenseMlpSpec>(layer.mlp));
     }
     ListNorm(names_.mlp_output_norm, hidden_, layer.mlp_output_norm);
     if (PerLayerInputSpec& input = layer.per_layer_input; input) {
@@ -263,7 +262,8 @@ class ParameterLister : private RecurrentLister {
                                                   {"router.proj.weight"},
                                                   {"block_sparse_moe.router.layer.weight"},
                                                   {"mlp.router.weight"},
-                                                  {"mlp.router.layer.weight"}}),
+                                                  {"mlp.router.layer.weight"},
+                                                  {"mixer.gate.weight"}}),
               mixture.expert_count, hidden_);
     if (names_.expert_biases) ListExpertBiases(mixture);
     if (names_.router_correction) {
@@ -271,7 +271,8 @@ class ParameterLister : private RecurrentLister {
           Table(Sources({{"exp_probs_b.bias"}}, {{"mlp.gate.e_score_correction_bias"},
                                                  {"block_sparse_moe.e_score_correction_bias"},
                                                  {"mlp.moe_statics.e_score_correction_bias"},
-                                                 {"feed_forward.expert_bias"}}),
+                                                 {"feed_forward.expert_bias"},
+                                                 {"mixer.gate.e_score_correction_bias"}}),
                 mixture.expert_count);
     }
     if (!NameIn(names_.experts_bias).empty()) {
@@ -330,11 +331,15 @@ class ParameterLister : private RecurrentLister {
   void ListPlainExperts(MixtureSpec& mixture) {
     const int64_t width = mixture.width;
     mixture.up = Stack(
-        Sources({{"ffn_up_exps.weight"}}, {{.name = "mlp.experts.mlp.w1", .entry_rows = width}}),
+        Sources({{"ffn_up_exps.weight"}}, {{.name = "mlp.experts.mlp.w1", .entry_rows = width},
+                                           {"mixer.experts.{}.up_proj.weight"},
+                                           {"mixer.experts.up_proj"}}),
         mixture.expert_count, width, hidden_);
     mixture.down =
         Stack(Sources({{"ffn_down_exps.weight"}},
-                      {{.name = "mlp.experts.mlp.w2", .is_transposed = true, .entry_rows = width}}),
+                      {{.name = "mlp.experts.mlp.w2", .is_transposed = true, .entry_rows = width},
+                       {"mixer.experts.{}.down_proj.weight"},
+                       {"mixer.experts.down_proj"}}),
               mixture.expert_count, hidden_, width);
   }
 
@@ -381,7 +386,9 @@ class ParameterLister : private RecurrentLister {
     const int64_t shared = mixture.shared.width;
     const TensorSource fused_gate = {"shared_mlp.input_linear.weight", {}, 2 * shared};
     const TensorSource fused_up = {fused_gate.name, {.first = shared}, 2 * shared};
-    mixture.shared.gate = {SharedMatrix("gate", fused_gate, shared, hidden_)};
+    if (mixture.shared.is_gated) {
+      mixture.shared.gate = {SharedMatrix("gate", fused_gate, shared, hidden_)};
+    }
     mixture.shared.up = {SharedMatrix("up", fused_up, shared, hidden_)};
     mixture.shared.down = {
         SharedMatrix("down", {"shared_mlp.output_linear.weight"}, hidden_, shared)};
@@ -394,6 +401,7 @@ class ParameterLister : private RecurrentLister {
     return Matrix(Sources({{"ffn_" + name + "_shexp.weight"}}, {{"mlp.shared_experts" + hf},
                                                                 {"mlp.shared_expert" + hf},
                                                                 {"mlp.shared_mlp" + hf},
+                                                                {"mixer.shared_experts" + hf},
                                                                 {"feed_forward.shared_expert" + hf},
                                                                 granite}),
                   rows, columns);

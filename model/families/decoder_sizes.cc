@@ -58,8 +58,8 @@ float ReadEpsilon(Hyperparameters& h, NormKind norm, std::optional<std::string_v
     Field other = {"attention.layer_norm_epsilon", ""};
     if (!is_rms) std::swap(own, other);
     // Where config.json has both, so has the file. And llama.cpp's converter takes any norm_eps
-    // for that of RMS norms.
-    if (!is_rms && !h.Has(own) && h.Has(other)) return static_cast<float>(h.Positive(other));
+    // for that of RMS norms, and Nemotron-H's layer_norm_epsilon for that of others.
+    if (!h.Has(own) && h.Has(other)) return static_cast<float>(h.Positive(other));
     h.Ignore(other);
     return static_cast<float>(h.Positive(own));
   }
@@ -84,10 +84,12 @@ ModelSpec ReadAnySizes(Hyperparameters& h, std::string_view architecture, NormKi
       h.Int({keys.gguf_layer_count, keys.layer_count}, {1, Limits::kLayers});
   spec.hidden_size = h.Int({"embedding_length", keys.hidden_size}, {1, Limits::kWidth});
   LayerSpec layer;
-  layer.attention = ReadHeads(h, spec.hidden_size, keys);
+  layer.attention.rope = AttentionSpec::kNoRope;
+  if (keys.has_attention) layer.attention = ReadHeads(h, spec.hidden_size, keys);
   layer.attention_norm = layer.mlp_norm =
       spec.head.norm = {.kind = norm, .epsilon = ReadEpsilon(h, norm, keys.epsilon)};
   spec.layers.assign(static_cast<size_t>(layer_count), layer);
+  if (!keys.has_attention) return spec;
   const std::vector<int64_t> kv_head_counts = h.IntPerLayer(
       {"attention.head_count_kv", keys.kv_head_count}, {keys.fewest_kv_heads, Limits::kHeads},
       layer_count, layer.attention.head_count);

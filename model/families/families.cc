@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/quoted.h"
+#include "model/families/decoder.h"
 #include "model/rope.h"
 
 namespace weft {
@@ -36,6 +37,7 @@ ModelDescription DescribeEuroBert(Hyperparameters& h);
 ModelDescription DescribeExaone4(Hyperparameters& h);
 ModelDescription DescribeExaoneMoe(Hyperparameters& h);
 ModelDescription DescribeFalcon(Hyperparameters& h);
+ModelDescription DescribeFalconH1(Hyperparameters& h);
 ModelDescription DescribeFlexOlmo(Hyperparameters& h);
 ModelDescription DescribeGemma(Hyperparameters& h);
 ModelDescription DescribeGemma2(Hyperparameters& h);
@@ -69,6 +71,7 @@ ModelDescription DescribeLlama(Hyperparameters& h);
 ModelDescription DescribeLlama4(Hyperparameters& h);
 ModelDescription DescribeM2M100(Hyperparameters& h);
 ModelDescription DescribeMBart(Hyperparameters& h);
+ModelDescription DescribeMamba2(Hyperparameters& h);
 ModelDescription DescribeMarian(Hyperparameters& h);
 ModelDescription DescribeMellum(Hyperparameters& h);
 ModelDescription DescribeMinimaxM2(Hyperparameters& h);
@@ -80,6 +83,7 @@ ModelDescription DescribeMpnet(Hyperparameters& h);
 ModelDescription DescribeMpt(Hyperparameters& h);
 ModelDescription DescribeNanoChat(Hyperparameters& h);
 ModelDescription DescribeNemotron(Hyperparameters& h);
+ModelDescription DescribeNemotronH(Hyperparameters& h);
 ModelDescription DescribeNomicBert(Hyperparameters& h);
 ModelDescription DescribeOlmo(Hyperparameters& h);
 ModelDescription DescribeOlmo2(Hyperparameters& h);
@@ -135,6 +139,7 @@ constexpr Family kFamilies[] = {
     {"eurobert", "EuroBertModel", "eurobert", DescribeEuroBert},
     {"exaone4", "Exaone4ForCausalLM", "exaone4", DescribeExaone4},
     {"exaone-moe", "ExaoneMoeForCausalLM", "exaone_moe", DescribeExaoneMoe},
+    {"falcon-h1", "FalconH1ForCausalLM", "falcon_h1", DescribeFalconH1},
     {"falcon", "FalconForCausalLM", "falcon", DescribeFalcon},
     {"", "FlexOlmoForCausalLM", "flex_olmo", DescribeFlexOlmo},
     {"gemma2", "Gemma2ForCausalLM", "gemma2", DescribeGemma2},
@@ -154,7 +159,7 @@ constexpr Family kFamilies[] = {
     {"gpt-oss", "GptOssForCausalLM", "gpt_oss", DescribeGptOss},
     {"granite", "GraniteForCausalLM", "granite", DescribeGranite},
     {"granitemoe", "GraniteMoeForCausalLM", "granitemoe", DescribeGraniteMoe},
-    {"", "GraniteMoeHybridForCausalLM", "granitemoehybrid", DescribeGraniteMoeHybrid},
+    {"granitehybrid", "GraniteMoeHybridForCausalLM", "granitemoehybrid", DescribeGraniteMoeHybrid},
     {"", "GraniteMoeSharedForCausalLM", "granitemoeshared", DescribeGraniteMoe},
     {"", "GteModel", "gte", DescribeGte},
     {"", "HeliumForCausalLM", "helium", DescribeHelium},
@@ -169,6 +174,7 @@ constexpr Family kFamilies[] = {
     {"lfm2moe", "Lfm2MoeForCausalLM", "lfm2_moe", DescribeLfm2Moe},
     {"llama", "LlamaForCausalLM", "llama", DescribeLlama},
     {"", "M2M100ForConditionalGeneration", "m2m_100", DescribeM2M100},
+    {"mamba2", "Mamba2ForCausalLM", "mamba2", DescribeMamba2},
     {"", "MarianMTModel", "marian", DescribeMarian},
     {"", "MBartForConditionalGeneration", "mbart", DescribeMBart},
     {"mellum", "MellumForCausalLM", "mellum", DescribeMellum},
@@ -183,6 +189,8 @@ constexpr Family kFamilies[] = {
     {"mpt", "MPTForCausalLM", "mpt", DescribeMpt},
     {"", "MT5ForConditionalGeneration", "mt5", DescribeT5},
     {"", "NanoChatForCausalLM", "nanochat", DescribeNanoChat},
+    {"nemotron_h", "NemotronHForCausalLM", "nemotron_h", DescribeNemotronH},
+    {"nemotron_h_moe", "", "", DescribeNemotronH},
     {"nemotron", "NemotronForCausalLM", "nemotron", DescribeNemotron},
     {"", "NewModel", "new", DescribeGte},
     // Its class is the next one's.
@@ -353,6 +361,7 @@ Result<void> CheckDeltaNet(const DeltaNetSpec& net, const std::string& path) {
 Result<void> CheckLayer(const LayerSpec& layer, const std::string& path) {
   if (layer.attention) WEFT_RETURN_IF_ERROR(CheckHeads(layer.attention, path));
   if (layer.delta_net) WEFT_RETURN_IF_ERROR(CheckDeltaNet(*layer.delta_net, path));
+  if (layer.state_space) WEFT_RETURN_IF_ERROR(CheckStateSpace(*layer.state_space, path));
   if (layer.is_parallel && (layer.attention_output_norm || layer.mlp_output_norm ||
                             layer.attention_sum_norm || layer.residual_multiplier != 1)) {
     return Fail(ErrorCode::kUnsupported,

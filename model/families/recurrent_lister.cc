@@ -1,5 +1,8 @@
 #include "model/families/recurrent_lister.h"
 
+#include <string>
+#include <string_view>
+
 #include "base/exact_math.h"
 
 namespace weft {
@@ -19,6 +22,15 @@ TableId RecurrentLister::ConvolutionTable(std::vector<TensorSource> sources, int
     return rows;
   };
   return table;
+}
+
+void RecurrentLister::FinishRates(int64_t head_count) {
+  if (gguf_) return;
+  list_.tables.back().expanded_count = head_count;
+  list_.tables.back().expand = [](std::vector<float> logarithms) {
+    for (float& x : logarithms) x = static_cast<float>(-exact::Exp(x));
+    return logarithms;
+  };
 }
 
 void RecurrentLister::ListShortConv(ShortConvSpec& conv) {
@@ -68,16 +80,41 @@ void RecurrentLister::ListDeltaNet(DeltaNetSpec& net) {
   net.conv_weight = ConvolutionTable(Source({"ssm_conv1d", "linear_attn.conv1d"}, ".weight"),
                                      net.channels(), net.conv_width);
   net.decay_rate = Table(Source({"ssm_a", "linear_attn.A_log"}, ""), net.value_head_count);
-  if (!gguf_) {  // of which safetensors have the logarithm
-    list_.tables.back().expanded_count = net.value_head_count;
-    list_.tables.back().expand = [](std::vector<float> logarithms) {
-      for (float& x : logarithms) x = static_cast<float>(-exact::Exp(x));
-      return logarithms;
-    };
-  }
+  FinishRates(net.value_head_count);
   net.decay_bias = Table(Source({"ssm_dt.bias", "linear_attn.dt_bias"}, ""), net.value_head_count);
   net.norm.weight = Table(Source({"ssm_norm", "linear_attn.norm"}, ".weight"), net.value_dim);
   net.output = Linear({"ssm_out", "linear_attn.out_proj"}, hidden_, net.values(), false, {});
+}
+
+// GGUF has vectors of heads as columns, and norms a group a row.
+void RecurrentLister::ListStateSpace(StateSpaceSpec& space) {
+  const auto in_hf = [&](std::string_view part) {
+    return std::string(names_.hf_state_space) + std::string(part);
+  };
+  const auto of_heads = [&](std::string_view gguf, std::string_view hf) {
+    return Table(Sources({{.name = std::string(gguf)}}, {{.name = in_hf(hf)}}), space.head_count,
+                 gguf_ ? 1 : 0);
+  };
+  const std::string input = in_hf("in_proj");
+  const std::string filter = in_hf("conv1d");
+  const std::string output = in_hf("out_proj");
+  const bool has_bias = names_.state_space_bias;
+  space.input = Linear({"ssm_in", input}, space.projected(), hidden_, has_bias, {});
+  space.conv_weight = ConvolutionTable(Source({"ssm_conv1d", filter}, ".weight"), space.channels(),
+                                       space.conv_width);
+  if (names_.state_space_conv_bias) {
+    space.conv_bias = Table(Source({"ssm_conv1d", filter}, ".bias"), space.channels());
+  }
+  space.rate = of_heads("ssm_a", "A_log");
+  FinishRates(space.head_count);
+  space.dt_bias = Table(Sources({{"ssm_dt.bias"}}, {{.name = in_hf("dt_bias")}}), space.head_count);
+  space.skip = of_heads("ssm_d", "D");
+  if (space.norm) {
+    const int64_t groups = gguf_ ? space.norm_group_count : space.values();
+    space.norm.weight = Table(Sources({{"ssm_norm.weight"}}, {{.name = in_hf("norm.weight")}}),
+                              groups, gguf_ ? space.values() / space.norm_group_count : 0);
+  }
+  space.output = Linear({"ssm_out", output}, hidden_, space.values(), has_bias, {});
 }
 
 }  // namespace weft

@@ -16,12 +16,16 @@ class RecurrentLister : protected TensorLister {
 
   void ListShortConv(ShortConvSpec& conv);
   void ListDeltaNet(DeltaNetSpec& net);
+  void ListStateSpace(StateSpaceSpec& space);
 
   const int64_t hidden_;
 
  private:
   // Of each channel by itself.
   TableId ConvolutionTable(std::vector<TensorSource> sources, int64_t channels, int64_t width);
+
+  // Of heads: how fast they forget. Safetensors have the logarithm of its negative.
+  void FinishRates(int64_t head_count);
 
   // Which rows of a delta net's tensors a matrix takes.
   struct DeltaNetRows {

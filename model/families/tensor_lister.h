@@ -34,16 +34,29 @@ class TensorLister {
       source.name = prefix_ + source.name;
       if (!source.scales.empty()) source.scales = prefix_ + source.scales;
     }
+    AddOtherBase(sources);
     return std::move(sources);
   }
   std::vector<TensorSource> Source(TensorName name, std::string_view what, RowOrder rows = {},
                                    int64_t tensor_rows = 0) {
     std::string tensor = prefix_ + std::string(NameIn(name)) + std::string(what);
     std::vector<TensorSource> sources = {{tensor, rows, tensor_rows}};
+    AddOtherBase(sources);
     if (!gguf_ && !names_.hf_base.empty() && tensor.starts_with(names_.hf_base)) {
       sources.push_back({tensor.substr(names_.hf_base.size()), rows, tensor_rows});
     }
     return sources;
+  }
+  // The same names with what else they may begin with.
+  void AddOtherBase(std::vector<TensorSource>& sources) const {
+    if (gguf_ || names_.hf_other_base.empty()) return;
+    const size_t count = sources.size();
+    for (size_t i = 0; i < count; ++i) {
+      if (!sources[i].name.starts_with(names_.hf_base)) continue;
+      TensorSource other = sources[i];
+      other.name.replace(0, names_.hf_base.size(), names_.hf_other_base);
+      sources.push_back(std::move(other));
+    }
   }
   std::string_view NameIn(TensorName name) const { return gguf_ ? name.gguf : name.hf; }
 
@@ -74,10 +87,12 @@ class TensorLister {
       norm.bias = Table(NormSource(name, ".bias", ".beta"), size);
     }
   }
-  // The first encoders were published in TensorFlow's words.
+  // The first encoders were published in TensorFlow's words. And llama.cpp's converter writes the
+  // second norm of Falcon-H1 without ".weight".
   std::vector<TensorSource> NormSource(TensorName name, std::string_view what,
                                        std::string_view old_word) {
     std::vector<TensorSource> sources = Source(name, what);
+    if (gguf_ && what == ".weight") sources.push_back(Source(name, "").front());
     if (gguf_ || !is_encoder_) return sources;
     for (TensorSource& source : Source(name, old_word)) sources.push_back(std::move(source));
     return sources;

@@ -21,11 +21,23 @@ bool FitsInt64(const Json& value) {
           value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
 }
 
+// transformers writes what JSON has no number for as an object, {"__float__": "Infinity"}.
+bool IsInfinity(const Json& value) {
+  return value.is_object() && value.size() == 1 && value.contains("__float__") &&
+         value["__float__"] == "Infinity";
+}
+
 ConfigValue FromArray(const Json& array) {
   const auto all = [&](auto is_kind) { return std::ranges::all_of(array, is_kind); };
   if (all([](const Json& v) { return v.is_boolean(); })) return array.get<std::vector<bool>>();
   if (all(FitsInt64)) return array.get<std::vector<int64_t>>();
-  if (all([](const Json& v) { return v.is_number(); })) return array.get<std::vector<double>>();
+  if (all([](const Json& v) { return v.is_number() || IsInfinity(v); })) {
+    std::vector<double> numbers;
+    for (const Json& v : array) {
+      numbers.push_back(v.is_number() ? v.get<double>() : std::numeric_limits<double>::infinity());
+    }
+    return numbers;
+  }
   if (all([](const Json& v) { return v.is_string(); })) {
     return array.get<std::vector<std::string>>();
   }
@@ -54,9 +66,30 @@ void Flatten(const Json& object, const std::string& prefix, ConfigValues& values
   }
 }
 
+// Python writes infinity as a bare word, which is no JSON: as transformers writes it.
+std::string WithoutBareInfinity(std::string_view text) {
+  constexpr std::string_view kWord = "Infinity";
+  std::string json;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') in_string = !in_string;
+    if (!in_string && text.substr(i).starts_with(kWord)) {
+      json += R"({"__float__": "Infinity"})";
+      i += kWord.size() - 1;
+      continue;
+    }
+    json += text[i];
+    if (in_string && text[i] == '\\' && i + 1 < text.size()) json += text[++i];
+  }
+  return json;
+}
+
 Result<Json> ParseObject(std::string_view json_text, const std::string& path) {
   WEFT_RETURN_IF_ERROR(CheckJsonLimits(json_text, kConfigJson, path));
   Json json = Json::parse(json_text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) {
+    json = Json::parse(WithoutBareInfinity(json_text), nullptr, /*allow_exceptions=*/false);
+  }
   if (!json.is_object()) return Fail(ErrorCode::kCorrupt, "{}: not a JSON object", path);
   return json;
 }

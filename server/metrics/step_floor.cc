@@ -81,6 +81,7 @@ void AddAttention(const AttentionSpec& attention, const KernelTable& kernels, in
   AddAttention(attention, kernels, block_size, *cost);
 }
 
+// What a layer keeps in a fixed size: read once a sequence, and changed by every row.
 void AddStates(const ModelSpec& spec, const LayerSpec& layer, StateCost& cost) {
   cost.bytes += static_cast<double>(RecurrentFloats(spec, layer)) * sizeof(float);
   if (const std::optional<DeltaNetSpec>& net = layer.delta_net) {
@@ -88,6 +89,12 @@ void AddStates(const ModelSpec& spec, const LayerSpec& layer, StateCost& cost) {
     constexpr int64_t kOfElement = 7;
     cost.operations_per_row +=
         static_cast<double>(kOfElement * (net->state_floats() - net->conv_floats()));
+  }
+  if (const std::optional<StateSpaceSpec>& space = layer.state_space) {
+    // Of an element: times the decay, the change with B, times C.
+    constexpr int64_t kOfElement = 5;
+    cost.operations_per_row +=
+        static_cast<double>(kOfElement * (space->state_floats() - space->conv_floats()));
   }
 }
 

@@ -287,7 +287,9 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Law2Test,
                          testing::Values("llama2", "llama3", "llama_linear", "llama_yarn",
                                          "llama_partial_rotary", "mistral", "mixtral", "qwen2",
                                          "qwen3", "qwen3_moe", "olmoe", "gemma3", "gpt_oss",
-                                         "gemma4_e2b", "lfm2", "lfm2_moe", "qwen3_5", "qwen3_next"),
+                                         "gemma4_e2b", "lfm2", "lfm2_moe", "qwen3_5", "qwen3_next",
+                                         "falcon_h1", "granitehybrid", "granitehybrid_moe",
+                                         "mamba2", "nemotron_h", "nemotron_h_moe"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 TEST(Law2, CompanyChangesNothingInChunks) {

@@ -2,7 +2,9 @@
 // words.
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -226,10 +228,10 @@ TEST(HfConfigTest, RefusesValuesThatCannotBe) {
 
 TEST(HfConfigTest, RefusesWhatItDoesNotCompute) {
   EXPECT_THAT(
-      HfErrorWith({{"architectures", {"Mamba2ForCausalLM"}}}),
-      AllOf(HasSubstr("'Mamba2ForCausalLM' is not supported"), HasSubstr(", LlamaForCausalLM, ")));
-  EXPECT_THAT(HfErrorWith({{"architectures", nullptr}, {"model_type", "mamba2"}}),
-              HasSubstr("model_type 'mamba2' is not supported"));
+      HfErrorWith({{"architectures", {"MambaForCausalLM"}}}),
+      AllOf(HasSubstr("'MambaForCausalLM' is not supported"), HasSubstr(", LlamaForCausalLM, ")));
+  EXPECT_THAT(HfErrorWith({{"architectures", nullptr}, {"model_type", "mamba"}}),
+              HasSubstr("model_type 'mamba' is not supported"));
   EXPECT_THAT(HfErrorWith({{"attention_bias", true}}), HasSubstr("attention_bias is true"));
   EXPECT_THAT(HfErrorWith({{"hidden_act", "relu"}}), HasSubstr("hidden_act is 'relu'"));
   EXPECT_THAT(HfErrorWith({{"quantization_config", Json::object({{"bits", 4}})}}),
@@ -303,6 +305,29 @@ TEST(HfConfigTest, YarnTakesWhatItsFirstFilesSay) {
                                      {"finetuned", true},
                                      {"mscale", 1.0}}}});
   EXPECT_NEAR(spec.ropes[0].attention_factor, 0.1 * std::log(4.0) + 1, 1e-12);
+}
+
+// As Python writes it, which is no JSON, and as transformers does.
+TEST(HfConfigTest, ReadsInfinity) {
+  const auto limits = [](std::string_view of_steps) {
+    const Json config = {{"architectures", {"Mamba2ForCausalLM"}},
+                         {"vocab_size", 100},
+                         {"num_hidden_layers", 2},
+                         {"hidden_size", 64},
+                         {"num_heads", 8},
+                         {"head_dim", 16}};
+    std::string text = config.dump();
+    text.back() = ',';
+    text += fmt::format(R"("note": "a \"bare\" Infinity", "time_step_limit": {}}})", of_steps);
+    const StateSpaceSpec space = *Describe(text).value().spec.layers[1].state_space;
+    return std::pair(space.least_dt, space.most_dt);
+  };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(limits("null"), std::pair(0.0F, kInfinity));
+  EXPECT_EQ(limits("[0.5, Infinity]"), std::pair(0.5F, kInfinity));
+  EXPECT_EQ(limits(R"([0.5, {"__float__": "Infinity"}])"), std::pair(0.5F, kInfinity));
+  EXPECT_EQ(limits("[0.25, 1e300]"), std::pair(0.25F, kInfinity));
+  EXPECT_EQ(limits("[0, 2]"), std::pair(0.0F, 2.0F));
 }
 
 TEST(HfConfigTest, RefusesWhatIsNoObject) {

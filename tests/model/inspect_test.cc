@@ -116,6 +116,24 @@ TEST(Inspect, TellsWhatWindowsForget) {
   EXPECT_THAT(kv(), HasSubstr("KV cache 528 B a token (66.0 KiB a full context)"));
 }
 
+TEST(Inspect, TellsStatesOfFixedSize) {
+  const std::string hybrid = DescribeCheckpoint(Load(ParityPath("granitehybrid", "hf")), {});
+  EXPECT_THAT(hybrid, HasSubstr("attention       state space of 4 heads of 8, 8 deep, convolution "
+                                "over 4 (in 2 of 3 layers)\n"));
+  EXPECT_THAT(hybrid, HasSubstr("attention       4 heads of 4, 2 KV heads (in 1 of 3 layers)\n"));
+  EXPECT_EQ(LineOf(hybrid, "RoPE"), "none");
+  const std::string beside = DescribeCheckpoint(Load(ParityPath("falcon_h1", "hf")), {});
+  EXPECT_EQ(LineOf(beside, "attention"),
+            "state space of 4 heads of 6, 8 deep, convolution over 4; 4 heads of 8, 2 KV heads");
+  const std::string alone = DescribeCheckpoint(Load(ParityPath("mamba2", "model.gguf")), {});
+  EXPECT_EQ(LineOf(alone, "sizes"), "3 layers, hidden size 16, no feed-forward");
+  // 3 layers of 3 rows of 64 channels and 4 heads of 8 x 8.
+  EXPECT_THAT(LineOf(alone, "memory f32"), HasSubstr("KV cache 0 B a token, 5.2 KiB a state"));
+  const std::string blocks = DescribeCheckpoint(Load(ParityPath("nemotron_h", "model.gguf")), {});
+  EXPECT_THAT(blocks, HasSubstr("attention       none (in 2 of 5 layers)\n"));
+  EXPECT_THAT(blocks, HasSubstr("hidden size 16, no feed-forward (in 3 of 5 layers)\n"));
+}
+
 TEST(Inspect, TellsRopeScalingWindowAndNorms) {
   const auto line = [](const std::string& fixture, const std::string& name) {
     return LineOf(DescribeCheckpoint(Load(ParityPath(fixture, "model.gguf")), {}), name);

@@ -27,6 +27,16 @@ std::string Differences(const Rows& found, const Rows& expected) {
 // What a block's former owner may have left: every byte of NaN.
 void Poison(RunnableModel& model) {
   KvCache& cache = model.cache();
+  for (const StateGroup& group : cache.groups()) {
+    if (!group.is_recurrent) continue;
+    for (const int32_t layer : group.layers) {
+      const auto& spec = model.spec().layers[static_cast<size_t>(layer)];
+      const auto floats = static_cast<size_t>(RecurrentFloats(model.spec(), spec));
+      for (int32_t block = 0; block < group.block_count; ++block) {
+        std::memset(cache.State(layer, block), 0xFF, floats * sizeof(float));
+      }
+    }
+  }
   for (int64_t layer = 0; layer < model.spec().layer_count(); ++layer) {
     const int64_t block_count = cache.groups()[cache.group(layer)].block_count;
     std::memset(cache.Pages(layer, 0), 0xFF,

@@ -33,6 +33,8 @@ inline constexpr std::array kParityFixtures = {
     "exaone_moe",            // windows with RoPE, the rest without, corrected experts
     "falcon_40b",            // two norms in parallel layers, groups of heads
     "falcon_7b",             // one norm in parallel layers, one key-value head
+    "falcon_h1",             // attention beside a state space, multipliers
+    "falcon_h1_norm",        // a norm behind the gate
     "gemma",                 // norms less 1, a multiplied embedding
     "gemma2",                // soft caps, a window in every other layer, norms of outputs
     "gemma3",                // two rotations, windows in five of six layers
@@ -49,6 +51,8 @@ inline constexpr std::array kParityFixtures = {
     "gpt_neox",              // QKV by head, parallel layers with two norms
     "gpt_oss",               // sinks, MXFP4 experts with biases
     "granite",               // multipliers
+    "granitehybrid",         // state spaces, attention without positions
+    "granitehybrid_moe",     // experts and a shared one besides
     "granitemoe",            // softmax over the chosen experts
     "granitemoehybrid",      // the shared MLP alone
     "granitemoeshared",      // a shared expert, fused
@@ -64,6 +68,7 @@ inline constexpr std::array kParityFixtures = {
     "llama_linear",          // linear RoPE scaling
     "llama_partial_rotary",  // half a head rotated
     "llama_yarn",            // YaRN
+    "mamba2",                // state spaces alone
     "mellum",                // experts, windows, YaRN in the layers without
     "minimax_m2",            // QK norm over all heads, half a head rotated
     "ministral3",            // queries scaled by position
@@ -72,6 +77,8 @@ inline constexpr std::array kParityFixtures = {
     "mixtral",               // a mixture
     "mpt",                   // ALiBi, clipped queries, keys and values
     "nemotron",              // layer norms less 1, squared ReLU
+    "nemotron_h",            // a layer is a state space, attention or an MLP
+    "nemotron_h_moe",        // or experts
     "olmo",                  // norms without weights, clipped queries, keys and values
     "olmo2",                 // norms of outputs alone
     "olmo3",                 // windows, YaRN in the layers without
@@ -100,6 +107,7 @@ inline constexpr std::array kParityFixturesWithoutGguf = {
     "codegen",             // queries, values and keys by device
     "cohere2_moe_sum",     // softmax over the chosen, RMS norms, windows from the dense layer on
     "cwm",                 // windows, the first layer without
+    "falcon_h1_pre_norm",  // attention beside a state space, a norm before the gate
     "falcon_rw",           // ALiBi, QKV by head
     "flex_olmo",           // norms of outputs alone, experts
     "gemma3_conditional",  // the text of a checkpoint with images
@@ -110,6 +118,7 @@ inline constexpr std::array kParityFixturesWithoutGguf = {
     "hyperclovax",         // multipliers, norms of outputs
     "lfm2_bias",           // wider short convolutions, with biases
     "llama4_chunks",       // chunks and temperatures of a short prompt
+    "mamba2_bias",         // state spaces of one group, with biases
     "ministral",           // windows where listed
     "nanochat",            // norms without weights, rotation the other way round
     "opt",                 // positions from 2 on, ReLU

@@ -36,9 +36,8 @@ MISSING = {
     CROSS: "BartForCausalLM BigBirdPegasusForCausalLM BlenderbotForCausalLM BlenderbotSmallForCausalLM MBartForCausalLM MarianForCausalLM "
            "MvpForCausalLM PLBartForCausalLM PegasusForCausalLM ProphetNetForCausalLM TrOCRForCausalLM WhisperForCausalLM "
            "MllamaForCausalLM MusicgenForCausalLM MusicgenMelodyForCausalLM MoshiForCausalLM",
-    RECURRENT: "BambaForCausalLM FalconH1ForCausalLM FalconMambaForCausalLM JambaForCausalLM KimiLinearForCausalLM "
-               "Mamba2ForCausalLM MambaForCausalLM MiniMaxForCausalLM NemotronHForCausalLM OlmoHybridForCausalLM "
-               "RecurrentGemmaForCausalLM RwkvForCausalLM "
+    RECURRENT: "BambaForCausalLM FalconMambaForCausalLM JambaForCausalLM KimiLinearForCausalLM "
+               "MambaForCausalLM MiniMaxForCausalLM OlmoHybridForCausalLM RecurrentGemmaForCausalLM RwkvForCausalLM "
                "Zamba2ForCausalLM ZambaForCausalLM xLSTMForCausalLM BailingHybridForCausalLM",
     SPARSE: "DeepseekV32ForCausalLM DeepseekV4ForCausalLM GlmMoeDsaForCausalLM",
     "weights of three values": "BitNetForCausalLM",

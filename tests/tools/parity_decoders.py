@@ -1,5 +1,6 @@
 """Makes the parity fixtures of decoders: prompts that leave no doubt about their greedy continuations, and the logits of both."""
 
+import inspect
 import json
 import zlib
 
@@ -97,21 +98,25 @@ def search_prompt(model, length, continuation_length, random):
 
 def run(model, prompt, continuation_length):
     """Prefill logits, then the continuation step by step through transformers' cache: (rows, vocabulary), its tokens."""
+    cache_name = "cache_params" if "cache_params" in inspect.signature(model.forward).parameters else "past_key_values"
+
+    def step(token, cache):
+        out = model(torch.tensor([[token]]), use_cache=True, **{cache_name: cache})
+        return out.logits[0, -1], out[cache_name]
+
     with torch.no_grad():
         prefill = model(torch.tensor([prompt]), use_cache=True)
-        logits, cache, tokens, steps = prefill.logits[0], prefill.past_key_values, [], []
+        logits, cache, tokens, steps = prefill.logits[0], prefill[cache_name], [], []
         one_by_one = []
         stepwise_cache = None
         for token in prompt:  # the reference agrees with itself
-            out = model(torch.tensor([[token]]), past_key_values=stepwise_cache, use_cache=True)
-            stepwise_cache = out.past_key_values
-            one_by_one.append(out.logits[0, -1])
+            row, stepwise_cache = step(token, stepwise_cache)
+            one_by_one.append(row)
         assert torch.linalg.norm(torch.stack(one_by_one) - logits) < 1e-5 * torch.linalg.norm(logits)
         last = logits[-1]
         for _ in range(continuation_length):
             tokens.append(int(last.argmax()))
-            out = model(torch.tensor([[tokens[-1]]]), past_key_values=cache, use_cache=True)
-            cache, last = out.past_key_values, out.logits[0, -1]
+            last, cache = step(tokens[-1], cache)
             steps.append(last)
     return torch.cat([logits, torch.stack(steps)]).numpy(), tokens
 

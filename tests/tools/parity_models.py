@@ -62,6 +62,23 @@ PHIMOE = dict(
 GRANITE = dict(embedding_multiplier=3.0, attention_multiplier=0.2, residual_multiplier=0.6, logits_scaling=4.0,
                rope_parameters=rope())
 GRANITE_MOE = dict(GRANITE, num_hidden_layers=2, intermediate_size=16, num_local_experts=6, num_experts_per_tok=2)
+MAMBA, ATTENTION = "linear_attention", "full_attention"
+GRANITE_HYBRID = dict(
+    GRANITE, hidden_size=16, layer_types=[MAMBA, ATTENTION, MAMBA], num_local_experts=0, num_experts_per_tok=0, intermediate_size=24,
+    shared_intermediate_size=24, position_embedding_type="nope", mamba_n_heads=4, mamba_d_head=8, mamba_n_groups=2, mamba_d_state=8,
+    mamba_chunk_size=16)
+GRANITE_HYBRID_TYPES = dict(layer_types=["mamba", "attention", "mamba"])  # as published
+NEMOTRON_H = dict(
+    hidden_size=16, head_dim=8, intermediate_size=24, layer_norm_epsilon=1e-4, ssm_state_size=8, mamba_num_heads=8, mamba_head_dim=8,
+    n_groups=2, time_step_min=1e-6, chunk_size=16, tie_word_embeddings=False)
+FALCON_H1 = dict(
+    num_hidden_layers=2, hidden_size=16, head_dim=8, mamba_d_ssm=24, mamba_n_heads=4, mamba_d_head=6, mamba_n_groups=2, mamba_d_state=8,
+    mamba_chunk_size=16, tie_word_embeddings=False, rope_parameters=rope(theta=1e5))
+# Powers of two, which llama.cpp's converter multiplies weights with without rounding.
+FALCON_H1_FACTORS = dict(
+    embedding_multiplier=2.0, lm_head_multiplier=0.5, key_multiplier=0.5, attention_in_multiplier=2.0, attention_out_multiplier=0.5,
+    ssm_in_multiplier=0.5, ssm_out_multiplier=2.0, mlp_multipliers=[2.0, 0.5], ssm_multipliers=[2.0, 0.5, 4.0, 1.0, 2.0])
+MAMBA_GAINS = {"A_log": 4}  # heads that forget at once, and others that hardly do
 MINISTRAL_ROPE = rope("yarn", 1000.0, factor=16.0, original_max_position_embeddings=8, max_position_embeddings=128, beta_fast=32.0,
                       beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.4)
 GEMMA4 = dict(hidden_size=16, head_dim=6, global_head_dim=12, sliding_window=10, final_logit_softcapping=4.0, rope_parameters=dict(
@@ -156,6 +173,39 @@ FIXTURES |= {
         moe_intermediate_size=8, num_experts=6, num_experts_per_tok=2, norm_topk_prob=True, use_expert_bias=True,
         routed_scaling_factor=1.0, rope_parameters=rope(theta=1e4)), without=("rms_norm_eps",), gains={"expert_bias": 0.3}, visible=(
             dict(routed_scaling_factor=2.0), dict(norm_topk_prob=False))),
+    "granitehybrid": of("GraniteMoeHybridForCausalLM", GRANITE_HYBRID, plain_config=True, published_config=GRANITE_HYBRID_TYPES,
+                        gains=MAMBA_GAINS, prompt_lengths=(2, 43), visible=(dict(position_embedding_type="rope"),)),
+    "granitehybrid_moe": of("GraniteMoeHybridForCausalLM", dict(
+        GRANITE_HYBRID, intermediate_size=8, num_local_experts=6, num_experts_per_tok=2, mamba_conv_bias=True, mamba_d_conv=3),
+        plain_config=True, published_config=GRANITE_HYBRID_TYPES, gains=MAMBA_GAINS),
+    "mamba2": of("Mamba2ForCausalLM", dict(
+        num_hidden_layers=3, hidden_size=16, num_heads=4, head_dim=8, state_size=8, n_groups=2, layer_norm_epsilon=1e-4, chunk_size=16,
+        tie_word_embeddings=False), without=OLD, gains=MAMBA_GAINS, prompt_lengths=(2, 43)),
+    "mamba2_bias": of("Mamba2ForCausalLM", dict(
+        num_hidden_layers=2, hidden_size=16, num_heads=2, head_dim=16, state_size=8, n_groups=1, layer_norm_epsilon=1e-4, chunk_size=16,
+        conv_kernel=3, use_bias=True, use_conv_bias=False), without=OLD, gguf=None, gains=MAMBA_GAINS),
+    "nemotron_h": of("NemotronHForCausalLM", dict(
+        NEMOTRON_H, layers_block_type=[MAMBA, "mlp", ATTENTION, MAMBA, "mlp"]), without=("num_hidden_layers", "rms_norm_eps"),
+        gains=MAMBA_GAINS, plain_config=True, published_config=dict(
+            hybrid_override_pattern="M-*M-", num_hidden_layers=5, layers_block_type=None, **dict.fromkeys((
+                "num_experts_per_tok", "n_routed_experts", "n_shared_experts", "moe_intermediate_size",
+                "moe_shared_expert_intermediate_size", "routed_scaling_factor", "n_group", "topk_group", "norm_topk_prob")))),
+    "nemotron_h_moe": of("NemotronHForCausalLM", dict(
+        NEMOTRON_H, layers_block_type=[MAMBA, "moe", ATTENTION, "moe"], n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=12,
+        moe_shared_expert_intermediate_size=20, routed_scaling_factor=1.5), without=("num_hidden_layers", "rms_norm_eps"),
+        gains={**MAMBA_GAINS, "e_score_correction_bias": 0.3}, plain_config=True, visible=(
+            dict(routed_scaling_factor=1.0), dict(norm_topk_prob=False))),
+    "falcon_h1": of("FalconH1ForCausalLM", dict(FALCON_H1, **FALCON_H1_FACTORS), gains=MAMBA_GAINS, plain_config=True, visible=(
+        *(dict([(key, 1.0)]) for key in FALCON_H1_FACTORS if not key.endswith("s")), dict(mlp_multipliers=[1.0, 0.5]),
+        dict(mlp_multipliers=[2.0, 1.0]), *(dict(ssm_multipliers=[
+            1.5 * factor if i == place else factor for i, factor in enumerate(FALCON_H1_FACTORS["ssm_multipliers"])])
+            for place in range(5)))),
+    "falcon_h1_norm": of("FalconH1ForCausalLM", dict(FALCON_H1, mamba_rms_norm=True, mamba_norm_before_gate=False), gains=MAMBA_GAINS,
+                         plain_config=True, visible=(dict(mamba_norm_before_gate=True),)),
+    # GGUF has no key for a norm before the gate.
+    "falcon_h1_pre_norm": of("FalconH1ForCausalLM", dict(
+        FALCON_H1, mamba_rms_norm=True, mamba_norm_before_gate=True, attention_in_multiplier=1.3, ssm_in_multiplier=0.7), gguf=None,
+        gains=MAMBA_GAINS),
     "olmo2": of("Olmo2ForCausalLM", dict(tie_word_embeddings=False, rope_parameters=rope(theta=5e5))),
     "olmo3": of("Olmo3ForCausalLM", dict(
         num_hidden_layers=4, hidden_size=16, sliding_window=10, rope_parameters=OLMO3_ROPE), visible=(
