@@ -90,7 +90,9 @@ TEST(StepFloorTest, StatesAreReadOnceAndChangedByEveryRow) {
   // 3 layers of 3 rows of 64 channels and 4 heads of 8 x 8.
   EXPECT_DOUBLE_EQ(of_model.state_bytes, 3 * (3 * 64 + 4 * 8 * 8) * 4);
   EXPECT_DOUBLE_EQ(of_model.state_operations, 3 * 4 * 8 * 8 * 5);
-  const ModelCost cost = {.state_bytes = 100, .state_operations = 10};
+  ModelCost cost;
+  cost.state_bytes = 100;
+  cost.state_operations = 10;
   const SequenceShape shapes[] = {{.first_position = 0, .row_count = 2},
                                   {.first_position = 700, .row_count = 1}};
   const StepWork work = CountWork(cost, shapes, 0);
