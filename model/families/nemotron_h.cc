@@ -142,7 +142,8 @@ ModelDescription DescribeNemotronH(Hyperparameters& h) {
   ModelSpec spec = ReadSizes(h, "nemotron_h", NormKind::kRms, keys);
   if (h.is_gguf()) (void)ReadRope(h, spec, RopePairing::kHalves);  // which nothing is turned by
   SetNoRope(spec);
-  const bool may_have_experts = h.is_gguf() && h.Has({"expert_count", ""});
+  const Field expert_count = {"expert_count", ""};
+  const bool may_have_experts = h.Has(expert_count) && !h.IsZero(expert_count);
   std::vector<Block> blocks =
       h.is_gguf() ? ReadGgufBlocks(h, spec, may_have_experts) : ReadHfBlocks(h, words);
   if (std::ssize(blocks) != spec.layer_count()) {
@@ -152,6 +153,8 @@ ModelDescription DescribeNemotronH(Hyperparameters& h) {
   }
   const ActivationKind activation =
       ReadActivation(h, "mlp_hidden_act", ActivationKind::kReluSquared);
+  // transformers has time_step_min as the least step of a prompt, and of nothing behind it;
+  // llama.cpp and Mamba's kernels do not, and neither is it here.
   const StateSpaceSpec space = ReadStateSpace(h, spec,
                                               {.head_count = "mamba_num_heads",
                                                .head_dim = "mamba_head_dim",

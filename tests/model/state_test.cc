@@ -73,6 +73,19 @@ TEST(StateGroups, LayersWithAStateSeeThePositionBefore) {
   EXPECT_EQ(groups[2].MostBlocks(32, 512, 32), 1);
 }
 
+TEST(StateGroups, AModelWithoutAttentionHasItsStatesAlone) {
+  ModelSpec spec = SpecOf({{0, 0}, {0, 0}, {0, 0}});
+  for (LayerSpec& layer : spec.layers) layer.attention = {};
+  // The last layer is an MLP.
+  spec.layers[0].state_space = spec.layers[1].state_space = StateSpaceSpec{
+      .head_count = 4, .head_dim = 6, .group_count = 2, .state_dim = 8, .conv_width = 3};
+  EXPECT_EQ(RecurrentFloats(spec, spec.layers[0]), 2 * (4 * 6 + 2 * 2 * 8) + 4 * 8 * 6);
+  const auto groups = StateGroupsOf(spec, 4096);
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_TRUE(groups[0].is_recurrent);
+  EXPECT_THAT(groups[0].layers, ElementsAre(0, 1));
+}
+
 // Against all windows of positions.
 TEST(StateGroups, MostBlocksIsEnoughWhereverAStepBegins) {
   for (const int64_t window : {1, 5, 16, 33}) {

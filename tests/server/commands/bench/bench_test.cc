@@ -9,6 +9,7 @@
 #include "server/commands/bench/report.h"
 #include "server/commands/bench/steps.h"
 #include "server/metrics/step_floor.h"
+#include "tests/data_paths.h"
 
 namespace weft {
 namespace {
@@ -86,6 +87,26 @@ TEST(StepFloorTest, AnEncodersRowsSeeWhatIsBehindThem) {
   cost.attention[0].lookahead = 2;
   EXPECT_DOUBLE_EQ(CountWork(cost, {&shape, 1}, 0).float_operations, 3 + 4 + 5 + 5 + 4 + 3);
   EXPECT_DOUBLE_EQ(CountWork(cost, {&shape, 1}, 0).bytes, 6);
+}
+
+TEST(StepFloorTest, StatesAreReadOnceAndChangedByEveryRow) {
+  const auto checkpoint =
+      LoadCheckpoint(SourcePath("tests/model/fixtures/parity/mamba2/model.gguf"));
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
+  const ModelCost of_model = CostOf(*checkpoint, kernels, /*block_size=*/32);
+  EXPECT_TRUE(of_model.attention.empty());
+  // 3 layers of 3 rows of 64 channels and 4 heads of 8 x 8.
+  EXPECT_DOUBLE_EQ(of_model.state_bytes, 3 * (3 * 64 + 4 * 8 * 8) * 4);
+  EXPECT_DOUBLE_EQ(of_model.state_operations, 3 * 4 * 8 * 8 * 5);
+  ModelCost cost;
+  cost.state_bytes = 100;
+  cost.state_operations = 10;
+  const SequenceShape shapes[] = {{.first_position = 0, .row_count = 2},
+                                  {.first_position = 700, .row_count = 1}};
+  const StepWork work = CountWork(cost, shapes, 0);
+  EXPECT_DOUBLE_EQ(work.bytes, 2 * 100);
+  EXPECT_DOUBLE_EQ(work.float_operations, 3 * 10);
 }
 
 TEST(StepFloorTest, SourcesAreReadByTheirTextsAndComputedOnce) {
