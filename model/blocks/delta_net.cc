@@ -178,7 +178,7 @@ class Run {
                                  ? head % net_.key_head_count
                                  : head / (net_.value_head_count / net_.key_head_count);
     const int64_t value = head * net_.value_dim + column;  // among all heads' values
-    const int64_t offset = net_.conv_floats() + head * net_.key_dim * net_.value_dim + column;
+    const int64_t offset = net_.conv_floats() + value * net_.key_dim;
     ForEachPiece(sequence, [&](const StatePiece& piece) {
       const int64_t row = piece.first_row;
       RecurrenceTask task;
@@ -186,7 +186,7 @@ class Run {
       task.value_count = std::min(kStateColumnsPerTask, net_.value_dim - column);
       task.position_count = piece.row_count;
       task.state = StateAt(piece.to, offset);
-      task.state_stride = net_.value_dim;
+      task.state_stride = task.value_count;
       task.query = b.key[row] + key_head * net_.key_dim;
       task.key = task.query + net_.keys();
       task.value = b.key[row] + 2 * net_.keys() + value;
@@ -196,7 +196,7 @@ class Run {
       task.gate_stride = b.value.stride;
       task.out = b.attended[row] + value;
       task.out_stride = b.attended.stride;
-      CarryState(piece, StateAt(piece.from, offset), task.state, net_.key_dim, net_.value_dim,
+      CarryState(piece, StateAt(piece.from, offset), task.state, net_.key_dim, task.value_count,
                  task.value_count);
       step_.kernels.recurrence(task);
     });

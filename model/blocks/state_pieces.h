@@ -47,8 +47,9 @@ void ForEachStatePiece(const SequenceSpan& sequence, std::span<const int32_t> ta
   }
 }
 
-// Columns of a head's state in one task: what stays in L1 while positions pass.
-inline constexpr int64_t kStateColumnsPerTask = 64;
+// A head's state is kept in pieces of so many columns, its rows one after the other: what a task
+// has stays in L1 while positions pass, where rows a power of two apart would drive each other out.
+inline constexpr int64_t kStateColumnsPerTask = 32;
 
 // Puts the state before a piece, or some columns of its rows, where it is to be behind it.
 inline void CarryState(const StatePiece& piece, const float* from, float* to, int64_t row_count,

@@ -80,7 +80,7 @@ struct HeadRecurrence {
     ForEachStatePiece(sequence, sequence.block_tables[cache.state_group()], cache.block_size(),
                       [&](const StatePiece& piece) {
                         CarryState(piece, StateIn(piece.from), StateIn(piece.to), space.state_dim,
-                                   space.head_dim, column_count);
+                                   column_count, column_count);
                         Recur(piece);
                       });
   }
@@ -89,7 +89,7 @@ struct HeadRecurrence {
   float* StateIn(int32_t block) const {
     if (block == kNoBlock) return nullptr;
     return cache.State(layer, block) + space.conv_floats() +
-           head * space.state_dim * space.head_dim + first_column;
+           (head * space.head_dim + first_column) * space.state_dim;
   }
 
   void Recur(const StatePiece& piece) const {
@@ -102,7 +102,7 @@ struct HeadRecurrence {
     task.value_count = column_count;
     task.position_count = piece.row_count;
     task.state = StateIn(piece.to);
-    task.state_stride = space.head_dim;
+    task.state_stride = column_count;
     task.query = parts.query()[row] + shared;
     task.query_stride = parts.query().stride;
     task.key = parts.key()[row] + shared;
