@@ -271,9 +271,6 @@ StateSpaceSpec ReadStateSpace(Hyperparameters& h, const ModelSpec& spec,
 // Whether the convolution of state spaces has a bias.
 bool ReadStateSpaceConvBias(Hyperparameters& h, const ModelSpec& spec, std::string_view hf_key);
 
-// Whether its sizes go together.
-Result<void> CheckStateSpace(const StateSpaceSpec& space, const std::string& path);
-
 // A state space in place of a layer's attention.
 void SetStateSpace(const StateSpaceSpec& state_space, LayerSpec& layer);
 

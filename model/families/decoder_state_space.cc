@@ -69,24 +69,6 @@ bool ReadStateSpaceConvBias(Hyperparameters& h, const ModelSpec& spec, std::stri
   return h.is_gguf() ? HasGgufTensor(h, spec, "ssm_conv1d.bias") : h.Bool({"", hf_key}, true);
 }
 
-Result<void> CheckStateSpace(const StateSpaceSpec& space, const std::string& path) {
-  if (space.head_count % space.group_count != 0 || space.values() % space.norm_group_count != 0) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "{}: {} heads of {} of a state space cannot share {} groups: expected a divisor",
-                path, space.head_count, space.head_dim, space.group_count);
-  }
-  if (space.values() > ConfigLimits::kWidth) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "{}: a state space of {} heads of {}, expected at most {} elements", path,
-                space.head_count, space.head_dim, ConfigLimits::kWidth);
-  }
-  if (!(space.least_dt >= 0 && space.least_dt <= space.most_dt)) {
-    return Fail(ErrorCode::kInvalidArgument, "{}: a state space's steps are from {} to {}", path,
-                space.least_dt, space.most_dt);
-  }
-  return {};
-}
-
 void SetStateSpace(const StateSpaceSpec& state_space, LayerSpec& layer) {
   layer.attention = {.rope = AttentionSpec::kNoRope};
   layer.state_space = state_space;

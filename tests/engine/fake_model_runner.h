@@ -75,6 +75,10 @@ class FakeModelRunner : public ModelRunner {
     return slots_[group][static_cast<size_t>(block * options_.block_size)].history;
   }
 
+  bool has_states() const {
+    return std::ranges::any_of(options_.groups, &StateGroup::is_recurrent);
+  }
+
   // What was wrong with the batches so far; empty if nothing.
   const std::string& complaint() const { return complaint_; }
 
@@ -89,9 +93,6 @@ class FakeModelRunner : public ModelRunner {
   // Groups of a sequence's own positions.
   size_t own_count() const {
     return options_.groups.size() - (options_.groups.back().is_source ? 1 : 0);
-  }
-  bool has_states() const {
-    return std::ranges::any_of(options_.groups, &StateGroup::is_recurrent);
   }
   // Whether a position sees the one before it, in some group.
   bool SeesBefore(int32_t position) const;

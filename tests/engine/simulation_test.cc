@@ -244,7 +244,6 @@ Schedule RandomSchedule(Random& random) {
 }
 
 // What one request gets when nobody else is there and nothing is short.
-
 std::shared_ptr<RecordingSink> RunAlone(Request request, const Schedule& schedule) {
   const EngineOptions& like = schedule.engine;
   std::vector<StateGroup> groups = schedule.model.groups;
@@ -389,8 +388,7 @@ void RunSchedule(uint64_t seed, Totals& totals) {
     totals.embeddings += arrival.sink->embedding().empty() ? 0 : 1;
     const int32_t cached_tokens = arrival.sink->choice().finishes[0].cached_tokens;
     totals.cached_tokens += cached_tokens;
-    const bool has_states = std::ranges::any_of(schedule.model.groups, &StateGroup::is_recurrent);
-    if (has_states) totals.restored += cached_tokens;
+    if (runner.has_states()) totals.restored += cached_tokens;
     totals.failed += reason == FinishReason::kFailed ? 1 : 0;
   }
 }

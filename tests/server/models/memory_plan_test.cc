@@ -259,7 +259,7 @@ TEST(MemoryPlanTest, StatesGetUpToHalf) {
   EXPECT_LT(half->groups[1].group.block_count, 16);
   EXPECT_LE(half->reserve_bytes + half->weight_bytes + half->workspace_bytes + half->kv_bytes(),
             half->limit_bytes);
-  uint64_t least = 64 << 20;
+  uint64_t least = 16 << 20;
   while (!with(least, 1000)) least += 1 << 20;
   EXPECT_EQ(with(least, 1000)->groups[1].group.block_count, 2);
   const auto none = with(least - (2 << 20), 1000);
