@@ -368,16 +368,13 @@ void EngineCore::CommitPromptLogprob(const LogitTarget& target, TokenLogprob log
 
 void EngineCore::CommitPrompt(Sequence& sequence) {
   LiveRequest& request = *sequence.request;
-  // The first choice, with its prompt computed and nothing generated yet: once in its life.
-  if (sequence.state != SequenceState::kRunning || sequence.pending_count() > 0 ||
-      sequence.output_count() > 0)
-    return;
+  if (!sequence.has_computed_prompt()) return;
   request.times().first_token = computed_at_;
   report_.computed_prompt_tokens += sequence.input_count();
   if (options_.prefix_cache && sequence.cache_limit > 0) {
     report_.cache_queries += sequence.input_count();
     report_.cache_hits += sequence.cached_count;
-    report_.cache_stateless += std::max(sequence.found_count - sequence.cached_count, 0);
+    report_.cache_stateless += sequence.stateless_count();
   }
   request.EmitPromptLogprobs();
   if (const PoolingParams* pooling = request.pooling()) {

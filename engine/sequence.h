@@ -1,6 +1,7 @@
 // One generated continuation: what the scheduler plans and the engine extends.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -113,12 +114,19 @@ struct Sequence {
 
   int32_t source_count() const { return static_cast<int32_t>(source.size()); }
   bool needs_source() const { return !source.empty() && !source_computed; }
+  // Positions of the prompt that were computed although the cache had their keys and values, for
+  // want of a state from which to go on.
+  int32_t stateless_count() const { return std::max(found_count - cached_count, 0); }
   // What the client's text has come to.
   int32_t input_count() const { return source.empty() ? prompt_count : source_count(); }
   int32_t token_count() const { return static_cast<int32_t>(tokens.size()); }
   int32_t pending_count() const { return token_count() - computed_count; }
   // The position up to which it may be computed alone: the last one of a beam waits for the others.
   int32_t chunk_end() const { return token_count() - (has_siblings() ? 1 : 0); }
+  // Its prompt is computed and nothing generated yet: of the first choice, once in its life.
+  bool has_computed_prompt() const {
+    return state == SequenceState::kRunning && pending_count() == 0 && output_count() == 0;
+  }
   bool has_siblings() const;
   // Without as many it cannot run: the beams of a search decode together.
   int32_t least_slots() const { return beams == nullptr ? 1 : static_cast<int32_t>(beams->size()); }
