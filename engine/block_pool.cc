@@ -45,6 +45,7 @@ std::optional<int32_t> BlockPool::Allocate() {
   Unlink(block);
   if (content(block) != nullptr) contents_->Erase(block);
   EntryOf(block).reference_count = 1;
+  EntryOf(block).is_wanted = false;
   return block;
 }
 

@@ -43,6 +43,10 @@ class BlockPool {
   // From now on this used block has this content, which no other has, and is never written again
   // before it is allocated anew. Contents are kept.
   void SetContent(int32_t block, const BlockDigest& digest);
+  // Whether somebody will look for what the block holds, or has found it there: until it is
+  // allocated anew.
+  bool is_wanted(int32_t block) const { return entries_[static_cast<size_t>(block)].is_wanted; }
+  void MarkWanted(int32_t block) { EntryOf(block).is_wanted = true; }
   // Nobody will look for what this free block holds: it loses its content, and is used first.
   void DropContent(int32_t block);
   // What the block holds; nullptr: it has no content.
@@ -54,6 +58,7 @@ class BlockPool {
   static constexpr int32_t kNone = -1;
   struct Entry {
     int32_t reference_count = 0;
+    bool is_wanted = false;
     int32_t previous_free = kNone;  // meaningful while free, both
     int32_t next_free = kNone;
   };

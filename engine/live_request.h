@@ -60,8 +60,8 @@ class LiveRequest {
   // Hands the collected ones over, the first time it is called.
   void EmitPromptLogprobs();
 
-  // nullptr: it generates.
   int32_t shared_count() const { return request_.shared_count; }
+  // nullptr: it generates.
   const PoolingParams* pooling() const { return request_.pooling ? &*request_.pooling : nullptr; }
   // Of the hidden states, where an embedding or labels are made of them; otherwise nullptr.
   Pooler* pooler() { return pooler_ ? &*pooler_ : nullptr; }

@@ -177,6 +177,7 @@ void PrefixCache::Adopt(Sequence& sequence, int32_t end) {
     for (; index * block_size < end; ++index) {
       const std::optional<int32_t> block = pools_[group].Find(DigestOf(sequence, index));
       table.Adopt(index, block.value());
+      if (group == pools_.state_group()) pools_[group].MarkWanted(*block);
     }
   }
   sequence.computed_count = end;
@@ -199,22 +200,18 @@ int32_t PrefixCache::CountShared(Sequence& sequence, int32_t end, size_t group) 
 bool PrefixCache::ComputesFor(Sequence& older, int32_t end, Sequence& newer) {
   const int32_t block_size = pools_.block_size();
   const int32_t first = newer.computed_count;
-  if (first % block_size != 0) return false;
-  const std::optional<size_t> states = pools_.state_group();
-  if (!states) {
-    const int32_t index = first / block_size;
-    return older.computed_count == first && end >= first + block_size &&
-           index < MostBlocks(newer) && DigestOf(older, index) == DigestOf(newer, index);
+  const int32_t index = older.computed_count / block_size;  // of its next block
+  const bool has_states = pools_.state_group().has_value();
+  if (first % block_size != 0 || older.computed_count < first || index >= MostBlocks(newer) ||
+      older.token_count() < (index + 1) * block_size ||
+      DigestOf(older, index) != DigestOf(newer, index)) {
+    return false;
   }
+  if (!has_states) return older.computed_count == first && end >= first + block_size;
   // It can go on only where there is a state.
-  const int32_t common = CountCommonBlocks(older, newer);
-  if (common * block_size <= std::max(first, older.computed_count)) return false;
-  if (std::ranges::count(older.parting_blocks, common - 1) == 0) {
-    older.parting_blocks.push_back(common - 1);
-  }
-  // Not covered yet: then it is, when it has come so far.
-  BlockTable& table = older.blocks.of(*states);
-  return common > table.block_count() || table.Fill(common - 1);
+  const int32_t last = CountCommonBlocks(older, newer) - 1;
+  if (std::ranges::count(older.parting_blocks, last) == 0) older.parting_blocks.push_back(last);
+  return true;
 }
 
 int32_t PrefixCache::CountCommonBlocks(Sequence& older, Sequence& newer) {
@@ -243,15 +240,13 @@ bool PrefixCache::IsStateWanted(const Sequence& sequence, int32_t index) const {
          std::ranges::count(sequence.parting_blocks, index) > 0;
 }
 
-void PrefixCache::CoverStates(Sequence& sequence, int32_t end, int32_t reserve) {
+void PrefixCache::CoverStates(Sequence& sequence, int32_t end) {
   const std::optional<size_t> group = pools_.state_group();
   if (!group || !pools_.keeps_contents()) return;
   const int32_t block_size = pools_.block_size();
   for (int32_t index = sequence.computed_count / block_size; (index + 1) * block_size <= end;
        ++index) {
-    if (!IsStateWanted(sequence, index)) continue;
-    if (pools_[*group].free_count() <= reserve) return;
-    WEFT_CHECK(sequence.blocks.of(*group).Fill(index));
+    if (IsStateWanted(sequence, index) && !sequence.blocks.of(*group).Fill(index)) return;
   }
 }
 
@@ -266,8 +261,11 @@ void PrefixCache::Keep(Sequence& sequence, int32_t first_position) {
       const int32_t block = table.blocks()[static_cast<size_t>(index)];
       if (block == kNoBlock) continue;  // a state that nobody wants
       KeepBlock(digest, pools_[group], index, table);
-      const bool is_its_own = table.blocks()[static_cast<size_t>(index)] == block;
-      if (group == pools_.state_group() && is_its_own && !IsStateWanted(sequence, index)) {
+      if (group != pools_.state_group()) continue;
+      const int32_t kept = table.blocks()[static_cast<size_t>(index)];
+      if (IsStateWanted(sequence, index)) {
+        pools_[group].MarkWanted(kept);
+      } else if (kept == block) {
         sequence.passing_states.push_back(index);
       }
     }
@@ -275,12 +273,16 @@ void PrefixCache::Keep(Sequence& sequence, int32_t first_position) {
 }
 
 void PrefixCache::DropPassingStates(Sequence& sequence) {
+  const int32_t next = sequence.computed_count / pools_.block_size();
+  std::erase_if(sequence.parting_blocks, [&](int32_t index) { return index < next; });
   std::vector<int32_t>& passing = sequence.passing_states;
   if (passing.size() < 2) return;
   BlockPool& pool = pools_[pools_.state_group().value()];
   for (const int32_t index : std::span(passing).first(passing.size() - 1)) {
     const std::optional<int32_t> block = pool.Find(DigestOf(sequence, index));
-    if (block && pool.reference_count(*block) == 0) pool.DropContent(*block);
+    if (block && !pool.is_wanted(*block) && pool.reference_count(*block) == 0) {
+      pool.DropContent(*block);
+    }
   }
   passing.erase(passing.begin(), passing.end() - 1);
 }

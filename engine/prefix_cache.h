@@ -9,7 +9,8 @@
 //   * the last one of a prompt, and of a conversation's the last one before its template asks for
 //     an answer (Request::shared_count), since its next request writes that in its own way,
 //   * the one where a prompt parts from another that has been computed, or is being computed: a
-//     shared system prompt, an edited message,
+//     shared system prompt, an edited message. (What has been computed before is seen by the blocks
+//     of groups that keep all; a model without attention has none.)
 //   * of a long prompt one every StateGroup::state_interval.
 //
 // Used by the engine thread alone.
@@ -51,13 +52,13 @@ class PrefixCache {
   void Adopt(Sequence& sequence, int32_t end);
   // Of the blocks up to there, how many the sequence would share with others that run.
   int32_t CountShared(Sequence& sequence, int32_t end, size_t group);
-  // Whether `newer` had better wait for `older`, which computes positions before `end` in this
-  // step: what it computes is then there for both. Where there are states, it is to leave one where
-  // they part.
+  // Whether `newer` had better wait for `older`, which goes on in this step and computes positions
+  // before `end`: it is not behind, and computes what is then there for both. Where there are
+  // states that is all that they have in common, and it is to leave one where they part.
   bool ComputesFor(Sequence& older, int32_t end, Sequence& newer);
-  // Of what a sequence, covered up to `end`, computes in a step, places for the states that are
-  // wanted, as long as `reserve` blocks stay free.
-  void CoverStates(Sequence& sequence, int32_t end, int32_t reserve);
+  // Places for the states that are wanted of the positions before `end`, all that a sequence
+  // computes in a step, as far as there are free blocks.
+  void CoverStates(Sequence& sequence, int32_t end);
   // Positions from `first_position` on have been computed: blocks that they fill are kept for
   // others. Where there is one of the same content already, it takes the place of the sequence's.
   void Keep(Sequence& sequence, int32_t first_position);

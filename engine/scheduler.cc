@@ -71,7 +71,9 @@ StepPlan Scheduler::Plan() {
   StepPlan plan;
   Fill(plan);
   for (const PlannedSequence& planned : plan.sequences) {
-    planned.sequence->blocks.EndStateAt(planned.first_position + planned.row_count);
+    const int32_t end = planned.first_position + planned.row_count;
+    planned.sequence->blocks.EndStateAt(end);
+    cache_.CoverStates(*planned.sequence, end);
   }
   return plan;
 }
@@ -154,13 +156,7 @@ bool Scheduler::CoverChunk(Sequence& sequence, StepPlan& plan) {
     Preempt(**running_.rbegin(), plan);
     if (sequence.state != SequenceState::kRunning) return false;
   }
-  CoverStates(sequence);
   return true;
-}
-
-void Scheduler::CoverStates(Sequence& sequence) {
-  // Each of the others may need one for its next step.
-  cache_.CoverStates(sequence, AheadOf(sequence), static_cast<int32_t>(std::ssize(running_)));
 }
 
 int32_t Scheduler::AheadOf(const Sequence& sequence) const {
@@ -372,9 +368,6 @@ bool Scheduler::Admit(Sequence& sequence, StepPlan& plan, const StepLimit& limit
     cache_.Adopt(*each, matched);
     WEFT_CHECK(each->blocks.Cover(each->token_count(), AheadOf(*each)));
     Run(*each, each->has_siblings() ? 1 : slot_count);
-  }
-  for (Sequence* each : unit) {
-    CoverStates(*each);
     has_rows = has_rows && PlanPrompt(*each, plan, limit);
   }
   return true;

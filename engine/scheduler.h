@@ -112,8 +112,6 @@ class Scheduler {
   void PrepareChunks(StepPlan& plan);
   // False if it was itself the newest and has been preempted.
   bool CoverChunk(Sequence& sequence, StepPlan& plan);
-  // Places for the states that a chunk of it is to leave.
-  void CoverStates(Sequence& sequence);
   void PlanDecodes(StepPlan& plan);
   static void TakeDecode(Sequence& sequence, StepPlan& plan);
   // Whether all have one position left and the step has room for it.

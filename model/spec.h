@@ -201,11 +201,12 @@ struct PerLayerInputSpec {
   explicit operator bool() const { return static_cast<bool>(norm); }
 };
 
-// x += m * attention_output_norm(attention(attention_norm(x))), or another mixer or two in its
-// place x += cross(cross_norm(x)), in the decoder of an encoder-decoder x += m *
-// mlp_output_norm(mlp(mlp_norm(x))) with m the residual multiplier; in a parallel layer attention
-// and MLP begin from the same x. Where attention's output norm is of the sum, it is
-// attention_output_norm(attention(x) + x). Where norms come behind the sum, x =
+// x += m * attention_output_norm(attention(attention_norm(x)))
+// x += cross(cross_norm(x)), in the decoder of an encoder-decoder
+// x += m * mlp_output_norm(mlp(mlp_norm(x)))
+// with m the residual multiplier; in a parallel layer attention and MLP begin from the same x.
+// Another mixer, or two, may be in attention's place. Where attention's output norm is of the sum,
+// it is attention_output_norm(attention(x) + x). Where norms come behind the sum, x =
 // attention_sum_norm(x), x = cross_sum_norm(x) and x = mlp_sum_norm(x) follow. A layer may lack its
 // mixers or its MLP (Nemotron-H, where a layer is one block); then it lacks that part's norms, too.
 struct LayerSpec {

@@ -167,6 +167,13 @@ Result<void> CheckSpec(const ModelSpec& spec, const std::string& path) {
                 "{}: embeddings have {} elements, expected at most the hidden size {}", path,
                 spec.embedding.size, spec.hidden_size);
   }
+  if (std::ranges::all_of(spec.layers,
+                          [](const LayerSpec& layer) { return layer.mixer_count() == 0; })) {
+    return Fail(
+        ErrorCode::kUnsupported,
+        "{}: no layer reads earlier positions, expected attention or a recurrence in one of {}",
+        path, spec.layer_count());
+  }
   WEFT_RETURN_IF_ERROR(CheckSharedKv(spec.layers, path));
   return CheckRopes(spec, path);
 }

@@ -141,6 +141,7 @@ Result<void> LoadedModel::PlanAll(const ModelOptions& options, int thread_count,
   request.max_sequences = options.max_sequences;
   request.block_size = kBlockSize;
   request.thread_count = thread_count;
+  request.prefix_cache = options.prefix_cache;
   request.stored_bytes = options.stored_bytes;
   int64_t longest = 0;
   for (const auto& model : models) {

@@ -44,12 +44,12 @@ int64_t StepRows(const MemoryRequest& request, int64_t context) {
 // the length, about half as many sequences fit as with the shares that are best for it, or more.
 //
 // States do not grow with sequences. They get up to half of the memory, as far as a context leaves
-// it, for two of each sequence that may run and as many again that the prefix cache keeps; where
-// they are small, more of them.
+// it, for two of each sequence that may run and as many again that the prefix cache keeps, if there
+// is one; where they are small, more of them.
 class BlockShares {
  public:
   BlockShares(const MemoryRequest& request, const std::vector<GroupMemory>& groups, int64_t context)
-      : max_sequences_(request.max_sequences) {
+      : max_sequences_(request.max_sequences), keeps_states_(request.prefix_cache) {
     for (const GroupMemory& each : groups) {
       const uint64_t block_bytes =
           each.block_bytes + static_cast<uint64_t>(BlockPool::BytesPerBlock());
@@ -109,9 +109,9 @@ class BlockShares {
 
   uint64_t MostBytesOfStates(uint64_t bytes) const {
     if (state_bytes_ == 0) return 0;
-    const uint64_t count =
-        std::max(4 * static_cast<uint64_t>(max_sequences_), bytes / 16 / state_bytes_);
-    return count * state_bytes_;
+    const uint64_t running = kStatesNeeded * static_cast<uint64_t>(max_sequences_);
+    const uint64_t kept = std::max(running, bytes / 16 / state_bytes_);
+    return (keeps_states_ ? running + kept : running) * state_bytes_;
   }
 
   uint64_t BytesOfStates(uint64_t bytes) const {
@@ -157,6 +157,7 @@ class BlockShares {
   }
 
   const int64_t max_sequences_;
+  const bool keeps_states_;
   std::vector<Group> groups_;
   uint64_t state_bytes_ = 0;  // of one; 0: there are none
   uint64_t row_bytes_ = 0;    // of a block in each group

@@ -21,6 +21,7 @@ struct MemoryRequest {
   int32_t max_sequences = 64;      // running at once
   int64_t block_size = 32;         // positions a KV block
   int32_t thread_count = 1;
+  bool prefix_cache = true;   // keeps states for others
   uint64_t stored_bytes = 0;  // of responses that the server keeps
   uint64_t others_bytes = 0;  // of the limit, what is for other models
 };

@@ -33,6 +33,7 @@ inline void CheckStates(const BlockTable& table, int32_t first, int32_t computed
     ASSERT_TRUE(index >= first || !is_held) << "state " << index;
   }
   ASSERT_EQ(table.held_count(), held_count);
+  ASSERT_LE(held_count, 2);
   if (computed_count == 0) return;
   ASSERT_GT(table.block_count(), first);
   ASSERT_NE(table.blocks()[static_cast<size_t>(first)], kNoBlock);

@@ -92,6 +92,48 @@ TEST_F(StatePrefixCacheTest, PromptsThatComeTogetherComputeWhatTheyShareOnce) {
   }
 }
 
+TEST_F(StatePrefixCacheTest, NobodyWaitsForWhoIsBehind) {
+  options_.max_batch_tokens = 16;
+  StartWithStates();
+  Run(MakeTurn(Prompt(120), 120));
+  Request unwilling = MakeTurn(Prompt(120), 120);
+  unwilling.reads_prefix_cache = false;
+  const Outcome older = Add(unwilling);
+  const Outcome newer = Add(MakeTurn(Prompt(119), 119));  // finds 116
+  for (int i = 0; i < 3; ++i) core_->Step();
+  EXPECT_TRUE(newer.sink->finished());
+  EXPECT_FALSE(older.sink->finished());
+  Finish();
+}
+
+TEST_F(StatePrefixCacheTest, WhatAnotherHasFoundStays) {
+  options_.max_batch_tokens = 16;
+  StartWithStates();
+  const Outcome slow = Add(MakeTurn(Prompt(120), 120));
+  core_->Step();
+  core_->Step();  // leaves a state behind 32 on its way
+  const Outcome first = Add(MakeTurn(Parting(33, 40, 5), 33));
+  while (!first.sink->finished()) core_->Step();
+  EXPECT_EQ(first.cached(), 32);
+  Finish();
+  EXPECT_EQ(Run(MakeTurn(Parting(33, 40, 6), 33)).cached(), 32);
+}
+
+TEST_F(StatePrefixCacheTest, PlacesAreForWhatAStepComputes) {
+  options_.max_batch_tokens = 64;
+  StartWithStates(24, 4);
+  for (TokenId i = 0; i < 4; ++i) Run(MakeTurn(Prompt(16, i), 16));
+  const int32_t kept = CountKeptStates();
+  Add(MakeRequest(Prompt(8, 20), 40));
+  core_->Step();
+  core_->Step();  // streams, so that prompts get little of a step
+  const Outcome long_prompt = Add(MakeRequest(Prompt(140, 9), 1));
+  core_->Step();
+  const int32_t computed = core_->TakeReport().prompt_tokens;
+  EXPECT_GE(CountKeptStates(), kept - computed / kBlockSize - 2);
+  Finish();
+}
+
 TEST_F(StatePrefixCacheTest, ALongPromptLeavesStatesOnItsWay) {
   options_.max_batch_tokens = 20;
   StartWithStates(32, 16);

@@ -119,6 +119,7 @@ constexpr Refusal kRefusals[] = {
     {"lfm2", R"({"conv_L_cache": 9})", "expected an integer from 2 to 8"},
     {"lfm2", R"({"block_ffn_dim_multiplier": 1e12})", "expected 1 to 16777216"},
     {"lfm2", R"({"num_key_value_heads": 0})", "expected an integer from 1"},
+    {"nemotron_h", R"({"hybrid_override_pattern": "-----"})", "no layer reads earlier positions"},
     {"qwen3_5", R"({"attn_output_gate": false})", "attn_output_gate is false"},
     {"qwen3_5", R"({"linear_num_value_heads": 3})",
      "3 value heads of a delta net cannot share 2 key heads"},

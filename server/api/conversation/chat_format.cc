@@ -1,5 +1,6 @@
 #include "server/api/conversation/chat_format.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -64,10 +65,17 @@ std::string TextOf(const Tokenizer& tokenizer, std::optional<TokenId> token) {
   return token ? std::string(tokenizer.TokenText(*token)) : std::string();
 }
 
-// The last place where the template asks for an answer.
+// Where the template asks for an answer, near the end: in the words that are known of it, or in the
+// first half of them at least, since variables may change what follows. Otherwise the end.
 size_t SharedBytes(const ChatTemplateTraits& traits, std::string_view text) {
-  const size_t place = text.rfind(traits.generation_prompt);
-  return place == std::string_view::npos ? 0 : place;
+  constexpr size_t kMostBytes = 512;
+  const std::string_view asking = traits.generation_prompt;
+  const size_t first = text.size() - std::min(text.size(), kMostBytes);
+  for (size_t length = asking.size(); 2 * length > asking.size(); --length) {
+    const size_t place = text.substr(first).rfind(asking.substr(0, length));
+    if (place != std::string_view::npos) return first + place;
+  }
+  return text.size();
 }
 
 // Of all that is rendered to find out what a template takes: half a second, where known templates

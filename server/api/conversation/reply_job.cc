@@ -96,9 +96,7 @@ ApiResult<std::vector<TokenId>> Tokenize(const ChatRequest& request, std::string
 // The tokens of the prompt but for those behind its first bytes.
 int32_t CountShared(const Tokenizer& tokenizer, std::string_view prompt, size_t shared_bytes,
                     size_t token_count) {
-  constexpr size_t kMostBytes = 4096;  // tokenised once more
-  const std::string_view rest = prompt.substr(shared_bytes);
-  if (rest.size() > kMostBytes) return 0;
+  const std::string_view rest = prompt.substr(shared_bytes);  // short
   const Result<std::vector<TokenId>> tokens =
       tokenizer.Encode(rest, {.add_special_tokens = false, .parse_special_tokens = true});
   const size_t rest_count = tokens ? std::min(tokens->size(), token_count) : token_count;

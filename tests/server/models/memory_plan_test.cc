@@ -244,6 +244,10 @@ TEST(MemoryPlanTest, StatesGetUpToHalf) {
   EXPECT_EQ(states.state_interval, 4 * 100'000 / 16);
   EXPECT_THAT(Describe(*large), HasSubstr(" in 16 blocks of states), workspace "));
 
+  MemoryRequest forgetful = request;
+  forgetful.prefix_cache = false;
+  EXPECT_EQ(PlanMemory(*checkpoint, kernels, forgetful)->groups[1].group.block_count, 8);
+
   // With less memory than for all that may run, half of what is left; always enough for one.
   const auto with = [&](uint64_t limit_bytes, int32_t context) {
     MemoryRequest less = request;

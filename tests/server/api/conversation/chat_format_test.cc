@@ -51,6 +51,9 @@ TEST(ChatFormatTest, KnowsWhatTheNextTurnWillRepeat) {
       "{% if add_generation_prompt %}[assistant]{% if not thinks %}<no>{% endif %}{% endif %}");
   EXPECT_EQ(format->traits().generation_prompt, "[assistant]<no>");
   EXPECT_EQ(Shared(*format, R"({"messages":[{"role":"user","content":"a"}]})"), "[user]a");
+  EXPECT_EQ(Shared(*format, R"({"messages":[{"role":"user","content":"b"}],
+      "chat_template_kwargs":{"thinks":true}})"),
+            "[user]b");
   const auto thinking = FormatOf(
       "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
       "{% if add_generation_prompt %}[assistant]{% if off %}<no>{% endif %}{% endif %}");
