@@ -396,8 +396,9 @@ void EngineCore::CommitPrompt(Sequence& sequence) {
 }
 
 void EngineCore::FinishPooling(LiveRequest& request, Result<PooledResult> result) {
-  if (result) request.EmitPooled(*std::move(result));
-  FinishAllChoices(request, result ? Ending() : Failed(result.error()));
+  if (!result) return FinishAllChoices(request, Failed(result.error()));
+  request.EmitPooled(*std::move(result));
+  FinishAllChoices(request, Ending());
 }
 
 void EngineCore::CommitToken(SampledToken& sampled) {

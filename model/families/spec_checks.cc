@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "model/hyperparameters.h"
 #include "model/rope.h"
 
 namespace weft {
