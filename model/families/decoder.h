@@ -271,6 +271,16 @@ StateSpaceSpec ReadStateSpace(Hyperparameters& h, const ModelSpec& spec,
 // Whether the convolution of state spaces has a bias.
 bool ReadStateSpaceConvBias(Hyperparameters& h, const ModelSpec& spec, std::string_view hf_key);
 
+// The layers with a recurrence in place of attention, as GGUF has it: those without key-value
+// heads.
+std::vector<bool> LayersWithoutKvHeads(const ModelSpec& spec);
+
+// The same by config.json's words for them and for attention, one a layer; the first ones are those
+// that an error expects.
+std::vector<bool> ReadRecurrentLayers(Hyperparameters& h, const ModelSpec& spec, Field types,
+                                      std::initializer_list<std::string_view> recurrence,
+                                      std::initializer_list<std::string_view> attention);
+
 // A state space in place of a layer's attention.
 void SetStateSpace(const StateSpaceSpec& state_space, LayerSpec& layer);
 

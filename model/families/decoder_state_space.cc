@@ -1,4 +1,5 @@
 // A decoder's state spaces, by the words of either format.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -6,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "base/quoted.h"
 #include "model/families/decoder.h"
 #include "model/kernels/kernels.h"
 
@@ -67,6 +69,33 @@ StateSpaceSpec ReadStateSpace(Hyperparameters& h, const ModelSpec& spec,
 
 bool ReadStateSpaceConvBias(Hyperparameters& h, const ModelSpec& spec, std::string_view hf_key) {
   return h.is_gguf() ? HasGgufTensor(h, spec, "ssm_conv1d.bias") : h.Bool({"", hf_key}, true);
+}
+
+std::vector<bool> LayersWithoutKvHeads(const ModelSpec& spec) {
+  std::vector<bool> without;
+  for (const LayerSpec& layer : spec.layers) {
+    without.push_back(layer.attention.kv_head_count == 0);
+  }
+  return without;
+}
+
+std::vector<bool> ReadRecurrentLayers(Hyperparameters& h, const ModelSpec& spec, Field types,
+                                      std::initializer_list<std::string_view> recurrence,
+                                      std::initializer_list<std::string_view> attention) {
+  std::vector<bool> is_recurrent;
+  for (const std::string& word : h.Strings(types)) {
+    is_recurrent.push_back(std::ranges::count(recurrence, word) > 0);
+    if (is_recurrent.back() || std::ranges::count(attention, word) > 0) continue;
+    h.Reject(ErrorCode::kUnsupported, types,
+             fmt::format("has {}, expected {} or {}", Quoted(word), *recurrence.begin(),
+                         *attention.begin()));
+  }
+  if (std::ssize(is_recurrent) != spec.layer_count()) {
+    h.Reject(ErrorCode::kInvalidArgument, types,
+             fmt::format("is no list of {}, one a layer", spec.layer_count()));
+    is_recurrent.resize(spec.layers.size());
+  }
+  return is_recurrent;
 }
 
 void SetStateSpace(const StateSpaceSpec& state_space, LayerSpec& layer) {

@@ -7,7 +7,6 @@
 
 #include <fmt/core.h>
 
-#include "base/quoted.h"
 #include "model/families/decoder.h"
 
 namespace weft {
@@ -33,31 +32,12 @@ ModelSpec ReadGranite(Hyperparameters& h, std::string_view name, const HfSizeKey
   return spec;
 }
 
-// The layers with a state space. In GGUF those are the ones without key-value heads.
 std::vector<bool> ReadStateSpaceLayers(Hyperparameters& h, const ModelSpec& spec) {
-  std::vector<bool> has_state_space;
-  if (h.is_gguf()) {
-    for (const LayerSpec& layer : spec.layers) {
-      has_state_space.push_back(layer.attention.kv_head_count == 0);
-    }
-    return has_state_space;
-  }
   const Field types = {"", "layer_types"};
+  if (h.is_gguf()) return LayersWithoutKvHeads(spec);
   if (!h.Has(types)) return std::vector<bool>(spec.layers.size(), true);
-  for (const std::string& word : h.Strings(types)) {
-    const bool is_attention = word == "attention" || word == "full_attention";
-    if (!is_attention && word != "mamba" && word != "linear_attention") {
-      h.Reject(ErrorCode::kUnsupported, types,
-               fmt::format("has {}, expected attention or mamba", Quoted(word)));
-    }
-    has_state_space.push_back(!is_attention);
-  }
-  if (std::ssize(has_state_space) != spec.layer_count()) {
-    h.Reject(ErrorCode::kInvalidArgument, types,
-             fmt::format("is no list of {}, one a layer", spec.layer_count()));
-    has_state_space.resize(spec.layers.size());
-  }
-  return has_state_space;
+  return ReadRecurrentLayers(h, spec, types, {"mamba", "linear_attention"},
+                             {"attention", "full_attention"});
 }
 
 void SetSoftmaxOfChosen(ModelSpec& spec) {

@@ -1,13 +1,11 @@
 // LFM2 (https://arxiv.org/abs/2511.23404): short convolutions in most layers, attention in the
 // rest.
-#include <algorithm>
 #include <string>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "base/checked_math.h"
-#include "base/quoted.h"
 #include "model/families/decoder.h"
 #include "model/kernels/kernels.h"
 
@@ -16,41 +14,23 @@ namespace {
 
 using Limits = ConfigLimits;
 
-// The layers with a convolution. In GGUF those are the ones without key-value heads.
+// The layers with a convolution.
 std::vector<bool> ReadConvolutionLayers(Hyperparameters& h, const ModelSpec& spec) {
-  std::vector<bool> has_convolution;
-  if (h.is_gguf()) {
-    for (const LayerSpec& layer : spec.layers) {
-      has_convolution.push_back(layer.attention.kv_head_count == 0);
-    }
-    return has_convolution;
-  }
+  if (h.is_gguf()) return LayersWithoutKvHeads(spec);
   const Field types = {"", "layer_types"};
   const Field attention = {"", "full_attn_idxs"};
   if (h.Has(types)) {
     h.Ignore(attention);  // says the same
-    for (const std::string& word : h.Strings(types)) {
-      if (word != "conv" && word != "full_attention") {
-        h.Reject(ErrorCode::kUnsupported, types,
-                 fmt::format("has {}, expected conv or full_attention", Quoted(word)));
-      }
-      has_convolution.push_back(word == "conv");
-    }
-  } else {
-    has_convolution.assign(spec.layers.size(), h.Has(attention));
-    for (const int64_t index : h.Ints(attention)) {
-      if (index >= 0 && index < spec.layer_count()) {
-        has_convolution[static_cast<size_t>(index)] = false;
-      } else {
-        h.Reject(ErrorCode::kInvalidArgument, attention,
-                 fmt::format("has {}, expected indices of {} layers", index, spec.layer_count()));
-      }
-    }
+    return ReadRecurrentLayers(h, spec, types, {"conv"}, {"full_attention"});
   }
-  if (std::ssize(has_convolution) != spec.layer_count()) {
-    h.Reject(ErrorCode::kInvalidArgument, types,
-             fmt::format("is no list of {}, one a layer", spec.layer_count()));
-    has_convolution.resize(spec.layers.size());
+  std::vector<bool> has_convolution(spec.layers.size(), h.Has(attention));
+  for (const int64_t index : h.Ints(attention)) {
+    if (index >= 0 && index < spec.layer_count()) {
+      has_convolution[static_cast<size_t>(index)] = false;
+    } else {
+      h.Reject(ErrorCode::kInvalidArgument, attention,
+               fmt::format("has {}, expected indices of {} layers", index, spec.layer_count()));
+    }
   }
   return has_convolution;
 }

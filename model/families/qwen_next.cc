@@ -6,7 +6,6 @@
 
 #include <fmt/core.h>
 
-#include "base/quoted.h"
 #include "model/families/decoder.h"
 #include "model/kernels/kernels.h"
 
@@ -22,20 +21,12 @@ std::vector<bool> ReadDeltaNetLayers(Hyperparameters& h, const ModelSpec& spec) 
   const int64_t period =
       h.Int({"full_attention_interval", "full_attention_interval"}, {1, Limits::kLayers}, 4);
   if (!h.Has(types)) return AllButEvery(period, spec.layer_count());
-  std::vector<bool> listed;
-  if (h.is_gguf()) {
-    listed = h.Bools(types);
-    const int64_t more = std::ssize(listed) - spec.layer_count();
-    if (more > 0 && more == spec.prediction_layer_count) listed.resize(spec.layers.size());
-  } else {
-    for (const std::string& word : h.Strings(types)) {
-      if (word != "linear_attention" && word != "full_attention") {
-        h.Reject(ErrorCode::kUnsupported, types,
-                 fmt::format("has {}, expected linear_attention or full_attention", Quoted(word)));
-      }
-      listed.push_back(word == "linear_attention");
-    }
+  if (!h.is_gguf()) {
+    return ReadRecurrentLayers(h, spec, types, {"linear_attention"}, {"full_attention"});
   }
+  std::vector<bool> listed = h.Bools(types);
+  const int64_t more = std::ssize(listed) - spec.layer_count();
+  if (more > 0 && more == spec.prediction_layer_count) listed.resize(spec.layers.size());
   if (listed.size() != spec.layers.size()) {
     h.Reject(ErrorCode::kInvalidArgument, types,
              fmt::format("is no list of {}, one a layer", spec.layer_count()));

@@ -72,7 +72,7 @@ constexpr Refusal kRefusals[] = {
     {"falcon_h1", R"({"projectors_bias": true})", "projectors_bias is true"},
     {"falcon_h1", R"({"mlp_bias": true})", "mlp_bias is true"},
     {"granitehybrid", R"({"layer_types": ["mamba", "conv", "mamba"]})",
-     "has 'conv', expected attention or mamba"},
+     "has 'conv', expected mamba or attention"},
     {"granitehybrid", R"({"layer_types": ["mamba"]})", "is no list of 3, one a layer"},
     {"granitehybrid", R"({"mamba_d_head": "auto", "mamba_n_heads": 5})",
      "mamba_expand makes 32 elements, expected a multiple of 5"},
