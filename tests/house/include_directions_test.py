@@ -12,7 +12,8 @@ ROOMS = {
     "model": {"base", "model"},
     "engine": {"base", "model", "engine"},
     "proto": {"base", "proto"},
-    "server": {"base", "model", "engine", "proto", "server"},
+    "grammar": {"base", "grammar"},
+    "server": {"base", "model", "engine", "proto", "grammar", "server"},
     "loadtest": {"base", "proto", "loadtest"},
 }
 WIRES_EVERY_ROOM = {"server/main.cc"}
@@ -21,7 +22,7 @@ WIRES_EVERY_ROOM = {"server/main.cc"}
 LIBRARIES = [
     ("sockets", r"boost/(asio|beast)|sys/socket\.h|netinet/|arpa/inet\.h|netdb\.h", ["server/", "loadtest/"]),
     # model: files that are JSON themselves (config.json, tokenizer.json, the safetensors header)
-    ("JSON", r"nlohmann/", ["proto/", "server/", "loadtest/", "model/formats/", "model/tokenizer/"]),
+    ("JSON", r"nlohmann/", ["proto/", "grammar/schema/", "server/", "loadtest/", "model/formats/", "model/tokenizer/"]),
     ("metrics", r"prometheus/", ["server/"]),
     ("TLS", r"openssl/ssl", ["server/", "loadtest/"]),
     ("command lines", r"CLI/", ["server/", "loadtest/"]),
