@@ -79,6 +79,9 @@ struct EngineOptions {
   // The model is an encoder-decoder: requests have sources, of at most max_context positions, each
   // computed in one step.
   bool reads_sources = false;
+  // A position goes on from a state of fixed size: it is worth saying where prompts may part, see
+  // SharedCounts. For those who make requests; the engine sees it by its blocks.
+  bool keeps_states = false;
   std::vector<TokenId> end_tokens;                       // the model's own
   std::vector<TokenId> banned_tokens = {};               // that it never generates
   std::function<std::string_view(TokenId)> token_bytes;  // for stop strings and text; thread-safe

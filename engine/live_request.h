@@ -60,7 +60,7 @@ class LiveRequest {
   // Hands the collected ones over, the first time it is called.
   void EmitPromptLogprobs();
 
-  int32_t shared_count() const { return request_.shared_count; }
+  const SharedCounts& shared_counts() const { return request_.shared_counts; }
   // nullptr: it generates.
   const PoolingParams* pooling() const { return request_.pooling ? &*request_.pooling : nullptr; }
   // Of the hidden states, where an embedding or labels are made of them; otherwise nullptr.

@@ -20,10 +20,16 @@ bool HasGroupThatKeepsAll(const BlockPools& pools) {
   return false;
 }
 
+constexpr int32_t kMostComputed = 1 << 15;  // 2 MiB
+
 }  // namespace
 
 PrefixCache::PrefixCache(BlockPools& pools)
-    : pools_(pools), has_chain_(HasGroupThatKeepsAll(pools)), there_(pools.size()) {}
+    : pools_(pools), has_chain_(HasGroupThatKeepsAll(pools)), there_(pools.size()) {
+  if (!has_chain_ && pools.state_group() && pools.keeps_contents()) {
+    computed_.emplace(kMostComputed);
+  }
+}
 
 const BlockDigest& PrefixCache::DigestOf(Sequence& sequence, int32_t index) {
   const auto block_size = static_cast<size_t>(pools_.block_size());
@@ -116,6 +122,7 @@ int32_t PrefixCache::Match(Sequence& sequence) {
   if (sequence.computed_count % block_size != 0) return sequence.computed_count;
   int32_t end = MostBlocks(sequence);
   if (end * block_size <= sequence.computed_count) return sequence.computed_count;
+  const int32_t chain_limit = end;
   const int32_t chain = EndOfChain(sequence, end);
   end = chain;
   // What one group lacks may let another need more, before that.
@@ -131,7 +138,10 @@ int32_t PrefixCache::Match(Sequence& sequence) {
     }
   }
   sequence.last_found_block.reset();
-  if (pools_.state_group() && has_chain_ && end < chain) sequence.last_found_block = chain - 1;
+  if (pools_.state_group()) {
+    const int32_t computed = EndOfComputed(sequence, chain_limit, chain);
+    if (end < computed) sequence.last_found_block = computed - 1;
+  }
   return std::max(end * block_size, sequence.computed_count);
 }
 
@@ -145,6 +155,20 @@ int32_t PrefixCache::EndOfChain(Sequence& sequence, int32_t end) {
   };
   while (index < end && is_there()) ++index;
   return index;
+}
+
+int32_t PrefixCache::EndOfComputed(Sequence& sequence, int32_t end, int32_t chain) {
+  if (!computed_) return chain;
+  int32_t index = sequence.computed_count / pools_.block_size();
+  while (index < end && computed_->Find(DigestOf(sequence, index))) ++index;
+  return index;
+}
+
+void PrefixCache::NoteComputed(const BlockDigest& digest) {
+  if (!computed_ || computed_->Find(digest)) return;
+  if (computed_->digest(next_computed_) != nullptr) computed_->Erase(next_computed_);
+  computed_->Insert(next_computed_, digest);
+  next_computed_ = (next_computed_ + 1) % kMostComputed;
 }
 
 int32_t PrefixCache::EndWithin(Sequence& sequence, int32_t end, size_t group, int32_t& there) {
@@ -234,8 +258,11 @@ bool PrefixCache::IsStateWanted(const Sequence& sequence, int32_t index) const {
   const int64_t interval = pools_.group(pools_.state_group().value()).state_interval;
   const int32_t end = (index + 1) * block_size;
   if (interval > 0 && end / interval > index * block_size / interval) return true;
-  const int32_t shared = std::min(sequence.request->shared_count(), sequence.prompt_count - 1);
-  return (shared >= block_size && index == shared / block_size - 1) ||
+  const SharedCounts& shared = sequence.request->shared_counts();
+  const auto is_last_of = [&](int32_t count) {
+    return index == std::min(count, sequence.prompt_count - 1) / block_size - 1;
+  };
+  return is_last_of(shared.prompt) || is_last_of(shared.before_message) ||
          index == sequence.last_found_block ||
          std::ranges::count(sequence.parting_blocks, index) > 0;
 }
@@ -256,6 +283,7 @@ void PrefixCache::Keep(Sequence& sequence, int32_t first_position) {
   int32_t index = first_position / block_size;
   for (; (index + 1) * block_size <= sequence.computed_count; ++index) {
     const BlockDigest& digest = DigestOf(sequence, index);
+    NoteComputed(digest);
     for (size_t group = 0; group < pools_.own_count(); ++group) {
       BlockTable& table = sequence.blocks.of(group);
       const int32_t block = table.blocks()[static_cast<size_t>(index)];

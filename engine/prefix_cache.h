@@ -7,10 +7,11 @@
 // Of states, which are large, few are kept: of what a sequence leaves behind the ends of blocks
 // those behind which others will want to go on, and the last one. Wanted are
 //   * the last one of a prompt, and of a conversation's the last one before its template asks for
-//     an answer (Request::shared_count), since its next request writes that in its own way,
+//     an answer (SharedCounts), since its next request writes that in its own way, and the last one
+//     before its last message,
 //   * the one where a prompt parts from another that has been computed, or is being computed: a
 //     shared system prompt, an edited message. (What has been computed before is seen by the blocks
-//     of groups that keep all; a model without attention has none.)
+//     of groups that keep all; where there are none, names of blocks are kept for it.)
 //   * of a long prompt one every StateGroup::state_interval.
 //
 // Used by the engine thread alone.
@@ -18,9 +19,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/block_digest.h"
+#include "engine/prefix_index.h"
 #include "engine/sequence.h"
 #include "engine/sequence_blocks.h"
 
@@ -86,6 +89,11 @@ class PrefixCache {
   // How many blocks, from the first one that is not computed on, are there in all groups that keep
   // all; `end` at most.
   int32_t EndOfChain(Sequence& sequence, int32_t end);
+  // How many have been computed by anybody, as far as is known; `end` at most. There are states,
+  // and `chain` is EndOfChain.
+  int32_t EndOfComputed(Sequence& sequence, int32_t end, int32_t chain);
+  // A block that has been computed to its end, where no group keeps all.
+  void NoteComputed(const BlockDigest& digest);
   // The largest end, `end` at most, before which this group, which forgets, has what is needed.
   // `there`: those from it to `end` are known to be; updated.
   int32_t EndWithin(Sequence& sequence, int32_t end, size_t group, int32_t& there);
@@ -93,6 +101,9 @@ class PrefixCache {
   BlockPools& pools_;
   const bool has_chain_;  // a group that keeps all
   BlockHasher hasher_;
+  // Of what was computed last, where there are states and no group keeps all: in a ring.
+  std::optional<PrefixIndex> computed_;
+  int32_t next_computed_ = 0;
   std::vector<int32_t> there_;  // of Match, a group
 };
 

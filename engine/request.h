@@ -113,6 +113,14 @@ struct PoolingParams {
   std::vector<TokenId> tokens = {};  // kTokenLogits: whose logits are wanted, at least one
 };
 
+// How many of a prompt's first tokens are likely to begin another prompt.
+struct SharedCounts {
+  // All of them, or of a conversation those before its template asks for an answer.
+  int32_t prompt = std::numeric_limits<int32_t>::max();
+  // Those before the last message of a conversation, which may be edited, or another's first one.
+  int32_t before_message = 0;
+};
+
 struct Request {
   RequestId id = 0;  // unique among live requests; Engine::NextId makes them
   // Of the first request of those that a client asked for in one; they share slots as one, see
@@ -132,9 +140,7 @@ struct Request {
   // Whether blocks that other requests have computed may be used. Its own are kept in any case, and
   // its choices share them.
   bool reads_prefix_cache = true;
-  // So many of the prompt's first tokens are likely to begin another prompt: all of them, or of a
-  // conversation those before its template asks for an answer.
-  int32_t shared_count = std::numeric_limits<int32_t>::max();
+  SharedCounts shared_counts;
   CacheSalt cache_salt{};  // requests share blocks with those of the same salt alone
   // When whoever asks had asked; the epoch: at Submit.
   RequestTimes::Time received;

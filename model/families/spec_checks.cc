@@ -10,13 +10,16 @@
 namespace weft {
 namespace {
 
-Result<void> CheckRope(const RopeSpec& rope, int64_t head_dim, const std::string& path) {
-  if (rope.rotary_dim % 2 != 0 || rope.rotary_dim <= 0 || rope.rotary_dim > head_dim) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "{}: RoPE rotates {} dimensions of a head, expected an even number from 2 to the "
-                "head's {}",
-                path, rope.rotary_dim, head_dim);
-  }
+Result<void> CheckRotaryDim(const RopeSpec& rope, int64_t head_dim, const std::string& path) {
+  if (rope.rotary_dim % 2 == 0 && rope.rotary_dim > 0 && rope.rotary_dim <= head_dim) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              "{}: RoPE rotates {} dimensions of a head, expected an even number from 2 to the "
+              "head's {}",
+              path, rope.rotary_dim, head_dim);
+}
+
+Result<void> CheckRope(const RopeSpec& rope, const std::string& path) {
+  WEFT_RETURN_IF_ERROR(CheckRotaryDim(rope, rope.rotary_dim, path));
   if (!rope.frequency_divisors.empty() &&
       std::ssize(rope.frequency_divisors) != rope.rotary_dim / 2) {
     return Fail(ErrorCode::kInvalidArgument, "{}: {} RoPE frequency divisors, expected {}", path,
@@ -140,17 +143,17 @@ Result<void> CheckSharedKv(const std::vector<LayerSpec>& layers, const std::stri
 // Every rotation, under each of its sets of divisors, in every layer that it turns.
 Result<void> CheckRopes(const ModelSpec& spec, const std::string& path) {
   for (const RopeSpec& rope : spec.ropes) {
-    WEFT_RETURN_IF_ERROR(CheckRope(rope, rope.rotary_dim, path));
+    WEFT_RETURN_IF_ERROR(CheckRope(rope, path));
     if (rope.long_frequency_divisors.empty()) continue;
     RopeSpec long_rope = rope;
     long_rope.frequency_divisors = rope.long_frequency_divisors;
-    WEFT_RETURN_IF_ERROR(CheckRope(long_rope, rope.rotary_dim, path));
+    WEFT_RETURN_IF_ERROR(CheckRope(long_rope, path));
   }
   for (const LayerSpec& layer : spec.layers) {
     if (layer.attention.rope == AttentionSpec::kNoRope) continue;
     const int64_t rotated = layer.latent ? layer.latent->rotated_dim : layer.attention.key_dim;
     WEFT_RETURN_IF_ERROR(
-        CheckRope(spec.ropes[static_cast<size_t>(layer.attention.rope)], rotated, path));
+        CheckRotaryDim(spec.ropes[static_cast<size_t>(layer.attention.rope)], rotated, path));
   }
   return {};
 }

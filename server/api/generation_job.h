@@ -43,7 +43,7 @@ struct GenerationJob {
   // text begins with `target_prefix`.
   std::vector<std::vector<TokenId>> prompts;
   std::vector<TokenId> target_prefix;
-  int32_t shared_count = std::numeric_limits<int32_t>::max();   // of each prompt; see Request
+  SharedCounts shared_counts;                                   // of each prompt; see Request
   std::vector<int32_t> second_texts;                            // a prompt; see Request. Or empty
   int32_t choice_count = 1;                                     // a prompt
   std::optional<PoolingParams> pooling;                         // see Request

@@ -46,7 +46,7 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
     request.choice_count = job.choice_count;
     request.pooling = job.pooling;
     request.reads_prefix_cache = job.reads_prefix_cache;
-    request.shared_count = job.shared_count;
+    request.shared_counts = job.shared_counts;
     request.cache_salt = job.cache_salt;
     request.received = job.received;
     request.visible_tokens = job.visible_tokens;

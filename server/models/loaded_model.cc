@@ -60,6 +60,8 @@ EngineOptions EngineOptionsFor(const ModelOptions& options, const ModelSpec& spe
   engine.max_waiting = options.max_waiting;
   engine.is_encoder = spec.is_encoder;
   engine.reads_sources = spec.encoder != nullptr;
+  engine.keeps_states = std::ranges::any_of(
+      memory.groups, [](const GroupMemory& each) { return each.group.is_recurrent; });
   engine.banned_tokens = spec.target.banned;
   engine.max_stall = options.max_stall;
   engine.prefix_cache = options.prefix_cache;

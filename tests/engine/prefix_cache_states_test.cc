@@ -23,7 +23,7 @@ class StatePrefixCacheTest : public PrefixCacheTest {
   }
   Request MakeTurn(std::vector<TokenId> prompt, int32_t shared_count, int32_t max_tokens = 1) {
     Request request = MakeRequest(std::move(prompt), max_tokens);
-    request.shared_count = shared_count;
+    request.shared_counts.prompt = shared_count;
     return request;
   }
   // The first tokens of a prompt, and others behind them.
@@ -50,6 +50,15 @@ TEST_F(StatePrefixCacheTest, TheNextTurnGoesOnWhereThisOneAsksForAnAnswer) {
   // It writes what follows position 38 in another way.
   EXPECT_EQ(Run(MakeTurn(Parting(38, 60, 5), 58)).cached(), 36);
   EXPECT_EQ(Run(MakeTurn(Parting(38, 60, 5), 58)).cached(), 56);
+}
+
+TEST_F(StatePrefixCacheTest, AnEditedMessageGoesOnWhereItBegins) {
+  StartWithStates();
+  Request turn = MakeTurn(Prompt(42), 38, 3);
+  turn.shared_counts.before_message = 21;
+  Run(turn);
+  EXPECT_EQ(Run(MakeTurn(Parting(21, 40, 5), 38)).cached(), 20);
+  EXPECT_EQ(report_.cache_stateless, 0);
 }
 
 TEST_F(StatePrefixCacheTest, AnAnswerIsFoundByATurnThatRepeatsIt) {
@@ -177,7 +186,15 @@ TEST_F(StatePrefixCacheTest, WithoutAGroupThatKeepsAllStatesAreEnough) {
   const Outcome again = Run(MakeTurn(Prompt(41), 38, 9));
   EXPECT_EQ(again.cached(), 36);
   EXPECT_EQ(again.tokens(), first.tokens());
-  EXPECT_EQ(report_.cache_stateless, 0);
+  EXPECT_EQ(report_.cache_stateless, 4);
+}
+
+TEST_F(StatePrefixCacheTest, WithoutAGroupThatKeepsAllPromptsPartWhereOneWasComputed) {
+  Start({{.is_recurrent = true, .window = 2, .block_count = 16}});
+  Run(MakeRequest(Prompt(41)));
+  EXPECT_EQ(Run(MakeRequest(Parting(22, 41, 5))).cached(), 0);
+  EXPECT_EQ(report_.cache_stateless, 20);
+  EXPECT_EQ(Run(MakeRequest(Parting(22, 41, 6))).cached(), 20);
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ void AddPrompt(Random& random, const Schedule& schedule, int32_t token_count, Re
   while (std::ssize(request.prompt) < token_count) request.prompt.push_back(Between(random, 0, 28));
   if (OneIn(random, 8)) request.cache_salt.fill(static_cast<uint8_t>(Between(random, 0, 1)));
   request.reads_prefix_cache = !OneIn(random, 12);
-  if (OneIn(random, 3)) request.shared_count = Between(random, 0, token_count + 3);
+  if (OneIn(random, 3)) request.shared_counts = {Between(random, 0, 2 * token_count), 9};
 }
 
 // One group that keeps all, as most models have; that one and others that forget; those alone; and

@@ -66,8 +66,9 @@ class Turns(StatesCase):
             self.assertLessEqual(turn.computed_tokens, new_count + BLOCK + 24)
         self.assertLess(sum(turn.computed_tokens for turn in turns), 1.15 * sum(new))
         self.assertLessEqual(self.missed(), 12 * BLOCK)  # that of the answer's beginning, which stays the same
+        # A state stands where the message begins.
         edited = conversation.edited(3)
-        self.assertLessEqual(edited.computed_tokens, new[2] + BLOCK + 24)
+        self.assertLessEqual(edited.computed_tokens, TURN_TOKENS // 2 + 2 * BLOCK)
 
 
 class Answers(StatesCase):
@@ -89,15 +90,23 @@ class Answers(StatesCase):
             for choice in again["choices"]:
                 self.assertEqual(choice["logprobs"], answer["choices"][0]["logprobs"])
 
-    def test_a_shared_beginning_costs_one_request_more(self):
+    def test_a_shared_beginning_is_found_at_once(self):
         draw = Conversation(self.server.port, 300, seed=3)
         system = {"role": "system", "content": draw.text() * 3}
         answers = [self.answer([system, {"role": "user", "content": draw.text()}]) for _ in range(4)]
+        for answer in answers[1:]:  # a state stands where the first one's message begins
+            self.assertLess(self.computed(answer), answer["usage"]["prompt_tokens"] - (450 - BLOCK))
+
+    def test_where_prompts_part_costs_one_request_more(self):
+        draw = Conversation(self.server.port, 300, seed=4)
+        begins = draw.text() * 3
+        answers = [self.answer([{"role": "user", "content": begins + draw.text()}]) for _ in range(4)]
         shared = 450 - BLOCK
+        missed = self.missed()
         self.assertGreaterEqual(self.computed(answers[1]), shared)
         for answer in answers[2:]:
             self.assertLess(self.computed(answer), answer["usage"]["prompt_tokens"] - shared)
-        self.assertGreaterEqual(self.missed(), shared)
+        self.assertGreaterEqual(missed, shared)
 
 
 if __name__ == "__main__":

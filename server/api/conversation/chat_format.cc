@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/ascii.h"
 #include "base/check.h"
 #include "base/format_bytes.h"
 #include "proto/chat/chat_request.h"
@@ -76,6 +77,16 @@ size_t SharedBytes(const ChatTemplateTraits& traits, std::string_view text) {
     if (place != std::string_view::npos) return first + place;
   }
   return text.size();
+}
+
+// Where the template has put what this message says, if it does so as it is, but for space around
+// it; before the first `end` bytes end. 0: nowhere.
+size_t FindMessage(const ordered_json& message, std::string_view text, size_t end) {
+  const std::string said = JoinedText(message.value("content", ordered_json()));
+  const std::string_view words = Trimmed(said, kAsciiSpace);
+  if (words.empty()) return 0;
+  const size_t place = text.substr(0, end).rfind(words);
+  return place == std::string_view::npos ? 0 : place;
 }
 
 // Of all that is rendered to find out what a template takes: half a second, where known templates
@@ -184,6 +195,9 @@ ApiResult<RenderedPrompt> ChatFormat::RenderPrompt(const ChatRequest& request,
     WEFT_ASSIGN_OR_RETURN(rendered.text, CutAtMark(std::move(rendered.text), end));
   }
   rendered.shared_bytes = SharedBytes(traits, rendered.text);
+  if (!rendered.continued && !messages.empty()) {
+    rendered.last_message_at = FindMessage(messages.back(), rendered.text, rendered.shared_bytes);
+  }
   return rendered;
 }
 

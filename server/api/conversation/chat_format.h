@@ -30,6 +30,8 @@ struct RenderedPrompt {
   // So much of it stands before the template asks for an answer, and will be there again in the
   // next request of the conversation, whatever becomes of the answer; as far as one can tell.
   size_t shared_bytes = 0;
+  // Where in it the last message begins to say something; 0: that is not known.
+  size_t last_message_at = 0;
 };
 
 // Immutable; any thread.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
+#include "engine/engine.h"
 #include "server/api/conversation/call_constraint.h"
 #include "server/api/conversation/chat_format.h"
 #include "server/api/prompt_tokens.h"
@@ -65,6 +66,7 @@ ReplySetup ReplySetupOf(const ChatRequest& request, const ChatFormat& format,
                         RenderedPrompt& prompt) {
   ReplySetup setup;
   setup.shared_bytes = prompt.shared_bytes;
+  setup.last_message_at = prompt.last_message_at;
   ReplyOptions& reply = setup.options;
   reply.format = format.reply_format();
   const ToolChoice& choice = request.tool_choice;
@@ -93,14 +95,27 @@ ApiResult<std::vector<TokenId>> Tokenize(const ChatRequest& request, std::string
       request.messages_path, "the chat template makes an empty prompt of this conversation"));
 }
 
-// The tokens of the prompt but for those behind its first bytes.
-int32_t CountShared(const Tokenizer& tokenizer, std::string_view prompt, size_t shared_bytes,
-                    size_t token_count) {
-  const std::string_view rest = prompt.substr(shared_bytes);  // short
+// Of the prompt's tokens, how many its first bytes have; nearly, where a token has both sides.
+int32_t CountTokensBefore(const Tokenizer& tokenizer, std::string_view prompt, size_t size_bytes,
+                          size_t token_count) {
+  const bool counts_rest = size_bytes > prompt.size() / 2;  // what is shorter
   const Result<std::vector<TokenId>> tokens =
-      tokenizer.Encode(rest, {.add_special_tokens = false, .parse_special_tokens = true});
-  const size_t rest_count = tokens ? std::min(tokens->size(), token_count) : token_count;
-  return static_cast<int32_t>(token_count - rest_count);
+      tokenizer.Encode(counts_rest ? prompt.substr(size_bytes) : prompt.substr(0, size_bytes),
+                       {.add_special_tokens = false, .parse_special_tokens = true});
+  if (!tokens) return 0;
+  const size_t count = std::min(tokens->size(), token_count);
+  return static_cast<int32_t>(counts_rest ? token_count - count : count);
+}
+
+SharedCounts CountShared(const ReplySetup& setup, const Tokenizer& tokenizer,
+                         std::string_view prompt, size_t token_count) {
+  // To compute so little again is cheaper than a state.
+  constexpr int32_t kLeastMessage = 64;
+  SharedCounts counts;
+  counts.prompt = CountTokensBefore(tokenizer, prompt, setup.shared_bytes, token_count);
+  counts.before_message = CountTokensBefore(tokenizer, prompt, setup.last_message_at, token_count);
+  if (counts.prompt - counts.before_message < kLeastMessage) counts.before_message = 0;
+  return counts;
 }
 
 ApiResult<int32_t> MaxTokensOf(const ChatRequest& request, const GenerationJob& job) {
@@ -152,8 +167,9 @@ ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareC
   GenerationJob job;
   job.model = *model;
   job.choice_count = request.n;
-  job.shared_count =
-      CountShared(*job.model->tokenizer, *prompt, setup.shared_bytes, tokens->size());
+  if (job.model->engine->options().keeps_states) {
+    job.shared_counts = CountShared(setup, *job.model->tokenizer, *prompt, tokens->size());
+  }
   job.prompts.push_back(*std::move(tokens));
   job.visible_tokens = job.model->chat->visible_tokens(OffersTools(request));
   job.constraint = MakeCallConstraint(setup);

@@ -18,8 +18,9 @@ namespace weft {
 // How the replies to a request are read.
 struct ReplySetup {
   ReplyOptions options;
-  std::string begin;        // of every reply: the end of the prompt, which the parser must see
-  size_t shared_bytes = 0;  // RenderedPrompt's
+  std::string begin;           // of every reply: the end of the prompt, which the parser must see
+  size_t shared_bytes = 0;     // RenderedPrompt's
+  size_t last_message_at = 0;  // RenderedPrompt's
 };
 
 // One thread.

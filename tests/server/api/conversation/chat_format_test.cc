@@ -69,6 +69,29 @@ TEST(ChatFormatTest, KnowsWhatTheNextTurnWillRepeat) {
   EXPECT_EQ(Shared(*plain, R"({"messages":[{"role":"user","content":"a"}]})"), "<a>");
 }
 
+TEST(ChatFormatTest, KnowsWhereTheLastMessageBegins) {
+  const auto format = FormatOf(
+      "{% for m in messages %}[{{ m.role }}]{{ m.content | trim }}{% endfor %}"
+      "{% if add_generation_prompt %}[assistant]{% endif %}");
+  const auto place = [&](const std::string& body) {
+    const ApiResult<ChatRequest> request = ParseChatRequest(body);
+    EXPECT_TRUE(request) << request.error().message;
+    return format->RenderPrompt(*request, false)->last_message_at;
+  };
+  EXPECT_EQ(place(R"({"messages":[{"role":"user","content":"a"},
+      {"role":"assistant","content":"b"},{"role":"user","content":" a "}]})"),
+            std::string("[user]a[assistant]b[user]").size());
+  // A word of what follows, and nothing at all.
+  EXPECT_EQ(place(R"({"messages":[{"role":"user","content":"[assistant]"}]})"), 6U);
+  EXPECT_EQ(place(R"({"messages":[{"role":"user","content":"a"},
+      {"role":"user","content":""}]})"),
+            0U);
+  EXPECT_EQ(place(R"({"messages":[{"role":"user","content":"a"},
+      {"role":"assistant","content":"b"}],
+      "continue_final_message":true,"add_generation_prompt":false})"),
+            0U);
+}
+
 TEST(ChatFormatTest, RefusesWhatIsNoTemplate) {
   ChatTemplateSources sources;
   sources.standard = "{% if %}";
