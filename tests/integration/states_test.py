@@ -109,5 +109,20 @@ class Answers(StatesCase):
         self.assertGreaterEqual(missed, shared)
 
 
+class Embeddings(StatesCase):
+    def embed(self, texts):
+        status, answer = self.server.request("POST", "/v1/embeddings", {"input": texts, "encoding_format": "base64"})
+        self.assertEqual(status, 200, answer)
+        return [each["embedding"] for each in answer["data"]]
+
+    def test_the_last_state_is_the_same_alone_and_in_a_crowd(self):
+        draw = Conversation(self.server.port, 400, seed=5)
+        begins = draw.text()
+        texts = [begins + draw.text() for _ in range(5)] + [draw.text()[:7]]
+        together = self.embed(texts)
+        self.assertEqual(len(set(together)), len(texts))
+        self.assertEqual([self.embed([text])[0] for text in texts], together)
+
+
 if __name__ == "__main__":
     main("parity")
