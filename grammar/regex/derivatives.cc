@@ -79,6 +79,8 @@ std::vector<RegexEdge> RegexArena::Derivative(RegexId id) {
     }
     case RegexKind::kNot:
       return DerivativeOfNot(id);
+    case RegexKind::kAsserted:
+      return DerivativeOfAsserted(id);
     case RegexKind::kRepeat: {
       const bool unbounded = node.max == RegexNode::kUnbounded;
       const RegexId rest = Repeat(table_.a(id), node.min == 0 ? 0 : node.min - 1,

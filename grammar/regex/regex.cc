@@ -154,7 +154,7 @@ RegexId RegexArena::Or(std::span<const RegexId> parts) {
         is_any || (node.kind == RegexKind::kNot && std::ranges::binary_search(flat, table_.a(id)));
   }
   if (is_any) {
-    std::erase_if(flat, [&](RegexId id) { return table_.node(id).text_only; });
+    std::erase_if(flat, [&](RegexId id) { return table_.node(id).text_only(); });
     flat.push_back(any);
   } else if (nullable) {
     std::erase(flat, RegexId::kEmpty);
@@ -173,8 +173,8 @@ RegexId RegexArena::And(std::span<const RegexId> parts) {
   std::vector<RegexId> flat = Flatten(parts, RegexKind::kAnd);
   if (flat.empty()) return any;
   if (flat.front() == RegexId::kNothing) return RegexId::kNothing;
-  const bool restricted =
-      std::ranges::any_of(flat, [&](RegexId id) { return id != any && table_.node(id).text_only; });
+  const bool restricted = std::ranges::any_of(
+      flat, [&](RegexId id) { return id != any && table_.node(id).text_only(); });
   if (restricted) std::erase(flat, any);
   if (flat.size() > 1) {
     for (const RegexId id : flat) {

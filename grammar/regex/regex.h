@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,6 +64,18 @@ class RegexArena {
   RegexId Optional(RegexId id) { return Repeat(id, 0, 1); }
   RegexId Automaton(SymbolAutomaton automaton);  // its edges have no surrogates
 
+  // --- Assertions: parts of expressions that take no symbol, but say what surrounds them. An
+  // expression that has some means nothing before Asserted has resolved them; until then it must
+  // not be an operand of And or Not.
+  // What follows, to the end of the text, is one of `rest`, which may have assertions; `negated`:
+  // is none of them.
+  RegexId Ahead(RegexId rest, bool negated);
+  // What came before, from the beginning of the text, is one of the expression that Asserted gets
+  // at this place.
+  RegexId Behind(uint32_t place);
+  // The texts of `id` in which all that is asserted is so.
+  RegexId Asserted(RegexId id, std::span<const RegexId> before);
+
   // --- Questions.
   // Whether the empty text is one of `id`.
   bool Nullable(RegexId id) const { return table_.node(id).nullable; }
@@ -86,6 +99,14 @@ class RegexArena {
     Life life = Life::kUnknown;
     std::vector<RegexEdge> edges;
   };
+  struct Assertion {
+    bool ahead = false;
+    bool negated = false;
+    RegexId rest = RegexId::kNothing;  // if ahead
+    uint32_t place = 0;                // if not
+
+    auto operator<=>(const Assertion&) const = default;
+  };
   using Operands = std::vector<std::span<const RegexEdge>>;
 
   Facts& FactsOf(RegexId id);
@@ -93,6 +114,10 @@ class RegexArena {
   std::vector<RegexEdge> Derivative(RegexId id);
   std::vector<RegexEdge> DerivativeOfConcat(RegexId id);
   std::vector<RegexEdge> DerivativeOfNot(RegexId id);
+  std::vector<RegexEdge> DerivativeOfAsserted(RegexId id);
+  RegexId Assert(const Assertion& assertion);
+  // What `assertion` demands of the text that follows; Nothing: it does not hold.
+  RegexId Demand(const Assertion& assertion, std::span<const RegexId> before);
   std::vector<RegexEdge> Combine(const Operands& operands, bool all);
   bool KnownLive(RegexId id);
   // Sorted, without duplicates; what operands of the same kind have is taken in.
@@ -105,6 +130,8 @@ class RegexArena {
 
   RegexTable table_;
   std::vector<Facts> facts_;  // by id
+  std::vector<Assertion> assertions_;
+  std::map<Assertion, uint32_t> assertions_known_;
 };
 
 }  // namespace weft

@@ -126,15 +126,18 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
     case RegexKind::kEmpty:
       return;
     case RegexKind::kSet:
-      it.min_length = 1;
-      it.text_only = sets_[it.a].ranges().back().last <= kLastCodePoint;
+      it.asserts = sets_[it.a].ranges().back().last >= kFirstAssertion;
+      it.specials =
+          !sets_[it.a].Intersection(SymbolSet({{kFirstSpecialSymbol, kLastSymbol}})).empty();
+      it.min_length = it.asserts ? 0 : 1;
       return;
     case RegexKind::kConcat: {
       const RegexNode& a = nodes_[it.a];
       const RegexNode& b = nodes_[it.b];
       it.nullable = a.nullable && b.nullable;
       it.positive = a.positive && b.positive;
-      it.text_only = a.text_only && b.text_only;
+      it.specials = a.specials || b.specials;
+      it.asserts = a.asserts || b.asserts;
       it.depth = std::max<uint16_t>(a.depth + 1, b.depth);
       it.min_length = AddLengths(a.min_length, b.min_length);
       return;
@@ -143,13 +146,14 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
     case RegexKind::kAnd:
       it.nullable = !is_or;
       it.positive = is_or;
-      it.text_only = is_or;
+      it.specials = !is_or;
       it.min_length = is_or ? UINT32_MAX : 0;
       for (const RegexId id : operands) {
         const RegexNode& part = node(id);
         it.nullable = is_or ? it.nullable || part.nullable : it.nullable && part.nullable;
         it.positive = it.positive && part.positive;
-        it.text_only = is_or ? it.text_only && part.text_only : it.text_only || part.text_only;
+        it.specials = is_or ? it.specials || part.specials : it.specials && part.specials;
+        it.asserts = it.asserts || part.asserts;
         it.min_length = is_or ? std::min(it.min_length, part.min_length)
                               : std::max(it.min_length, part.min_length);
         it.depth = std::max<uint16_t>(it.depth, part.depth + 1);
@@ -165,7 +169,8 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
       const RegexNode& a = nodes_[it.a];
       it.nullable = it.min == 0 || a.nullable;
       it.positive = a.positive;
-      it.text_only = a.text_only;
+      it.specials = a.specials;
+      it.asserts = a.asserts;
       it.depth = a.depth + 1;
       it.min_length =
           static_cast<uint32_t>(std::min<uint64_t>(uint64_t{a.min_length} * it.min, UINT32_MAX));
@@ -175,9 +180,15 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
       const SymbolAutomaton::State& state = automata_[it.a]->states[it.b];
       it.nullable = state.accepts;
       it.min_length = state.distance;
-      it.text_only = true;
       return;
     }
+    case RegexKind::kAsserted:
+      it.nullable = node(operands.front()).nullable;
+      it.positive = false;
+      it.specials = node(operands.front()).specials;
+      it.min_length = node(operands.front()).min_length;
+      for (const RegexId id : operands) it.depth = std::max<uint16_t>(it.depth, node(id).depth + 1);
+      return;
   }
 }
 
@@ -200,9 +211,8 @@ void RegexTable::Grow() {
   const size_t mask = wider.size() - 1;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const RegexNode& node = nodes_[i];
-    const bool nary = node.kind == RegexKind::kOr || node.kind == RegexKind::kAnd;
-    size_t slot = Hash(node, nary ? std::span(operands_).subspan(node.a, node.b)
-                                  : std::span<const RegexId>()) &
+    size_t slot = Hash(node, node.nary() ? std::span(operands_).subspan(node.a, node.b)
+                                         : std::span<const RegexId>()) &
                   mask;
     while (wider[slot] >= 0) slot = (slot + 1) & mask;
     wider[slot] = static_cast<int32_t>(i);

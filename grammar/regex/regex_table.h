@@ -34,7 +34,12 @@ enum class RegexKind : uint8_t {
   kNot,        // a
   kRepeat,     // a, min to max times
   kAutomaton,  // a: the automaton, b: its state
+  kAsserted,   // b operands from a on: an expression with assertions, which is only read up to the
+               // next of them, and what must have come before where it asserts that
 };
+
+// In expressions whose assertions are not resolved, they are symbols too: those of no text.
+inline constexpr Symbol kFirstAssertion = kLastSymbol + 2;
 
 struct RegexNode {
   static constexpr uint32_t kUnbounded = UINT32_MAX;
@@ -42,13 +47,19 @@ struct RegexNode {
   RegexKind kind = RegexKind::kNothing;
   bool nullable = false;
   bool positive = true;   // without intersection and complement: not empty, unless Nothing
-  bool text_only = true;  // no text of it has special tokens
+  bool specials = false;  // texts of it may have special tokens
+  bool asserts = false;   // has assertions that are not resolved
   uint16_t depth = 1;     // how deep the recursion over it goes
   uint32_t min_length = 0;
   uint32_t a = 0;
   uint32_t b = 0;
   uint32_t min = 0;
   uint32_t max = 0;
+
+  bool text_only() const { return !specials && !asserts; }
+  bool nary() const {
+    return kind == RegexKind::kOr || kind == RegexKind::kAnd || kind == RegexKind::kAsserted;
+  }
 };
 
 class RegexTable {
@@ -67,7 +78,7 @@ class RegexTable {
   RegexId Set(const SymbolSet& set);
   RegexId Binary(RegexKind kind, RegexId a, RegexId b);                  // kConcat
   RegexId Unary(RegexKind kind, RegexId a, uint32_t min, uint32_t max);  // kNot, kRepeat
-  RegexId Nary(RegexKind kind, std::span<const RegexId> operands);       // kOr, kAnd
+  RegexId Nary(RegexKind kind, std::span<const RegexId> operands);       // where node.nary()
   RegexId AutomatonState(uint32_t automaton, uint32_t state);            // of AddAutomaton
   uint32_t AddAutomaton(std::shared_ptr<const SymbolAutomaton> automaton);
 

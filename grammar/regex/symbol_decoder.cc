@@ -83,14 +83,14 @@ DecodeStep EscapedByte(uint8_t byte) {
   }
 }
 
-int HexValue(uint8_t byte) {
+int HexDigitValue(uint8_t byte) {
   if (byte >= '0' && byte <= '9') return byte - '0';
   const uint8_t lower = byte | 0x20U;
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
 DecodeStep HexByte(uint32_t left, uint32_t bits, uint8_t byte) {
-  const int digit = HexValue(byte);
+  const int digit = HexDigitValue(byte);
   if (digit < 0) return {};
   bits = bits << 4U | static_cast<uint32_t>(digit);
   if (left == 3 && bits >= 0xDC)
@@ -103,7 +103,7 @@ DecodeStep HexByte(uint32_t left, uint32_t bits, uint8_t byte) {
 
 // After \uD83D\u: D, then C to F, then two digits.
 DecodeStep LowByte(uint32_t left, uint32_t bits, uint8_t byte) {
-  const int digit = HexValue(byte);
+  const int digit = HexDigitValue(byte);
   if (digit < 0 || (left == 4 && digit != 0xD) || (left == 3 && digit < 0xC)) return {};
   if (left == 4) return PrefixStep(SpellingStage::kLow, 3, bits);
   const uint32_t width = left == 3 ? 2 : 4;
