@@ -153,12 +153,15 @@ class PatternBuilder {
 }  // namespace
 
 Result<RegexId> ParsePattern(RegexArena* arena, std::string_view pattern, PatternDialect dialect) {
-  WEFT_ASSIGN_OR_RETURN(const PatternTree tree, ReadPattern(arena, pattern, dialect));
-  Result<RegexId> built = PatternBuilder(arena, tree, dialect).Build();
-  Result<void> status = arena->status();
-  if (built && status) return built;
-  const Error& error = built ? status.error() : built.error();
-  return Fail(error.code, "pattern {}: {}", Quoted(pattern), error.message);
+  const auto build = [&]() -> Result<RegexId> {
+    WEFT_ASSIGN_OR_RETURN(const PatternTree tree, ReadPattern(arena, pattern, dialect));
+    WEFT_ASSIGN_OR_RETURN(const RegexId id, PatternBuilder(arena, tree, dialect).Build());
+    WEFT_RETURN_IF_ERROR(arena->status());
+    return id;
+  };
+  return build().map_error([&](const Error& error) {
+    return Error{error.code, fmt::format("pattern {}: {}", Quoted(pattern), error.message)};
+  });
 }
 
 }  // namespace weft
