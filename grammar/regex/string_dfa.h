@@ -1,0 +1,58 @@
+// The automaton of regular expressions over the bytes that spell their symbols.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/recognizer.h"
+#include "grammar/regex/regex.h"
+#include "grammar/regex/symbol_decoder.h"
+
+namespace weft {
+
+// Built as far as it is asked for; one for all expressions of an arena that are spelled the same
+// way. From every state but kDead a text can be reached. Once the arena has reached a limit, steps
+// that were not taken before are dead: look at its status().
+class StringDfa {
+ public:
+  using State = Recognizer::State;
+  static constexpr State kDead = Recognizer::kDead;
+
+  // The arena is the caller's and stays where it is.
+  StringDfa(RegexArena* arena, Spelling spelling) : arena_(arena), spelling_(spelling) {}
+
+  // Before the first byte of a text of `id`.
+  State Start(RegexId id);
+  State Step(State state, uint8_t byte) {
+    const State known = next_[static_cast<size_t>(state)][byte];
+    return known != kUnknown ? known : FindStep(state, byte);
+  }
+  // Whether no symbol has begun that has not ended.
+  bool AtRest(State state) const { return place(state).prefix == 0; }
+  // At rest, behind a whole text. A JSON string's closing quote may come then.
+  bool Accepts(State state) const { return AtRest(state) && arena_->Nullable(place(state).rest); }
+  // What must follow, from where the symbol that has begun began.
+  RegexId Rest(State state) const { return place(state).rest; }
+
+ private:
+  static constexpr State kUnknown = -2;
+  struct Place {
+    RegexId rest;
+    SpellingPrefix prefix;
+  };
+
+  const Place& place(State state) const { return places_[static_cast<size_t>(state)]; }
+  State FindStep(State state, uint8_t byte);
+  State Intern(RegexId rest, SpellingPrefix prefix);
+  bool CanBecome(RegexId rest, SpellingPrefix prefix);
+
+  RegexArena* arena_;
+  Spelling spelling_;
+  std::vector<Place> places_;
+  std::vector<std::array<State, 256>> next_;
+  std::unordered_map<uint64_t, State> states_;
+};
+
+}  // namespace weft
