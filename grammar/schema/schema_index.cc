@@ -31,6 +31,8 @@ const std::string* StringMember(const ordered_json& object, std::string_view nam
   return found == object.end() ? nullptr : found->get_ptr<const std::string*>();
 }
 
+std::string_view IdKeyword(SchemaDraft draft) { return draft == SchemaDraft::k4 ? "id" : "$id"; }
+
 bool IsTrue(const ordered_json& object, std::string_view name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_boolean() && found->get<bool>();
@@ -108,13 +110,15 @@ SchemaResult<void> SchemaIndex::AddChildrenFrom(PlaceId first) {
 
 SchemaResult<void> SchemaIndex::ReadNames(PlaceId place) {
   const ordered_json& schema = *places_[place].value;
-  if (const std::string* dialect = StringMember(schema, "$schema")) {
-    const SchemaDraft inherited = places_[place].draft;
-    places_[place].draft = DraftNamed(*dialect, inherited).value_or(inherited);
+  const SchemaDraft outer = places_[place].draft;
+  const std::string* dialect = StringMember(schema, "$schema");
+  // Within a resource the draft does not change.
+  if (dialect != nullptr && (place == 0 || StringMember(schema, IdKeyword(outer)) != nullptr)) {
+    places_[place].draft = DraftNamed(*dialect, outer).value_or(outer);
   }
   const SchemaDraft draft = places_[place].draft;
   if (IsReferenceAlone(schema, draft)) return {};
-  if (const auto* id = StringMember(schema, draft == SchemaDraft::k4 ? "id" : "$id")) {
+  if (const auto* id = StringMember(schema, IdKeyword(draft))) {
     WEFT_RETURN_IF_ERROR(ReadId(place, *id));
   }
   if (const std::string* name = StringMember(schema, "$anchor")) {
@@ -132,7 +136,7 @@ SchemaResult<void> SchemaIndex::ReadNames(PlaceId place) {
 }
 
 SchemaResult<void> SchemaIndex::ReadId(PlaceId place, const std::string& id) {
-  const char* const keyword = places_[place].draft == SchemaDraft::k4 ? "id" : "$id";
+  const std::string keyword(IdKeyword(places_[place].draft));
   const SplitUri split = SplitFragment(id);
   if (!split.resource.empty()) {
     const std::string& base = resources_[places_[place].resource].uri;
