@@ -126,7 +126,11 @@ SchemaResult<void> ReadMultipleOf(KeywordInput input) {
   return {};
 }
 
-SchemaResult<void> AddType(const ordered_json& name, JsonTypeSet& types) {
+SchemaResult<void> AddType(const ordered_json& name, SchemaDraft draft, JsonTypeSet& types) {
+  if (name == "integer" && draft == SchemaDraft::k4) {
+    types.Add(JsonType::kPlainInteger);
+    return {};
+  }
   static constexpr std::array<std::pair<std::string_view, JsonType>, 7> kNames = {{
       {"null", JsonType::kNull},
       {"boolean", JsonType::kBoolean},
@@ -150,10 +154,11 @@ SchemaResult<void> ReadType(KeywordInput input) {
   if (input.value.is_array()) {
     if (input.value.empty()) return Malformed(input.value, "a type, or several");
     for (size_t i = 0; i < input.value.size(); ++i) {
-      WEFT_RETURN_IF_ERROR(Below(AddType(input.value[i], types), std::to_string(i)));
+      WEFT_RETURN_IF_ERROR(
+          Below(AddType(input.value[i], input.builder.draft(), types), std::to_string(i)));
     }
   } else {
-    WEFT_RETURN_IF_ERROR(AddType(input.value, types));
+    WEFT_RETURN_IF_ERROR(AddType(input.value, input.builder.draft(), types));
   }
   input.node.types = types;
   return {};

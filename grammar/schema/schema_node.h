@@ -19,11 +19,12 @@ using SchemaId = int32_t;
 enum class JsonType : uint8_t {
   kNull = 1 << 0,
   kBoolean = 1 << 1,
-  kInteger = 1 << 2,  // any number without a fraction: 1.0 and 1e2 as well, in draft 4 too
+  kInteger = 1 << 2,  // any number without a fraction: 1.0 and 1e2 as well
   kNumber = 1 << 3,
   kString = 1 << 4,
   kObject = 1 << 5,
   kArray = 1 << 6,
+  kPlainInteger = 1 << 7,  // draft 4's "integer": written without a fraction and an exponent
 };
 
 class JsonTypeSet {

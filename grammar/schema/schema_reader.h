@@ -2,9 +2,10 @@
 //
 // A keyword means what the draft that has it says, whichever draft `$schema` names: `const` in a
 // schema of draft 4 is enforced, and so are `dependencies`, an array as `items` (with
-// additionalItems) and `"exclusiveMinimum": true` in one of 2020-12. Only three things depend on
-// the draft: up to 7, `$ref` hides what stands beside it; in 4, `id` is what is `$id` since; and in
-// 2019-09, `contains` beside unevaluatedItems is refused, since it means something else there.
+// additionalItems) and `"exclusiveMinimum": true` in one of 2020-12. What depends on
+// the draft: up to 7, `$ref` hides what stands beside it; in 4, `id` is what is `$id` since, and an
+// integer is a matter of spelling; in 2019-09, `contains` beside unevaluatedItems is refused, since
+// it means something else there.
 // Without `$schema` a document is of the default draft.
 #pragma once
 

@@ -40,6 +40,14 @@ TEST(SchemaReaderTest, Types) {
   EXPECT_EQ(RootOf("{}").types, std::nullopt);
 }
 
+TEST(SchemaReaderTest, AnIntegerOfDraft4IsASpelling) {
+  const SchemaNode node =
+      RootOf(R"({"type": ["integer", "null"]})", {.default_draft = SchemaDraft::k4});
+  EXPECT_TRUE(node.types->Has(JsonType::kPlainInteger));
+  EXPECT_TRUE(node.types->Has(JsonType::kNull));
+  EXPECT_FALSE(node.types->Has(JsonType::kInteger));
+}
+
 TEST(SchemaReaderTest, Values) {
   const SchemaNode node = RootOf(R"({"enum": [1, "a", {"b": null}], "const": [2]})");
   EXPECT_EQ(nlohmann::ordered_json(*node.enum_values).dump(), R"([1,"a",{"b":null}])");
