@@ -235,7 +235,7 @@ Schedule RandomSchedule(Random& random) {
     if (OneIn(random, 4)) SearchBeams(random, schedule, request);
     if (request.source.empty() && OneIn(random, 6)) Pool(random, request);
     if (request.sampling.beam_width == 0 && i % 3 == 0)
-      request.constraint = std::make_shared<const LetterConstraint>();
+      request.constraint = std::make_shared<const LetterConstraint>(BytesOf, 29);
     schedule.arrivals.push_back(std::move(arrival));
   }
   std::stable_sort(schedule.arrivals.begin(), schedule.arrivals.end(),

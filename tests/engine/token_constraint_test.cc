@@ -35,19 +35,21 @@ class TokenConstraintTest : public ::testing::Test {
     options_.max_batch_tokens = 16;
     options_.max_sequences = 4;
     options_.end_tokens = {kEnd};
-    options_.token_bytes = [](TokenId token) {
-      constexpr std::string_view kBytes[] = {"a", "b", "c", "d", "da", "ad", "dac", "ca", "", ""};
-      return kBytes[static_cast<size_t>(token)];
-    };
+    options_.token_bytes = BytesOf;
     runner_.fill_logits = [this](uint64_t, TokenId, int32_t, float* logits) {
       for (int32_t i = 0; i < kVocab; ++i) logits[i] = static_cast<float>(-i);
       logits[favourite_] = 20;
     };
   }
 
+  static std::string_view BytesOf(TokenId token) {
+    constexpr std::string_view kBytes[] = {"a", "b", "c", "d", "da", "ad", "dac", "ca", "", ""};
+    return kBytes[static_cast<size_t>(token)];
+  }
+
   Request MakeRequest(int32_t max_tokens) {
     Request request = GreedyRequest(next_id_++, {kD}, max_tokens);
-    request.constraint = std::make_shared<const LetterConstraint>();
+    request.constraint = std::make_shared<const LetterConstraint>(BytesOf, kVocab);
     return request;
   }
 
@@ -104,10 +106,15 @@ TEST_F(TokenConstraintTest, VisibleTokensAreText) {
   favourite_ = kSilent;
   Request request = MakeRequest(3);
   request.sampling.min_tokens = 1;
-  request.visible_tokens = std::make_shared<const VisibleTokens>(VisibleTokens{{kSilent, "ba"}});
+  const auto set_text = [&](std::string text) {
+    request.visible_tokens = std::make_shared<const VisibleTokens>(VisibleTokens{{kSilent, text}});
+    request.constraint = std::make_shared<const LetterConstraint>(
+        [text](TokenId token) { return token == kSilent ? text : BytesOf(token); }, kVocab);
+  };
+  set_text("ba");
   EXPECT_EQ(Run(request)->choice().text, "bababa");
   request = MakeRequest(3);
-  request.visible_tokens = std::make_shared<const VisibleTokens>(VisibleTokens{{kSilent, "ab<a"}});
+  set_text("ab<a");
   EXPECT_EQ(Run(request)->choice().text, "ab<abab<a");
 }
 
@@ -155,23 +162,16 @@ TEST_F(TokenConstraintTest, WhereNothingIsLeftTheRequestFailsAndSaysWhy) {
       "token to generate after 1 generated ones");
 }
 
-TEST_F(TokenConstraintTest, BeamsAreRefused) {
-  Request request = MakeRequest(4);
-  request.sampling.beam_width = 2;
-  request.sink = std::make_shared<RecordingSink>();
-  core_.emplace(options_, runner_);
-  const Result<void> valid = core_->Validate(request);
-  ASSERT_FALSE(valid);
-  EXPECT_EQ(valid.error().message,
-            "stop strings, logprobs and constraints cannot be had with beam search");
-}
-
-// With few tokens allowed the others are as good as banned, whatever the chain does.
-TEST(ConstrainedSampler, ANarrowRuleExcludesBeforeTheChain) {
-  const std::vector<float> logits = {3, 1, 0.5F, 2.5F, -1, 0, 1.5F, 2};
-  const std::vector<TokenId> refused = {0, 3, 7};
-  const auto allows = [&](TokenId token) { return std::ranges::count(refused, token) == 0; };
-  std::vector<SamplingParams> all(7);
+// What a mask leaves out is as good as banned, whatever the chain does.
+TEST(ConstrainedSampler, AMaskExcludesBeforeTheChain) {
+  std::vector<float> logits(70, -2);  // three words of a mask, the last of them not full
+  for (size_t i = 0; i < logits.size(); i += 3) logits[i] = static_cast<float>(i % 7);
+  std::vector<TokenId> refused = {0, 3, 7, 69};
+  for (TokenId token = 32; token < 64; ++token) refused.push_back(token);
+  std::vector<uint32_t> mask(TokenMaskWords(std::ssize(logits)), 0);
+  for (TokenId token = 0; token < 70; ++token)
+    SetInMask(mask, token, std::ranges::count(refused, token) == 0);
+  std::vector<SamplingParams> all(8);
   all[1].temperature = 0;
   all[2].top_p = 0.6;
   all[3].min_p = 0.5;
@@ -179,6 +179,7 @@ TEST(ConstrainedSampler, ANarrowRuleExcludesBeforeTheChain) {
   all[5].top_k = 2;
   all[6].repetition_penalty = 1.5;
   all[6].logit_bias = {{0, 100}};
+  all[7].allowed_token_ids = {0, 5, 40, 66};
   const std::vector<TokenId> tokens = {1, 6};
   Sampler sampler(std::ssize(logits), {});
   for (const SamplingParams& params : all) {
@@ -186,8 +187,7 @@ TEST(ConstrainedSampler, ANarrowRuleExcludesBeforeTheChain) {
       const RandomKey key{.seed = 3, .choice = 0, .position = position};
       const SamplingHistory history{.tokens = tokens, .prompt_count = 1, .mirostat_mu = 4};
       const Sampled got =
-          sampler.Sample(logits, params, history, key, {}, {.allows = allows, .is_narrow = true})
-              .value();
+          sampler.Sample(logits, params, history, key, {}, {.mask = mask, .allows = {}}).value();
       const Sampled want = sampler.Sample(logits, params, history, key, refused).value();
       ASSERT_EQ(got.token, want.token);
       ASSERT_EQ(got.mirostat_mu, want.mirostat_mu);
@@ -205,9 +205,7 @@ TEST(ConstrainedSampler, AWideRuleChangesNothingButWhatItRefuses) {
     const RandomKey key{.seed = 3, .choice = 0, .position = position};
     const TokenId plain = sampler.Sample(logits, {}, {}, key, {}).value().token;
     const TokenId got =
-        sampler.Sample(logits, {}, {}, key, {}, {.allows = allows, .is_narrow = false})
-            .value()
-            .token;
+        sampler.Sample(logits, {}, {}, key, {}, {.mask = {}, .allows = allows}).value().token;
     ASSERT_NE(got, 2);
     ASSERT_TRUE(plain == 2 || got == plain);
     ++counts[static_cast<size_t>(got)];
