@@ -12,8 +12,10 @@ namespace weft {
 ConstrainedText::ConstrainedText(std::shared_ptr<const TextRules> rules)
     : rules_(std::move(rules)) {}
 
-int64_t ConstrainedText::MaskBytes(int64_t vocab_size) {
-  return static_cast<int64_t>(TokenMaskWords(vocab_size) * sizeof(uint32_t));
+int64_t ConstrainedText::Bytes(int64_t vocab_size) {
+  constexpr int64_t kLogitBytes = sizeof(float);
+  return static_cast<int64_t>(TokenMaskWords(vocab_size) * sizeof(uint32_t)) +
+         vocab_size * kLogitBytes;
 }
 
 std::shared_ptr<ConstrainedText> ConstrainedText::Fork() const {

@@ -30,8 +30,8 @@ class ConstrainedText {
   explicit ConstrainedText(std::shared_ptr<const TextRules> rules);
   ConstrainedText(const ConstrainedText&) = delete;
   ConstrainedText& operator=(const ConstrainedText&) = delete;
-  // What a text holds besides its matcher.
-  static int64_t MaskBytes(int64_t vocab_size);
+  // What a sequence holds for it besides the matcher: the mask, and parked a row of logits.
+  static int64_t Bytes(int64_t vocab_size);
 
   // Engine thread.
   // Another text that has come as far as this one, which is ready.

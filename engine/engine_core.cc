@@ -143,8 +143,8 @@ bool EngineCore::is_stalled() const {
 }
 
 void EngineCore::Step() {
-  const auto started = clock_();
   CommitParked();
+  const auto started = clock_();
   const StepPlan plan = scheduler_.Plan();
   CountPlan(plan, started);
   was_empty_ = plan.sequences.empty();

@@ -2,9 +2,13 @@
 #include "engine/token_constraint.h"
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,6 +22,8 @@
 
 namespace weft {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // Tokens 0 to 7 are letters and longer pieces, 8 has no text, 9 ends. The model likes `favourite`,
 // then the others in the order of their ids.
@@ -138,6 +144,60 @@ TEST_F(TokenConstraintTest, EveryChoiceHasComeAsFarAsItsOwnText) {
   EXPECT_EQ(std::ranges::adjacent_find(texts), texts.end());
 }
 
+TEST_F(TokenConstraintTest, WhereOnlyTheEndMayComeItComesWhateverIsAskedFor) {
+  favourite_ = 1;
+  const auto run = [&](const std::function<void(SamplingParams&)>& set) {
+    Request request = MakeRequest(9);
+    request.constraint = std::make_shared<const LetterConstraint>(BytesOf, kVocab, 3);
+    set(request.sampling);
+    return Run(request)->choice();
+  };
+  for (const RecordedChoice& choice : {
+           run([](SamplingParams&) {}),
+           run([](SamplingParams& sampling) { sampling.min_tokens = 8; }),
+           run([](SamplingParams& sampling) {
+             sampling.allowed_token_ids = {1, 2};
+           }),
+           run([](SamplingParams& sampling) { sampling.bad_words = {{kEnd}}; }),
+       }) {
+    EXPECT_EQ(choice.text, "bbb");
+    EXPECT_EQ(choice.finishes.at(0).reason, FinishReason::kStop);
+    EXPECT_EQ(choice.finishes.at(0).stop_token, kEnd);
+    EXPECT_EQ(choice.finishes.at(0).completion_tokens, 4);
+  }
+  // No token ends the text: it is over nevertheless.
+  const RecordedChoice choice = run([](SamplingParams& sampling) { sampling.ignore_eos = true; });
+  EXPECT_EQ(choice.text, "bbb");
+  EXPECT_EQ(choice.finishes.at(0).reason, FinishReason::kStop);
+  EXPECT_EQ(choice.finishes.at(0).stop_token, std::nullopt);
+  EXPECT_EQ(choice.finishes.at(0).completion_tokens, 3);
+}
+
+TEST_F(TokenConstraintTest, OfSeveralTokensThatEndTheLikeliestDoes) {
+  favourite_ = 4;
+  Request request = MakeRequest(9);
+  request.constraint = std::make_shared<const LetterConstraint>(BytesOf, kVocab, 1);
+  request.sampling.stop_token_ids = {7, kSilent};
+  request.sampling.min_tokens = 2;
+  EXPECT_EQ(Run(request)->choice().finishes.at(0).stop_token, 7);
+}
+
+TEST_F(TokenConstraintTest, AStopStringEndsTheTextWhereverItIs) {
+  Request request = MakeRequest(9);
+  request.sampling.stop = {"ba"};
+  const auto sink = Run(request);
+  EXPECT_EQ(sink->choice().text, "a");
+  EXPECT_EQ(sink->choice().finishes.at(0).stop_string, "ba");
+}
+
+TEST_F(TokenConstraintTest, TheFiltersOfTheChainSeeWhatIsAllowed) {
+  Request request = MakeRequest(40);
+  request.constraint = std::make_shared<const LetterConstraint>(BytesOf, kVocab, 40);
+  request.sampling.temperature = 1;
+  request.sampling.min_p = 0.9;  // "a" is likelier by far; "b" where that may not come
+  EXPECT_EQ(Run(request)->choice().text, "abababababababababababababababababababab");
+}
+
 TEST_F(TokenConstraintTest, LogprobsAreTheModels) {
   Request request = MakeRequest(2);
   request.sampling.logprobs = 1;
@@ -160,6 +220,150 @@ TEST_F(TokenConstraintTest, WhereNothingIsLeftTheRequestFailsAndSaysWhy) {
       finish.error.message,
       "min_tokens, allowed_token_ids, bad_words and the form that the text must have leave no "
       "token to generate after 1 generated ones");
+}
+
+TEST_F(TokenConstraintTest, BeamsKeepToItAndAreWorthWhatTheModelThinks) {
+  favourite_ = kSilent;
+  Request request = MakeRequest(9);
+  request.constraint = std::make_shared<const LetterConstraint>(
+      [](TokenId token) { return token <= 1 ? BytesOf(token) : std::string_view(); }, kVocab, 2);
+  request.sampling.beam_width = 4;
+  request.choice_count = 4;
+  const auto texts_of = [](const RecordingSink& sink) {
+    std::vector<std::string> texts;
+    for (size_t i = 0; i < sink.choice_count(); ++i) {
+      EXPECT_EQ(sink.choice(i).finishes.at(0).reason, FinishReason::kStop);
+      texts.push_back(sink.choice(i).text);
+    }
+    return texts;
+  };
+  // All that there are: of "a" and "b", the likelier one, two letters at most, no "a" at the end.
+  const auto sink = Run(request);
+  EXPECT_EQ(texts_of(*sink), (std::vector<std::string>{"ab", "bb", "b", ""}));
+  EXPECT_NEAR(sink->choice(0).finishes[0].logprob_sum, -41, 0.01);
+  EXPECT_NEAR(sink->choice(2).finishes[0].logprob_sum, -50, 0.01);
+  EXPECT_EQ(sink->choice(0).finishes[0].completion_tokens, 2);
+  EXPECT_EQ(sink->choice(2).finishes[0].completion_tokens, 2);  // the end token included
+  // There are only two: the choices that are left repeat the last one.
+  request.constraint = std::make_shared<const LetterConstraint>(
+      [](TokenId token) { return token == 1 ? BytesOf(token) : std::string_view(); }, kVocab, 1);
+  request.id = next_id_++;
+  EXPECT_EQ(texts_of(*Run(request)), (std::vector<std::string>{"b", "", "", ""}));
+}
+
+TEST_F(TokenConstraintTest, BeamsThatFindNoTextFail) {
+  Request request = MakeRequest(9);
+  request.constraint = std::make_shared<const LetterConstraint>(
+      [](TokenId token) { return token == kA ? BytesOf(token) : std::string_view(); }, kVocab, 5);
+  request.sampling.beam_width = 2;
+  request.sampling.ignore_eos = true;
+  const auto sink = Run(request);
+  EXPECT_EQ(sink->choice().finishes.at(0).reason, FinishReason::kFailed);
+  EXPECT_EQ(sink->choice().finishes.at(0).error.code, ErrorCode::kInvalidArgument);
+}
+
+// Whose matcher exceeds a limit behind so many tokens.
+class FailingConstraint : public TokenConstraint {
+ public:
+  explicit FailingConstraint(int32_t most_tokens) : most_tokens_(most_tokens) {}
+  std::unique_ptr<TokenMatcher> NewMatcher() const override {
+    if (most_tokens_ < 0) throw std::runtime_error("thrown");
+    return std::make_unique<Matcher>(most_tokens_);
+  }
+
+ private:
+  class Matcher : public TokenMatcher {
+   public:
+    explicit Matcher(int32_t left) : left_(left) {}
+    std::unique_ptr<TokenMatcher> Clone() const override {
+      return std::make_unique<Matcher>(*this);
+    }
+    bool IsNarrow() const override { return true; }
+    Result<void> FillMask(TokenMask mask) override {
+      if (left_ == 0) return Fail(ErrorCode::kResourceExhausted, "too large");
+      SetInMask(mask, 1, true);
+      return {};
+    }
+    bool Allows(TokenId) override { return true; }
+    bool MayEnd() const override { return false; }
+    Result<void> Accept(TokenId) override {
+      --left_;
+      return {};
+    }
+
+   private:
+    int32_t left_;
+  };
+  const int32_t most_tokens_;
+};
+
+TEST_F(TokenConstraintTest, ALimitThatIsExceededFailsTheRequestAlone) {
+  for (const auto& [most_tokens, message] :
+       {std::pair(0, "too large"), std::pair(2, "too large"), std::pair(-1, "thrown")}) {
+    Request request = MakeRequest(9);
+    request.constraint = std::make_shared<const FailingConstraint>(most_tokens);
+    core_.emplace(options_, runner_);
+    const auto other = AddRecorded(*core_, MakeRequest(9));
+    const auto sink = Run(request);
+    EXPECT_EQ(sink->choice().tokens.size(), static_cast<size_t>(std::max(most_tokens, 0)));
+    EXPECT_EQ(sink->choice().finishes.at(0).reason, FinishReason::kFailed);
+    EXPECT_EQ(sink->choice().finishes.at(0).error.message, message);
+    EXPECT_EQ(other->choice().text, "ababababa");
+    core_.reset();
+  }
+}
+
+// A mask that is late parks its own sequence alone, and changes nothing.
+TEST_F(TokenConstraintTest, WhoseMaskIsLateWaitsAloneAndComputesNothingAgain) {
+  std::vector<std::function<void()>> tasks;
+  options_.run_beside = [&](std::function<void()> task) { tasks.push_back(std::move(task)); };
+  int32_t rows = 0;
+  runner_.before_run = [&](const ForwardBatch& batch) -> Result<void> {
+    rows += static_cast<int32_t>(batch.row_count());
+    return {};
+  };
+  int32_t wake_count = 0;
+  core_.emplace(options_, runner_, Clock::now, [&] { ++wake_count; });
+  const auto sink = AddRecorded(*core_, MakeRequest(3));
+  Request free = MakeRequest(3);
+  free.constraint = nullptr;
+  const auto other = AddRecorded(*core_, std::move(free));
+  for (int32_t step = 0; step < 4; ++step) core_->Step();
+  EXPECT_EQ(other->choice().text, "aaa");
+  EXPECT_EQ(sink->choice().text, "");
+  EXPECT_EQ(tasks.size(), 1U);
+  EXPECT_TRUE(core_->is_stalled());
+  for (const char* text : {"a", "ab", "aba"}) {
+    EXPECT_EQ(rows, 4 + static_cast<int32_t>(sink->choice().text.size()));
+    EXPECT_EQ(wake_count, static_cast<int32_t>(sink->choice().text.size()));
+    std::exchange(tasks, {}).at(0)();
+    EXPECT_FALSE(core_->is_stalled());
+    core_->Step();  // samples what it had computed, and computes the next
+    EXPECT_EQ(sink->choice().text, text);
+    if (core_->has_work()) core_->Step();
+  }
+  EXPECT_FALSE(core_->has_work());
+  const StepReport report = core_->TakeReport();
+  EXPECT_EQ(report.parked_sequences, 3);
+  EXPECT_EQ(report.masks, 1);  // behind "a": elsewhere nearly all may come
+  EXPECT_GT(report.mask_time.count(), 0);
+}
+
+TEST_F(TokenConstraintTest, WhoIsParkedCanBeAbortedWhileItsMaskIsMade) {
+  std::vector<std::function<void()>> tasks;
+  options_.run_beside = [&](std::function<void()> task) { tasks.push_back(std::move(task)); };
+  core_.emplace(options_, runner_);
+  Request request = MakeRequest(3);
+  const RequestId id = request.id;
+  const auto sink = AddRecorded(*core_, std::move(request));
+  core_->Step();
+  core_->Step();
+  EXPECT_TRUE(core_->is_stalled());
+  core_->Abort(id);
+  EXPECT_EQ(sink->choice().finishes.at(0).reason, FinishReason::kAborted);
+  EXPECT_FALSE(core_->has_work());
+  core_.reset();
+  tasks.at(0)();
 }
 
 // What a mask leaves out is as good as banned, whatever the chain does.

@@ -39,7 +39,7 @@ std::string GrammarVocabulary::BytesOf(TokenId token) const {
 
 struct GrammarMatcher::Shared {
   // Masks of states that come again: inside a string, for instance, at every token.
-  static constexpr size_t kMostMasks = 32;
+  static constexpr size_t kMostMasks = 16;
 
   std::mutex mutex;  // guards what follows
   std::unique_ptr<Recognizer> recognizer;
