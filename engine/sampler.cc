@@ -1,6 +1,7 @@
 #include "engine/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -17,6 +18,13 @@ constexpr char kNotFinite[] = "the model's logits are not finite";
 constexpr double kGreedyTemperature = 1e-5;
 constexpr float kExcluded = -std::numeric_limits<float>::infinity();
 constexpr double kLn2 = 0.69314718055994530942;
+
+// Those of a word of a TokenMask; as an array, so that the loop over them can be vectorised.
+constexpr auto kBits = [] {
+  std::array<uint32_t, 32> bits{};
+  for (size_t i = 0; i < bits.size(); ++i) bits[i] = uint32_t{1} << i;
+  return bits;
+}();
 
 // The tokens whose sampling would complete a bad word.
 bool Completes(const std::vector<TokenId>& word, std::span<const TokenId> output) {
@@ -120,18 +128,20 @@ void Sampler::Exclude(std::span<const float> logits, const SamplingParams& param
 }
 
 void Sampler::ExcludeOutside(std::span<const uint32_t> mask, std::span<const float> logits) {
-  constexpr size_t kBits = 32;
-  const std::span<const float> from = is_adjusted_ ? adjusted_ : logits;
+  const float* const from = is_adjusted_ ? adjusted_.data() : logits.data();
   for (size_t word = 0; word < mask.size(); ++word) {
-    const size_t begin = word * kBits;
-    const size_t end = std::min(begin + kBits, from.size());
-    if (mask[word] == 0) {
-      std::fill(adjusted_.begin() + static_cast<ptrdiff_t>(begin),
-                adjusted_.begin() + static_cast<ptrdiff_t>(end), kExcluded);
+    const size_t begin = word * kBits.size();
+    const size_t count = std::min(kBits.size(), adjusted_.size() - begin);
+    const uint32_t bits = mask[word];
+    float* const to = adjusted_.data() + begin;
+    if (bits == 0) {
+      std::fill_n(to, count, kExcluded);
       continue;
     }
-    for (size_t i = begin; i < end; ++i)
-      adjusted_[i] = (mask[word] >> (i - begin) & 1U) != 0 ? from[i] : kExcluded;
+    for (size_t i = 0; i < count; ++i) {
+      const float logit = from[begin + i];
+      to[i] = (bits & kBits[i]) != 0 ? logit : kExcluded;
+    }
   }
   is_adjusted_ = true;
 }
