@@ -2,6 +2,7 @@
 // (abort, shutdown) never are. Who pushes bounds their number.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
@@ -54,6 +55,13 @@ class Mailbox {
   std::vector<Message> WaitAndDrain() {
     std::unique_lock lock(mutex_);
     arrived_.wait(lock, [&] { return !messages_.empty(); });
+    return std::exchange(messages_, {});
+  }
+
+  // The same, after sleeping so long at most: none may have come.
+  std::vector<Message> WaitAndDrain(std::chrono::milliseconds longest) {
+    std::unique_lock lock(mutex_);
+    arrived_.wait_for(lock, longest, [&] { return !messages_.empty(); });
     return std::exchange(messages_, {});
   }
 

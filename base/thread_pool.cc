@@ -203,13 +203,39 @@ bool ThreadPool::TryJoin(uint32_t& seen_loop) {
   return false;
 }
 
+void ThreadPool::Post(std::function<void()> task) {
+  if (workers_.empty()) return task();
+  {
+    const std::lock_guard lock(mutex_);
+    posted_.push_back(std::move(task));
+    posted_count_.fetch_add(1, std::memory_order_relaxed);
+  }
+  wake_.notify_one();
+}
+
+bool ThreadPool::RunPosted() {
+  if (posted_count_.load(std::memory_order_relaxed) == 0) return false;
+  std::function<void()> task;
+  {
+    const std::lock_guard lock(mutex_);
+    if (posted_.empty()) return false;
+    task = std::move(posted_.front());
+    posted_.pop_front();
+    posted_count_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  task();
+  return true;
+}
+
 void ThreadPool::WorkerLoop(int thread_index) {
   const ScopedFlushDenormals flush_denormals;
   if (nodes_.size() > 1) BindThisThread(nodes_[NodeOf(thread_index)].cpus);
   uint32_t seen_loop = 0;
   int spins = 0;
   while (!stopping_.load(std::memory_order_relaxed)) {
-    if (TryJoin(seen_loop)) {
+    if (RunPosted()) {
+      spins = 0;
+    } else if (TryJoin(seen_loop)) {
       DrainTasks(thread_index);
       state_.fetch_sub(1, std::memory_order_release);
       spins = 0;
@@ -220,7 +246,8 @@ void ThreadPool::WorkerLoop(int thread_index) {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [&] {
         const uint64_t state = state_.load(std::memory_order_acquire);
-        return stopping_.load() || (LoopOf(state) != seen_loop && (state & kOpen) != 0);
+        return stopping_.load() || !posted_.empty() ||
+               (LoopOf(state) != seen_loop && (state & kOpen) != 0);
       });
       spins = 0;
     }

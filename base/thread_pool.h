@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -44,6 +45,11 @@ class ThreadPool {
   // Where several threads compute on the pool, each holds a turn while it does. A loop of a patient
   // turn stops between two tasks when an urgent one is wanted, and goes on afterwards.
   Turns& turns() { return turns_; }
+
+  // Has a worker run the task soon, beside loops, in which it takes no part meanwhile; the oldest
+  // comes first. Any thread, even while others compute. Without workers the caller runs it at once.
+  // Tasks must not throw, nor use the pool; what has not begun when the pool ends is not run.
+  void Post(std::function<void()> task);
 
   // Calls task(task_index, thread_index) once for every task_index in [0, task_count), handed out
   // by an atomic counter, on up to thread_count() threads, and returns when all have finished.
@@ -118,6 +124,8 @@ class ThreadPool {
   void StopWorkers();
   void WorkerLoop(int thread_index);
   bool TryJoin(uint32_t& seen_loop);
+  // False: there is none.
+  bool RunPosted();
   void DrainTasks(int thread_index);
   bool AllTaken() const;
 
@@ -135,7 +143,9 @@ class ThreadPool {
   alignas(64) std::atomic<uint64_t> state_{0};
   std::atomic<bool> stopping_{false};
 
-  std::mutex mutex_;  // guards sleeping only
+  std::mutex mutex_;  // guards sleeping and posted_
+  std::deque<std::function<void()>> posted_;
+  std::atomic<int64_t> posted_count_{0};  // its size
   std::condition_variable wake_;
   std::vector<std::thread> workers_;
 };

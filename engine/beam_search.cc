@@ -31,6 +31,7 @@ std::vector<BeamStep> BeamSearch::Split(std::span<const BeamCandidates> candidat
                                         int32_t output_count, std::vector<BeamStep>& ends) const {
   std::vector<BeamStep> steps;
   for (const BeamCandidates& beam : candidates) {
+    if (beam.logprob_sum == kNoFuture) continue;
     for (size_t i = 0; i < beam.tokens.size(); ++i) {
       const auto& [token, logprob] = beam.tokens[i];
       const BeamStep step{
@@ -50,12 +51,8 @@ std::vector<BeamStep> BeamSearch::Split(std::span<const BeamCandidates> candidat
   return steps;
 }
 
-void BeamSearch::Complete(std::vector<TokenId> tokens, std::optional<TokenId> end_token,
-                          double logprob_sum, int32_t length) {
-  BeamText text{.tokens = std::move(tokens),
-                .end_token = end_token,
-                .logprob_sum = logprob_sum,
-                .score = Score(logprob_sum, length)};
+void BeamSearch::Complete(BeamText text, int32_t length) {
+  text.score = Score(text.logprob_sum, std::max(length, 1));
   const auto place =
       std::ranges::find_if(texts_, [&](const BeamText& other) { return other.score < text.score; });
   texts_.insert(place, std::move(text));
@@ -71,6 +68,28 @@ bool BeamSearch::IsOver(const std::vector<BeamStep>& steps, int32_t output_count
   const int32_t length = length_penalty_ >= 0 ? max_tokens_ : output_count + 1;
   const double best = Score(steps.front().logprob_sum, length);
   return best <= texts_[static_cast<size_t>(returned_count_) - 1].score;
+}
+
+std::vector<BeamStep> PlaceSteps(std::vector<BeamStep> steps, size_t count) {
+  steps.resize(
+      count,
+      {.parent = steps.front().parent, .token = steps.front().token, .logprob_sum = kNoFuture});
+  std::vector<std::optional<BeamStep>> places(count);
+  std::vector<BeamStep> others;
+  for (const BeamStep& step : steps) {
+    std::optional<BeamStep>& place = places[static_cast<size_t>(step.parent)];
+    if (place) {
+      others.push_back(step);
+    } else {
+      place = step;
+    }
+  }
+  std::vector<BeamStep> placed;
+  for (const std::optional<BeamStep>& place : places) {
+    placed.push_back(place ? *place : others.back());
+    if (!place) others.pop_back();
+  }
+  return placed;
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -16,15 +17,17 @@
 namespace weft {
 
 struct BeamText {
-  std::vector<TokenId> tokens;       // without the end token
-  std::optional<TokenId> end_token;  // nothing: it reached max_tokens
+  std::vector<TokenId> tokens;  // without the end token
+  std::optional<TokenId> end_token = std::nullopt;
+  bool is_cut = false;  // it reached max_tokens
   double logprob_sum = 0;
-  double score = 0;
+  double score = 0;  // BeamSearch sets it
 };
 
 // What a beam may go on with: its likeliest tokens, in falling order.
 struct BeamCandidates {
   int32_t beam = 0;
+  bool is_over = false;    // with nothing: the text is complete as it stands
   double logprob_sum = 0;  // of the beam
   std::vector<std::pair<TokenId, float>> tokens;
 };
@@ -36,6 +39,13 @@ struct BeamStep {
   double logprob_sum = 0;
 };
 
+// The sum of a beam that there is only for the number's sake: nothing comes of it.
+inline constexpr double kNoFuture = -std::numeric_limits<double>::infinity();
+
+// The step of each of `count` beams: the first that goes on from a beam stays in its place, the
+// others take those of beams that end here. What is missing has no future.
+std::vector<BeamStep> PlaceSteps(std::vector<BeamStep> steps, size_t count);
+
 class BeamSearch {
  public:
   // Of SamplingParams; `end_tokens` are those that end a text, stop_token_ids included.
@@ -46,19 +56,27 @@ class BeamSearch {
   int32_t candidate_count() const { return 2 * width_ + static_cast<int32_t>(end_tokens_.size()); }
   // `output_of(beam)` are the tokens generated so far, `output_count` of them for every beam. The
   // likeliest continuations, at most the width, equal ones: lower beam, then lower id first. None:
-  // the search is over.
+  // the search is over. Fewer than the width only where a constraint leaves no more.
   template <typename OutputOf>
   std::vector<BeamStep> Advance(std::span<const BeamCandidates> candidates, int32_t output_count,
                                 const OutputOf& output_of) {
     std::vector<BeamStep> ends;
     std::vector<BeamStep> steps = Split(candidates, output_count, ends);
-    for (const BeamStep& end : ends)
-      Complete(output_of(end.parent), end.token, end.logprob_sum, output_count + 1);
+    for (const BeamCandidates& beam : candidates) {
+      if (beam.is_over && beam.logprob_sum != kNoFuture)
+        Complete({.tokens = output_of(beam.beam), .logprob_sum = beam.logprob_sum}, output_count);
+    }
+    for (const BeamStep& end : ends) {
+      Complete(
+          {.tokens = output_of(end.parent), .end_token = end.token, .logprob_sum = end.logprob_sum},
+          output_count + 1);
+    }
     if (output_count + 1 == max_tokens_) {
       for (const BeamStep& step : steps) {
         std::vector<TokenId> tokens = output_of(step.parent);
         tokens.push_back(step.token);
-        Complete(std::move(tokens), std::nullopt, step.logprob_sum, output_count + 1);
+        Complete({.tokens = std::move(tokens), .is_cut = true, .logprob_sum = step.logprob_sum},
+                 output_count + 1);
       }
       return {};
     }
@@ -71,8 +89,8 @@ class BeamSearch {
  private:
   std::vector<BeamStep> Split(std::span<const BeamCandidates> candidates, int32_t output_count,
                               std::vector<BeamStep>& ends) const;
-  void Complete(std::vector<TokenId> tokens, std::optional<TokenId> end_token, double logprob_sum,
-                int32_t length);
+  // Scores it.
+  void Complete(BeamText text, int32_t length);
   // Whether no beam can still get among the texts that are returned.
   bool IsOver(const std::vector<BeamStep>& steps, int32_t output_count) const;
   double Score(double logprob_sum, int32_t length) const;

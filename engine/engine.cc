@@ -29,7 +29,8 @@ struct AbortMessage {
 struct ShutdownMessage {
   Clock::time_point deadline;
 };
-using Message = std::variant<Request, AbortMessage, ShutdownMessage>;
+struct WakeMessage {};  // what stalled the engine has ended
+using Message = std::variant<Request, AbortMessage, ShutdownMessage, WakeMessage>;
 
 }  // namespace
 
@@ -40,7 +41,8 @@ class Engine::Loop {
   Loop(EngineOptions options, std::unique_ptr<ModelRunner> runner)
       : options_(std::move(options)),
         runner_(std::move(runner)),
-        core_(options_, *runner_),
+        core_(options_, *runner_, Clock::now,
+              [mailbox = mailbox_] { mailbox->PushUrgent(WakeMessage()); }),
         published_(core_.TakeReport()),
         thread_([this] { Run(); }) {}
 
@@ -54,20 +56,20 @@ class Engine::Loop {
     request.submitted = Clock::now();
     if (queued_count_.fetch_add(1, std::memory_order_relaxed) < options_.max_waiting) {
       Message message(std::move(request));
-      if (mailbox_.TryPush(std::move(message))) return {};
+      if (mailbox_->TryPush(std::move(message))) return {};
     }
     queued_count_.fetch_sub(1, std::memory_order_relaxed);
-    if (mailbox_.closed()) return Fail(ErrorCode::kUnavailable, "the server is shutting down");
+    if (mailbox_->closed()) return Fail(ErrorCode::kUnavailable, "the server is shutting down");
     return Fail(ErrorCode::kResourceExhausted, "{} requests are waiting already, the most allowed",
                 options_.max_waiting);
   }
 
-  void Abort(RequestId id) { mailbox_.PushUrgent(AbortMessage{id}); }
+  void Abort(RequestId id) { mailbox_->PushUrgent(AbortMessage{id}); }
 
   void Shutdown(Clock::time_point deadline) {
     // Whatever Submit accepted is in the mailbox ahead of this message.
-    mailbox_.Close();
-    mailbox_.PushUrgent(ShutdownMessage{deadline});
+    mailbox_->Close();
+    mailbox_->PushUrgent(ShutdownMessage{deadline});
     ended_future_.wait();
   }
 
@@ -95,14 +97,21 @@ class Engine::Loop {
   void Run() {
     const ScopedFlushDenormals flush_denormals;
     while (!shutdown_deadline_ || core_.has_work()) {
-      for (Message& message : core_.has_work() ? mailbox_.Drain() : mailbox_.WaitAndDrain())
+      for (Message& message : NextMessages())
         Guard([&] { std::visit([this](auto& content) { Handle(content); }, message); });
       Guard([this] { AbortLate(Clock::now()); });
-      const bool stepping = core_.has_work();
+      const bool stepping = core_.has_work() && !core_.is_stalled();
       if (stepping) Guard([this] { core_.Step(); });
       Publish(stepping);
     }
     ended_.set_value();
+  }
+
+  // Waits for some where there is nothing to do but to look at the time.
+  std::vector<Message> NextMessages() {
+    constexpr std::chrono::milliseconds kLook{20};
+    if (!core_.has_work()) return mailbox_->WaitAndDrain();
+    return core_.is_stalled() ? mailbox_->WaitAndDrain(kLook) : mailbox_->Drain();
   }
 
   template <typename Action>
@@ -139,6 +148,8 @@ class Engine::Loop {
     shutdown_deadline_ = std::min(message.deadline, shutdown_deadline_.value_or(message.deadline));
   }
 
+  void Handle(const WakeMessage& /*message*/) {}
+
   void Publish(bool stepped) {
     const int32_t dequeued_count = core_.TakeDequeuedCount();
     queued_count_.fetch_sub(dequeued_count, std::memory_order_relaxed);
@@ -154,7 +165,8 @@ class Engine::Loop {
 
   const EngineOptions options_;
   const std::unique_ptr<ModelRunner> runner_;
-  Mailbox<Message> mailbox_;              // queued_count_ bounds the requests in it
+  // queued_count_ bounds the requests in it. Shared with tasks that run beside steps.
+  const std::shared_ptr<Mailbox<Message>> mailbox_ = std::make_shared<Mailbox<Message>>();
   std::atomic<int32_t> queued_count_{0};  // accepted, but not yet in a step
   DrainRate drain_rate_;                  // the engine thread alone adds to it
   std::atomic<RequestId> next_id_{1};

@@ -59,6 +59,9 @@ struct StepReport : EngineState {
   std::vector<RequestTimes> first_tokens;        // of choices that got theirs (beams get none)
   std::vector<TokenGap> token_gaps;              // of sampled tokens but the first; no gap twice
   std::vector<FinishedChoice> finished_choices;  // since the last report
+  int32_t masks = 0;                             // of what constraints allow, made for tokens
+  std::chrono::nanoseconds mask_time{0};         // that they took, beside steps
+  int32_t parked_sequences = 0;                  // whose masks were not ready behind their step
   std::chrono::nanoseconds duration{0};
   // What `duration` was predicted to be, for a step whose chunks were cut to the time; otherwise 0.
   std::chrono::nanoseconds predicted{0};
@@ -85,6 +88,10 @@ struct EngineOptions {
   std::vector<TokenId> end_tokens;                       // the model's own
   std::vector<TokenId> banned_tokens = {};               // that it never generates
   std::function<std::string_view(TokenId)> token_bytes;  // for stop strings and text; thread-safe
+  // Runs a task of some milliseconds at most soon, on a thread that computes, without waiting for
+  // it: constraints find out beside a step what may come behind it. Unset: at once, on the engine's
+  // thread.
+  std::function<void(std::function<void()>)> run_beside = {};
   // Called on the engine thread after every step, and after requests ended between steps; optional;
   // must not block or throw.
   std::function<void(const StepReport&)> on_step;

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <exception>
-#include <new>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "engine/internal_error.h"
 #include "engine/request_validation.h"
-#include "engine/row_math.h"
 
 namespace weft {
 namespace {
@@ -25,14 +25,11 @@ Ending Failed(Error error) {
           .error = std::move(error)};
 }
 
-// Without its words, if there is no memory for them: what matters is that somebody is told.
-Error InternalError(std::string_view message) noexcept {
-  Error error{ErrorCode::kInternal, {}};
-  try {
-    error.message = message;
-  } catch (const std::bad_alloc&) {
-  }
-  return error;
+// Of a search that comes to an end without any text.
+Error NoText() {
+  return {ErrorCode::kInvalidArgument,
+          "beam search has found no text of the form that it must have: allow more beams or more "
+          "tokens"};
 }
 
 // Every choice's terminal event, of a request that the engine cannot take.
@@ -47,12 +44,26 @@ void Refuse(TokenSink& sink, int32_t choice_count, std::string_view reason) {
   }
 }
 
+// A parked sequence whose text is ready; of a search's beams, when those of all are.
+bool MayGoOn(const Sequence* sequence) {
+  const auto is_ready = [](const Sequence* each) {
+    return each->is_parked() && each->text->is_ready();
+  };
+  if (sequence->beams == nullptr) return is_ready(sequence);
+  return std::ranges::all_of(*sequence->beams, [&](const Sequence* beam) {
+    return beam->state == SequenceState::kAwaitingPrompt || is_ready(beam);
+  });
+}
+
 }  // namespace
 
-EngineCore::EngineCore(const EngineOptions& options, ModelRunner& runner, Clock clock)
+EngineCore::EngineCore(const EngineOptions& options, ModelRunner& runner, Clock clock,
+                       std::function<void()> wake)
     : options_(options),
       runner_(runner),
       clock_(std::move(clock)),
+      wake_(std::move(wake)),
+      visitor_(options),
       pools_(runner.groups(), static_cast<int32_t>(runner.block_size()),
              options.prefix_cache && !options.is_encoder),
       scheduler_({.max_batch_tokens = options.max_batch_tokens,
@@ -82,7 +93,7 @@ void EngineCore::Add(Request request) {
   } else {
     try {
       auto live = std::make_unique<LiveRequest>(std::move(request), next_arrival_++, pools_,
-                                                options_.end_tokens);
+                                                runner_.vocab_size(), options_.end_tokens);
       Sequence& first_choice = live->first_choice();
       const bool has_deadline = live->deadline().has_value();
       finished_.reserve(std::bit_ceil(live_.size() + 1));
@@ -90,6 +101,7 @@ void EngineCore::Add(Request request) {
       scheduler_.Add(first_choice);
       if (has_deadline) ++deadline_count_;
       ++queued_count_;
+      was_empty_ = false;
       return;
     } catch (const std::exception& exception) {
       live_.erase(id);
@@ -126,11 +138,21 @@ void EngineCore::FailAll(const std::string& error) {
   EraseFinished();
 }
 
+bool EngineCore::is_stalled() const {
+  return was_empty_ && std::ranges::none_of(scheduler_.running(), MayGoOn);
+}
+
 void EngineCore::Step() {
+  CommitParked();
   const auto started = clock_();
   const StepPlan plan = scheduler_.Plan();
-  WEFT_CHECK(!plan.sequences.empty());
   CountPlan(plan, started);
+  was_empty_ = plan.sequences.empty();
+  if (was_empty_) {
+    WEFT_CHECK(live_.empty() || std::ranges::any_of(scheduler_.running(), &Sequence::is_parked));
+    return;
+  }
+  FillMasks(plan);
   const Result<void> outcome = RunPlan(plan);
   computed_at_ = clock_();
   if (outcome) {
@@ -166,13 +188,55 @@ Result<void> EngineCore::RunPlan(const StepPlan& plan) try {
   WEFT_RETURN_IF_ERROR(
       runner_.Run(batch, [&](int64_t index, int thread_index, const float* logits) {
         const auto i = static_cast<size_t>(index);
-        VisitLogits(targets[i], {logits, vocab_size}, samplers_[static_cast<size_t>(thread_index)],
-                    outcomes_[i]);
+        visitor_.Visit(targets[i], {logits, vocab_size},
+                       samplers_[static_cast<size_t>(thread_index)], outcomes_[i]);
       }));
   for (const RowOutcome& outcome : outcomes_) WEFT_CHECK(outcome.visited);
   return {};
 } catch (const std::exception& exception) {
   return Fail(ErrorCode::kInternal, "the step failed: {}", exception.what());
+}
+
+void EngineCore::FillMasks(const StepPlan& plan) {
+  for (const PlannedSequence& planned : plan.sequences) {
+    const Sequence& sequence = *planned.sequence;
+    const bool is_wanted =
+        sequence.text != nullptr && sequence.wanted_logits == WantedLogits::kLast;
+    if (!is_wanted || !sequence.text->needs_fill()) continue;
+    sequence.text->BeginFill();
+    auto fill = [text = sequence.text, wake = wake_] {
+      if (text->Fill() && wake) wake();
+    };
+    if (options_.run_beside) {
+      options_.run_beside(std::move(fill));
+    } else {
+      fill();
+    }
+  }
+}
+
+void EngineCore::Park(Sequence& sequence, std::vector<float> logits) {
+  sequence.kept_logits = std::move(logits);
+  if (sequence.text->Await()) ++report_.parked_sequences;
+}
+
+void EngineCore::CommitParked() {
+  std::vector<Sequence*> ready;
+  std::ranges::copy_if(scheduler_.running(), std::back_inserter(ready), MayGoOn);
+  if (ready.empty()) return;
+  computed_at_ = clock_();
+  outcomes_.clear();
+  outcomes_.resize(ready.size());
+  for (size_t i = 0; i < ready.size(); ++i) {
+    visitor_.VisitKept(*ready[i], samplers_.front(), outcomes_[i]);
+    ready[i]->kept_logits = {};
+  }
+  for (size_t i = 0; i < ready.size(); ++i) {
+    if (outcomes_[i].error) FinishAllChoices(*ready[i]->request, Failed(*outcomes_[i].error));
+    CommitPrompt(*ready[i]);
+  }
+  CommitTokens();
+  EraseFinished();
 }
 
 void EngineCore::AssignSparsePoolers(const StepPlan& plan) {
@@ -187,93 +251,6 @@ void EngineCore::AssignSparsePoolers(const StepPlan& plan) {
   }
 }
 
-void EngineCore::VisitLogits(const LogitTarget& target, std::span<const float> logits,
-                             Sampler& sampler, RowOutcome& outcome) const try {
-  WEFT_CHECK(!std::exchange(outcome.visited, true));
-  Sequence& sequence = *target.sequence;
-  const bool last = target.position + 1 == sequence.token_count();
-  const bool pools = sequence.request->pooling() != nullptr;
-  const Result<void> done = pools  ? PoolLogits(target, logits, outcome)
-                            : last ? SampleChoices(sequence, logits, sampler, outcome)
-                                   : MeasurePromptToken(target, logits, sampler, outcome);
-  if (!done) outcome.error = done.error();
-} catch (const std::exception& exception) {
-  outcome.error = Error{ErrorCode::kInternal, exception.what()};
-}
-
-Result<void> EngineCore::PoolLogits(const LogitTarget& target, std::span<const float> logits,
-                                    RowOutcome& outcome) {
-  const PoolingParams& pooling = *target.sequence->request->pooling();
-  if (pooling.output == PooledOutput::kSparse) {
-    target.sequence->sparse_pooler->Add(logits);
-    return {};
-  }
-  WEFT_CHECK(pooling.output == PooledOutput::kTokenLogits);
-  if (!AllFinite(logits)) return Fail(ErrorCode::kInternal, "the model's logits are not finite");
-  PooledResult& result = outcome.token_logits.emplace();
-  for (const TokenId token : pooling.tokens) {
-    result.values.push_back(logits[static_cast<size_t>(token)]);
-  }
-  result.log_sum = LogSumOfExp(logits);
-  return {};
-}
-
-Result<void> EngineCore::MeasurePromptToken(const LogitTarget& target,
-                                            std::span<const float> logits, Sampler& sampler,
-                                            RowOutcome& outcome) const {
-  const Sequence& sequence = *target.sequence;
-  const TokenId token = sequence.tokens[static_cast<size_t>(target.position) + 1];
-  const SamplingParams& params = sequence.request->sampling();
-  const int32_t top_count = std::max(params.logprobs, params.prompt_logprob_count);
-  WEFT_ASSIGN_OR_RETURN(outcome.prompt_logprob, sampler.Logprob(logits, token, top_count));
-  return {};
-}
-
-Result<void> EngineCore::SampleChoices(Sequence& sequence, std::span<const float> logits,
-                                       Sampler& sampler, RowOutcome& outcome) const {
-  if (sequence.beams != nullptr) return RankBeam(sequence, logits, sampler, outcome);
-  WEFT_RETURN_IF_ERROR(SampleToken(sequence, sequence, logits, sampler, outcome));
-  for (const auto& choice : sequence.request->choices()) {
-    if (choice->state == SequenceState::kAwaitingPrompt)
-      WEFT_RETURN_IF_ERROR(SampleToken(*choice, sequence, logits, sampler, outcome));
-  }
-  return {};
-}
-
-Result<void> EngineCore::SampleToken(Sequence& choice, const Sequence& computed,
-                                     std::span<const float> logits, Sampler& sampler,
-                                     RowOutcome& outcome) const {
-  const LiveRequest& request = *choice.request;
-  const SamplingParams& params = request.sampling();
-  const int32_t output_position = computed.output_count();
-  const SamplingHistory history{.tokens = computed.tokens,
-                                .prompt_count = computed.prompt_count,
-                                .mirostat_mu = choice.mirostat_mu};
-  const RandomKey key{.seed = params.seed,
-                      .choice = static_cast<uint32_t>(choice.choice()),
-                      .position = static_cast<uint32_t>(output_position)};
-  SampledToken sampled{.sequence = &choice, .sampled = {}, .logprob = {}};
-  WEFT_ASSIGN_OR_RETURN(
-      sampled.sampled,
-      sampler.Sample(logits, params, history, key, request.BannedTokens(output_position, options_),
-                     request.RuleFor(choice, options_)));
-  if (params.logprobs >= 0) {
-    WEFT_ASSIGN_OR_RETURN(sampled.logprob,
-                          sampler.Logprob(logits, sampled.sampled.token, params.logprobs));
-  }
-  outcome.sampled.push_back(std::move(sampled));
-  return {};
-}
-
-Result<void> EngineCore::RankBeam(Sequence& sequence, std::span<const float> logits,
-                                  Sampler& sampler, RowOutcome& outcome) {
-  TokenLogprob ranked;
-  const int32_t count = sequence.request->beam_search()->candidate_count();
-  WEFT_ASSIGN_OR_RETURN(ranked, sampler.Logprob(logits, 0, count));
-  outcome.beam = BeamRow{.sequence = &sequence, .tokens = std::move(ranked.top)};
-  return {};
-}
-
 void EngineCore::Commit(const StepPlan& plan) {
   scheduler_.Commit(plan);
   const std::vector<LogitTarget>& targets = batch_builder_.logit_targets();
@@ -283,6 +260,8 @@ void EngineCore::Commit(const StepPlan& plan) {
       FinishAllChoices(*targets[i].sequence->request, Failed(*outcome.error));
     } else if (outcome.prompt_logprob) {
       CommitPromptLogprob(targets[i], *std::move(outcome.prompt_logprob));
+    } else if (!outcome.kept_logits.empty()) {
+      Park(*targets[i].sequence, std::move(outcome.kept_logits));
     }
   }
   for (const PlannedSequence& planned : plan.sequences) CommitPrompt(*planned.sequence);
@@ -290,6 +269,10 @@ void EngineCore::Commit(const StepPlan& plan) {
     std::optional<PooledResult>& logits = outcomes_[i].token_logits;
     if (logits) FinishPooling(*targets[i].sequence->request, *std::move(logits));
   }
+  CommitTokens();
+}
+
+void EngineCore::CommitTokens() {
   for (RowOutcome& outcome : outcomes_) {
     for (SampledToken& sampled : outcome.sampled) CommitToken(sampled);
   }
@@ -314,6 +297,7 @@ void EngineCore::AdvanceBeams(LiveRequest& request, const std::vector<BeamRow*>&
   for (const BeamRow* row : rows) {
     WEFT_CHECK(row->sequence->output_count() == output_count);
     candidates.push_back({.beam = row->sequence->choice(),
+                          .is_over = row->is_over,
                           .logprob_sum = row->sequence->logprob_sum,
                           .tokens = row->tokens});
   }
@@ -322,9 +306,9 @@ void EngineCore::AdvanceBeams(LiveRequest& request, const std::vector<BeamRow*>&
     return std::vector<TokenId>(sequence.tokens.begin() + sequence.prompt_count,
                                 sequence.tokens.end());
   };
-  const std::vector<BeamStep> steps =
-      request.beam_search()->Advance(candidates, output_count, output_of);
+  std::vector<BeamStep> steps = request.beam_search()->Advance(candidates, output_count, output_of);
   if (steps.empty()) {
+    if (request.beam_search()->texts().empty()) return FinishAllChoices(request, Failed(NoText()));
     for (Sequence* beam : beams) scheduler_.Remove(*beam);
     const size_t first = report_.finished_choices.size();
     request.FinishBeams(options_.token_bytes, clock_(), report_.finished_choices);
@@ -333,28 +317,22 @@ void EngineCore::AdvanceBeams(LiveRequest& request, const std::vector<BeamRow*>&
       report_.sampled_tokens += choice.completion_tokens;
     return;
   }
-  WEFT_CHECK(steps.size() == beams.size());
-  // The first that goes on from a beam stays in its sequence; the others take those of beams that
-  // end here.
-  std::vector<const BeamStep*> step_of(beams.size());
-  std::vector<const BeamStep*> others;
-  for (const BeamStep& step : steps) {
-    const BeamStep*& place = step_of[static_cast<size_t>(step.parent)];
-    if (place == nullptr) {
-      place = &step;
-    } else {
-      others.push_back(&step);
+  // Only a constraint leaves fewer.
+  WEFT_CHECK(steps.size() == beams.size() || rows.front()->sequence->text != nullptr);
+  const std::vector<BeamStep> step_of = PlaceSteps(steps, beams.size());
+  for (size_t i = 0; i < beams.size(); ++i) {
+    Sequence& parent = *beams[static_cast<size_t>(step_of[i].parent)];
+    if (&parent == beams[i]) continue;
+    scheduler_.Fork(parent, *beams[i]);
+    if (parent.text != nullptr) beams[i]->text = parent.text->Fork();
+  }
+  for (size_t i = 0; i < beams.size(); ++i) {
+    if (beams[i]->text != nullptr) {
+      CountMask(*beams[i]->text);
+      beams[i]->text->Append(step_of[i].token);
     }
-  }
-  for (size_t i = 0; i < beams.size(); ++i) {
-    if (step_of[i] != nullptr) continue;
-    step_of[i] = others.back();
-    others.pop_back();
-    scheduler_.Fork(*beams[static_cast<size_t>(step_of[i]->parent)], *beams[i]);
-  }
-  for (size_t i = 0; i < beams.size(); ++i) {
-    beams[i]->tokens.push_back(step_of[i]->token);
-    beams[i]->logprob_sum = step_of[i]->logprob_sum;
+    beams[i]->tokens.push_back(step_of[i].token);
+    beams[i]->logprob_sum = step_of[i].logprob_sum;
   }
 }
 
@@ -368,7 +346,7 @@ void EngineCore::CommitPromptLogprob(const LogitTarget& target, TokenLogprob log
 
 void EngineCore::CommitPrompt(Sequence& sequence) {
   LiveRequest& request = *sequence.request;
-  if (!sequence.has_computed_prompt()) return;
+  if (!sequence.has_computed_prompt() || !sequence.kept_logits.empty()) return;
   request.times().first_token = computed_at_;
   report_.computed_prompt_tokens += sequence.input_count();
   if (options_.prefix_cache && sequence.cache_limit > 0) {
@@ -391,7 +369,9 @@ void EngineCore::CommitPrompt(Sequence& sequence) {
   }
   if (request.beam_search() != nullptr) return;  // beams are forked with their tokens
   for (const auto& choice : request.choices()) {
-    if (choice->state == SequenceState::kAwaitingPrompt) scheduler_.Fork(sequence, *choice);
+    if (choice->state != SequenceState::kAwaitingPrompt) continue;
+    scheduler_.Fork(sequence, *choice);
+    if (sequence.text != nullptr) choice->text = sequence.text->Fork();
   }
 }
 
@@ -405,17 +385,19 @@ void EngineCore::CommitToken(SampledToken& sampled) {
   Sequence& sequence = *sampled.sequence;
   LiveRequest& request = *sequence.request;
   if (sequence.state == SequenceState::kFinished) return;  // its request has failed
+  if (sampled.is_over) return Finish(sequence, Ending());
   CountToken(sequence);
+  if (sequence.text != nullptr) CountMask(*sequence.text);
   const TokenId token = sampled.sampled.token;
   sequence.mirostat_mu = sampled.sampled.mirostat_mu;
   if (sampled.logprob) sequence.logprob_sum += double{sampled.logprob->logprob};
-  if (request.IsEnd(token, options_.end_tokens)) {
+  if (request.IsEnd(token)) {
     Finish(sequence,
            {.reason = FinishReason::kStop, .stop_string = {}, .stop_token = token, .error = {}});
     return;
   }
   const std::string_view bytes = request.TextOf(token, options_.token_bytes);
-  if (sequence.token_matcher && !bytes.empty()) sequence.token_matcher->Accept(bytes);
+  if (sequence.text != nullptr) sequence.text->Append(token);
   std::optional<Ending> ending =
       request.AppendToken(sequence, token, bytes, std::move(sampled.logprob));
   if (ending) Finish(sequence, *std::move(ending));
@@ -433,6 +415,7 @@ void EngineCore::FinishAllChoices(LiveRequest& request, const Ending& ending) {
 }
 
 void EngineCore::EraseFinished() {
+  if (!finished_.empty()) was_empty_ = false;
   for (LiveRequest* const request : finished_) {
     Dequeue(*request);
     if (request->deadline()) --deadline_count_;
@@ -465,6 +448,12 @@ void EngineCore::CountPlan(const StepPlan& plan, RequestTimes::Time started) {
   report_.prompt_tokens += plan.source_row_count;
   report_.sequences += static_cast<int32_t>(plan.sequences.size());
   report_.preemptions += plan.preemptions;
+}
+
+void EngineCore::CountMask(const ConstrainedText& text) {
+  if (text.mask_time() == std::chrono::nanoseconds(0)) return;
+  ++report_.masks;
+  report_.mask_time += text.mask_time();
 }
 
 void EngineCore::CountToken(Sequence& sequence) {

@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "engine/live_request.h"
 #include "engine/model_runner.h"
+#include "engine/row_visitor.h"
 #include "engine/sampler.h"
 #include "engine/scheduler.h"
 #include "engine/sequence_blocks.h"
@@ -28,9 +29,10 @@ class EngineCore {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
-  // `clock` measures the steps, and what happens to requests.
+  // `clock` measures the steps, and what happens to requests. `wake` is called on any thread when
+  // is_stalled() has ended, even after the engine's life; optional.
   EngineCore(const EngineOptions& options, ModelRunner& runner,
-             Clock clock = std::chrono::steady_clock::now);
+             Clock clock = std::chrono::steady_clock::now, std::function<void()> wake = {});
 
   // As ValidateRequest, of this engine: any thread may call it.
   Result<void> Validate(const Request& request) const;
@@ -44,6 +46,9 @@ class EngineCore {
   void FailAll(const std::string& error);
 
   bool has_work() const { return !live_.empty(); }
+  // The last step had nothing to compute, and nothing has happened since that changes this: all
+  // sequences that could run are parked.
+  bool is_stalled() const;
   // Plans, runs, samples and commits one step; there is work. A failed step fails its requests.
   void Step();
 
@@ -58,52 +63,23 @@ class EngineCore {
   const BlockPools& pools() const { return pools_; }
 
  private:
-  struct SampledToken {
-    Sequence* sequence = nullptr;
-    Sampled sampled;
-    std::optional<TokenLogprob> logprob;
-  };
-  // What a beam may go on with.
-  struct BeamRow {
-    Sequence* sequence = nullptr;
-    std::vector<std::pair<TokenId, float>> tokens;
-  };
-  // What became of one row of logits.
-  struct RowOutcome {
-    bool visited = false;
-    std::vector<SampledToken> sampled;  // a token a choice that continues from this row
-    std::optional<TokenLogprob> prompt_logprob;
-    std::optional<BeamRow> beam;
-    std::optional<PooledResult> token_logits;
-    std::optional<Error> error;  // fails the request
-  };
-
   Result<void> RunPlan(const StepPlan& plan);
   // A pooler of this step for each text that a sparse vector is made of.
   void AssignSparsePoolers(const StepPlan& plan);
-  // These run on the threads that compute, each with a sampler of its own, and change nothing but
-  // `outcome`, and what the sequence's sparse pooler holds.
-  void VisitLogits(const LogitTarget& target, std::span<const float> logits, Sampler& sampler,
-                   RowOutcome& outcome) const;
-  Result<void> MeasurePromptToken(const LogitTarget& target, std::span<const float> logits,
-                                  Sampler& sampler, RowOutcome& outcome) const;
-  Result<void> SampleChoices(Sequence& sequence, std::span<const float> logits, Sampler& sampler,
-                             RowOutcome& outcome) const;
-  // `choice` goes on from what `computed`, itself or the choice whose prompt it awaits, has.
-  Result<void> SampleToken(Sequence& choice, const Sequence& computed,
-                           std::span<const float> logits, Sampler& sampler,
-                           RowOutcome& outcome) const;
-
-  static Result<void> PoolLogits(const LogitTarget& target, std::span<const float> logits,
-                                 RowOutcome& outcome);
-  static Result<void> RankBeam(Sequence& sequence, std::span<const float> logits, Sampler& sampler,
-                               RowOutcome& outcome);
+  // Has what may come next found out beside the step, for sequences of it that are constrained.
+  void FillMasks(const StepPlan& plan);
+  // Its row is kept until that is known.
+  void Park(Sequence& sequence, std::vector<float> logits);
+  // Goes on with parked sequences, from the rows that they have kept.
+  void CommitParked();
 
   void Commit(const StepPlan& plan);
   void CommitPromptLogprob(const LogitTarget& target, TokenLogprob logprob);
   void CommitPrompt(Sequence& sequence);
   // The terminal events of a request that pools, where its result is there, an error or not.
   void FinishPooling(LiveRequest& request, Result<PooledResult> result);
+  // What outcomes_ have for texts that are generated.
+  void CommitTokens();
   void CommitToken(SampledToken& sampled);
   // The beams of this step, a request's together.
   void CommitBeams();
@@ -118,10 +94,14 @@ class EngineCore {
   void CountPlan(const StepPlan& plan, RequestTimes::Time started);
   // A token that the step sampled for this choice.
   void CountToken(Sequence& sequence);
+  // Of what was found out for the token that has come.
+  void CountMask(const ConstrainedText& text);
 
   const EngineOptions& options_;
   ModelRunner& runner_;
   const Clock clock_;
+  const std::function<void()> wake_;
+  const RowVisitor visitor_;
   BlockPools pools_;
   Scheduler scheduler_;
   BatchBuilder batch_builder_;
@@ -137,6 +117,7 @@ class EngineCore {
   // Results of the step that runs.
   std::vector<RowOutcome> outcomes_;  // one a BatchBuilder::logit_targets()
   RequestTimes::Time computed_at_;
+  bool was_empty_ = false;  // it had nothing to compute
 
   StepReport report_;  // counts since the last TakeReport
   int32_t dequeued_count_ = 0;

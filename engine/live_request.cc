@@ -10,10 +10,6 @@
 namespace weft {
 namespace {
 
-bool Contains(const std::vector<TokenId>& tokens, TokenId token) {
-  return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
-}
-
 WantedLogits WantedLogitsOf(const Request& request) {
   if (!request.pooling) {
     return request.sampling.max_tokens > 0 ? WantedLogits::kLast : WantedLogits::kNone;
@@ -30,9 +26,10 @@ WantedLogits WantedLogitsOf(const Request& request) {
 
 }  // namespace
 
-LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
+LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools, int64_t vocab_size,
                          const std::vector<TokenId>& end_tokens)
     : request_(std::move(request)),
+      ends_(request_.sampling.stop_token_ids),
       times_{.received = request_.received,
              .submitted = request_.submitted,
              .started = {},
@@ -42,6 +39,7 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
       unfinished_count_(request_.choice_count) {
   if (times_.received == RequestTimes::Time()) times_.received = times_.submitted;
   const SamplingParams& sampling = request_.sampling;
+  if (!sampling.ignore_eos) ends_.insert(ends_.end(), end_tokens.begin(), end_tokens.end());
   const auto stop_strings = std::make_shared<const StopStrings>(sampling.stop);
   const int32_t sequence_count = std::max(request_.choice_count, sampling.beam_width);
   // What is wanted of earlier positions of the prompt than its last can only be had by computing
@@ -73,12 +71,9 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
     }
     choices_.back()->cache_salt = salt;
     choices_.back()->source = request_.source;
-    if (request_.constraint) choices_.back()->token_matcher = request_.constraint->NewMatcher();
   }
   if (sampling.beam_width > 0) {
-    std::vector<TokenId> ends = sampling.stop_token_ids;
-    if (!sampling.ignore_eos) ends.insert(ends.end(), end_tokens.begin(), end_tokens.end());
-    beam_search_.emplace(sampling, request_.choice_count, std::move(ends));
+    beam_search_.emplace(sampling, request_.choice_count, ends_);
     for (const auto& choice : choices_) {
       beams_.push_back(choice.get());
       choice->beams = &beams_;
@@ -93,6 +88,13 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
   if (computes_prompt) first.cache_limit = 0;
   first.next_prompt_logprob = sampling.prompt_logprobs ? 0 : first.prompt_count;
   first.wanted_logits = WantedLogitsOf(request_);
+  if (request_.constraint && !request_.pooling) {
+    first.text = std::make_shared<ConstrainedText>(
+        std::make_shared<const TextRules>(TextRules{.constraint = request_.constraint,
+                                                    .ends = ends_,
+                                                    .vocab_size = vocab_size,
+                                                    .always_masks = beam_search_.has_value()}));
+  }
   if (pools_states) {
     pooler_.emplace(pooled->pooling);
     first.next_pooled = pools_more ? 0 : first.prompt_count - 1;
@@ -104,20 +106,14 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
 }
 
 std::vector<TokenId> LiveRequest::BannedTokens(int32_t output_position,
-                                               const EngineOptions& options) const {
-  std::vector<TokenId> banned = options.banned_tokens;
-  if (output_position >= request_.sampling.min_tokens) return banned;
-  const auto ban = [&](const std::vector<TokenId>& tokens) {
-    banned.insert(banned.end(), tokens.begin(), tokens.end());
-  };
-  ban(request_.sampling.stop_token_ids);
-  if (!request_.sampling.ignore_eos) ban(options.end_tokens);
+                                               std::vector<TokenId> banned) const {
+  if (output_position < request_.sampling.min_tokens)
+    banned.insert(banned.end(), ends_.begin(), ends_.end());
   return banned;
 }
 
-bool LiveRequest::IsEnd(TokenId token, const std::vector<TokenId>& end_tokens) const {
-  return Contains(request_.sampling.stop_token_ids, token) ||
-         (!request_.sampling.ignore_eos && Contains(end_tokens, token));
+bool LiveRequest::IsEnd(TokenId token) const {
+  return std::ranges::find(ends_, token) != ends_.end();
 }
 
 void LiveRequest::AddPromptLogprob(TokenLogprob logprob) {
@@ -148,17 +144,6 @@ std::string_view LiveRequest::TextOf(TokenId token, const TokenBytes& token_byte
   if (!bytes.empty() || request_.visible_tokens == nullptr) return bytes;
   const auto found = request_.visible_tokens->find(token);
   return found == request_.visible_tokens->end() ? std::string_view() : found->second;
-}
-
-TokenRule LiveRequest::RuleFor(const Sequence& choice, const EngineOptions& options) const {
-  if (choice.token_matcher == nullptr) return {};
-  const TokenMatcher& matcher = *choice.token_matcher;
-  const auto allows = [this, &options, &matcher, may_end = matcher.MayEnd()](TokenId token) {
-    const std::string_view text = TextOf(token, options.token_bytes);
-    const bool fits = text.empty() ? may_end : matcher.Allows(text);
-    return fits != may_end && IsEnd(token, options.end_tokens) ? may_end : fits;
-  };
-  return {.allows = allows, .is_narrow = matcher.IsNarrow()};
 }
 
 std::optional<Ending> LiveRequest::AppendToken(Sequence& sequence, TokenId token,
@@ -232,7 +217,9 @@ void LiveRequest::FinishBeams(const std::function<std::string_view(TokenId)>& to
                               RequestTimes::Time now, std::vector<FinishedChoice>& report) {
   for (const auto& choice : choices_) WEFT_CHECK(choice->state == SequenceState::kFinished);
   for (int32_t choice = 0; choice < request_.choice_count; ++choice) {
-    const BeamText& text = beam_search_->texts()[static_cast<size_t>(choice)];
+    // There may be fewer texts than choices under a constraint: then the last one comes again.
+    const std::vector<BeamText>& texts = beam_search_->texts();
+    const BeamText& text = texts[std::min(static_cast<size_t>(choice), texts.size() - 1)];
     TokensEvent tokens{.choice = choice, .text = {}, .tokens = text.tokens, .logprobs = {}};
     if (token_bytes) {
       for (const TokenId token : text.tokens) tokens.text += token_bytes(token);
@@ -241,7 +228,7 @@ void LiveRequest::FinishBeams(const std::function<std::string_view(TokenId)>& to
     if (token_count > 0) request_.sink->OnTokens(std::move(tokens));
     FinishEvent event;
     event.choice = choice;
-    event.reason = text.end_token ? FinishReason::kStop : FinishReason::kLength;
+    event.reason = text.is_cut ? FinishReason::kLength : FinishReason::kStop;
     event.stop_token = text.end_token;
     event.completion_tokens = token_count + (text.end_token ? 1 : 0);
     event.logprob_sum = text.logprob_sum;

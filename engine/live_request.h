@@ -16,7 +16,6 @@
 #include "engine/model_runner.h"
 #include "engine/pooler.h"
 #include "engine/request.h"
-#include "engine/sampler.h"
 #include "engine/sequence.h"
 
 namespace weft {
@@ -29,14 +28,13 @@ struct Ending {
   Error error;
 };
 
-struct EngineOptions;
 struct FinishedChoice;
 
 class LiveRequest {
  public:
   // Makes a sequence for each choice; the first has the prompt, the others await it.
   // `end_tokens` are the model's.
-  LiveRequest(Request request, uint64_t arrival, BlockPools& pools,
+  LiveRequest(Request request, uint64_t arrival, BlockPools& pools, int64_t vocab_size,
               const std::vector<TokenId>& end_tokens);
 
   RequestId id() const { return request_.id; }
@@ -49,11 +47,11 @@ class LiveRequest {
   bool finished() const { return unfinished_count_ == 0; }
   RequestTimes& times() { return times_; }
 
-  // Tokens that may not be sampled as output token `output_position`: what the model never
-  // generates, and before min_tokens what would end the choice.
-  std::vector<TokenId> BannedTokens(int32_t output_position, const EngineOptions& options) const;
+  // Tokens that may not be sampled as output token `output_position`: `banned`, which the model
+  // never generates, and before min_tokens what would end the choice.
+  std::vector<TokenId> BannedTokens(int32_t output_position, std::vector<TokenId> banned) const;
   // Whether a sampled token ends a choice.
-  bool IsEnd(TokenId token, const std::vector<TokenId>& end_tokens) const;
+  bool IsEnd(TokenId token) const;
 
   // Collects the logprob of the next prompt token.
   void AddPromptLogprob(TokenLogprob logprob);
@@ -72,8 +70,6 @@ class LiveRequest {
   // What a token adds to this request's text. `token_bytes`: what it adds to everybody's; may be
   // empty.
   std::string_view TextOf(TokenId token, const TokenBytes& token_bytes) const;
-  // What the constraint says of the next token of `choice`, one of this request's.
-  TokenRule RuleFor(const Sequence& choice, const EngineOptions& options) const;
 
   // Appends a sampled token that does not end the choice and emits it. If it completes a stop
   // string or is the last one allowed, the answer says how the choice ends: call Finish.
@@ -100,6 +96,7 @@ class LiveRequest {
   void EmitFinish(FinishEvent event, RequestTimes::Time now, std::vector<FinishedChoice>& report);
 
   Request request_;
+  std::vector<TokenId> ends_;  // tokens that end a choice
   RequestTimes times_;
   std::vector<std::unique_ptr<Sequence>> choices_;  // beams, where beams are searched
   std::optional<BeamSearch> beam_search_;

@@ -147,7 +147,7 @@ struct Request {
   RequestTimes::Time submitted;                                   // Engine::Submit sets it
   std::optional<std::chrono::steady_clock::time_point> deadline;  // aborted when it passes
   std::shared_ptr<const VisibleTokens> visible_tokens;            // optional
-  std::shared_ptr<const TokenConstraint> constraint;              // optional; not with beams
+  std::shared_ptr<const TokenConstraint> constraint;              // optional
   std::shared_ptr<TokenSink> sink;
 };
 

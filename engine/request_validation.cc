@@ -114,9 +114,9 @@ Result<void> ValidateBeams(const Request& request, int64_t total_count,
     return Fail(ErrorCode::kInvalidArgument,
                 "{} beams need {} tokens to choose from, but the vocabulary has {}", width,
                 2 * width + end_count, runner.vocab_size());
-  if (!params.stop.empty() || params.logprobs >= 0 || request.constraint)
+  if (!params.stop.empty() || params.logprobs >= 0)
     return Fail(ErrorCode::kInvalidArgument,
-                "stop strings, logprobs and constraints cannot be had with beam search");
+                "stop strings and logprobs cannot be had with beam search");
   return {};
 }
 

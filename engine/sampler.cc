@@ -1,6 +1,7 @@
 #include "engine/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -17,6 +18,13 @@ constexpr char kNotFinite[] = "the model's logits are not finite";
 constexpr double kGreedyTemperature = 1e-5;
 constexpr float kExcluded = -std::numeric_limits<float>::infinity();
 constexpr double kLn2 = 0.69314718055994530942;
+
+// Those of a word of a TokenMask; as an array, so that the loop over them can be vectorised.
+constexpr auto kBits = [] {
+  std::array<uint32_t, 32> bits{};
+  for (size_t i = 0; i < bits.size(); ++i) bits[i] = uint32_t{1} << i;
+  return bits;
+}();
 
 // The tokens whose sampling would complete a bad word.
 bool Completes(const std::vector<TokenId>& word, std::span<const TokenId> output) {
@@ -40,7 +48,8 @@ Sampler::Sampler(int64_t vocab_size, TokenBytes token_bytes)
 int64_t Sampler::ScratchBytes(int64_t vocab_size) {
   constexpr int64_t kPerToken = sizeof(float);
   return Candidates::ScratchBytes(vocab_size) + Penalties::ScratchBytes(vocab_size) +
-         vocab_size * kPerToken;
+         vocab_size * kPerToken +
+         static_cast<int64_t>(TokenMaskWords(vocab_size) * sizeof(uint32_t));
 }
 
 Result<Sampled> Sampler::Sample(std::span<const float> logits, const SamplingParams& params,
@@ -48,26 +57,29 @@ Result<Sampled> Sampler::Sample(std::span<const float> logits, const SamplingPar
                                 std::span<const TokenId> banned, const TokenRule& rule) {
   RandomKey draw_key = key;
   draw_key.purpose = RandomPurpose::kSampleToken;
-  if (rule.is_narrow) return RunChain(logits, params, history, draw_key, banned, rule.allows);
-  Result<Sampled> sampled = RunChain(logits, params, history, draw_key, banned, {});
+  Result<Sampled> sampled = RunChain(logits, params, history, draw_key, banned, rule.mask);
   if (!sampled || !rule.allows || rule.allows(sampled->token)) return sampled;
+  const auto vocab_size = static_cast<TokenId>(logits.size());
+  asked_mask_.assign(TokenMaskWords(vocab_size), 0);
+  for (TokenId token = 0; token < vocab_size; ++token)
+    SetInMask(asked_mask_, token, rule.allows(token));
   draw_key.purpose = RandomPurpose::kSampleAgain;
-  return RunChain(logits, params, history, draw_key, banned, rule.allows);
+  return RunChain(logits, params, history, draw_key, banned, asked_mask_);
 }
 
 Result<Sampled> Sampler::RunChain(std::span<const float> logits, const SamplingParams& params,
                                   const SamplingHistory& history, const RandomKey& key,
-                                  std::span<const TokenId> banned, const TokenFilter& allows) {
+                                  std::span<const TokenId> banned, std::span<const uint32_t> mask) {
   WEFT_CHECK(logits.size() == adjusted_.size());
   if (!AllFinite(logits)) return Fail(ErrorCode::kInternal, kNotFinite);
   is_adjusted_ = false;
   begun_ = false;
-  Exclude(logits, params, history, banned, allows);
+  Exclude(logits, params, history, banned, mask);
   if (is_adjusted_ && Largest(adjusted_) == kExcluded) {
     return Fail(
         ErrorCode::kInvalidArgument,
         "min_tokens, allowed_token_ids{} leave no token to generate after {} generated ones",
-        allows ? ", bad_words and the form that the text must have" : " and bad_words",
+        mask.empty() ? " and bad_words" : ", bad_words and the form that the text must have",
         std::ssize(history.tokens) - history.prompt_count);
   }
   for (const SamplerStage stage : params.samplers) ApplyStage(stage, logits, params, history, key);
@@ -94,7 +106,7 @@ std::span<float> Sampler::Adjustable(std::span<const float> logits) {
 
 void Sampler::Exclude(std::span<const float> logits, const SamplingParams& params,
                       const SamplingHistory& history, std::span<const TokenId> banned,
-                      const TokenFilter& allows) {
+                      std::span<const uint32_t> mask) {
   if (!params.allowed_token_ids.empty()) {
     is_adjusted_ = true;
     std::ranges::fill(adjusted_, kExcluded);
@@ -110,14 +122,28 @@ void Sampler::Exclude(std::span<const float> logits, const SamplingParams& param
   for (const std::vector<TokenId>& word : params.bad_words) {
     if (Completes(word, output)) exclude(word.back());
   }
-  if (allows) {
-    const std::span<float> row = Adjustable(logits);
-    for (size_t i = 0; i < row.size(); ++i) {
-      if (row[i] != kExcluded && !allows(static_cast<TokenId>(i))) row[i] = kExcluded;
-    }
-  }
+  if (!mask.empty()) ExcludeOutside(mask, logits);
   for (const auto& [token, bias] : params.logit_bias)
     Adjustable(logits)[static_cast<size_t>(token)] += bias;
+}
+
+void Sampler::ExcludeOutside(std::span<const uint32_t> mask, std::span<const float> logits) {
+  const float* const from = is_adjusted_ ? adjusted_.data() : logits.data();
+  for (size_t word = 0; word < mask.size(); ++word) {
+    const size_t begin = word * kBits.size();
+    const size_t count = std::min(kBits.size(), adjusted_.size() - begin);
+    const uint32_t bits = mask[word];
+    float* const to = adjusted_.data() + begin;
+    if (bits == 0) {
+      std::fill_n(to, count, kExcluded);
+      continue;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const float logit = from[begin + i];
+      to[i] = (bits & kBits[i]) != 0 ? logit : kExcluded;
+    }
+  }
+  is_adjusted_ = true;
 }
 
 void Sampler::ApplyStage(SamplerStage stage, std::span<const float> logits,
@@ -205,11 +231,30 @@ Result<TokenLogprob> Sampler::Logprob(std::span<const float> logits, TokenId tok
   for (size_t i = 0; i < logits.size(); ++i)
     before += logits[i] > own || (logits[i] == own && i < index) ? 1 : 0;
   TokenLogprob result{.token = token, .logprob = logprob(token), .rank = before + 1, .top = {}};
-  const size_t count = std::min(static_cast<size_t>(top_count), logits.size());
-  top_tokens_.resize(count);
-  TopK(logits.data(), std::ssize(logits), static_cast<int64_t>(count), top_tokens_.data());
-  for (const TokenId id : top_tokens_) result.top.emplace_back(id, logprob(id));
+  for (const TokenId id : FindTop(logits, top_count)) result.top.emplace_back(id, logprob(id));
   return result;
+}
+
+std::span<const TokenId> Sampler::FindTop(std::span<const float> row, int32_t count) {
+  top_tokens_.resize(std::min(static_cast<size_t>(count), row.size()));
+  TopK(row.data(), std::ssize(row), std::ssize(top_tokens_), top_tokens_.data());
+  return top_tokens_;
+}
+
+Result<std::vector<std::pair<TokenId, float>>> Sampler::Rank(std::span<const float> logits,
+                                                             std::span<const uint32_t> mask,
+                                                             int32_t count) {
+  if (!AllFinite(logits)) return Fail(ErrorCode::kInternal, kNotFinite);
+  const double log_sum = LogSumOfExp(logits);
+  is_adjusted_ = false;
+  ExcludeOutside(mask, logits);
+  std::vector<std::pair<TokenId, float>> ranked;
+  for (const TokenId token : FindTop(adjusted_, count)) {
+    if (!IsInMask(mask, token)) break;
+    const auto logit = static_cast<double>(logits[static_cast<size_t>(token)]);
+    ranked.emplace_back(token, static_cast<float>(logit - log_sum));
+  }
+  return ranked;
 }
 
 }  // namespace weft

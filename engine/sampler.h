@@ -13,14 +13,15 @@
 // The rules of the filters are Candidates', those of the penalties Penalties'. A pure function of
 // its arguments; libm has no part in it.
 //
-// A constraint that allows nearly all tokens is not asked about every one: only the drawn token is,
-// and where it is not allowed the chain runs once more, the others excluded, with a draw of its
-// own.
+// A constraint that allows nearly all tokens gives no mask: it is asked about the drawn token
+// alone, and where that is not allowed the chain runs once more, what it does not allow excluded,
+// with a draw of its own.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -43,10 +44,10 @@ struct Sampled {
   double mirostat_mu = 0;  // for the token after this one
 };
 
-// What a request's constraint says of the next token.
+// What a request's constraint says of the next token; one of both, or neither.
 struct TokenRule {
-  std::function<bool(TokenId)> allows;  // unset: all
-  bool is_narrow = false;               // few are allowed: TokenMatcher::IsNarrow
+  std::span<const uint32_t> mask;       // a TokenMask of those that may come
+  std::function<bool(TokenId)> allows;  // nearly all may come: the one that is drawn is asked about
 };
 
 // The natural logarithm of the sum of exp(logit), all of which are finite: a logit less this is the
@@ -70,18 +71,26 @@ class Sampler {
   // vocabulary). Error if a logit is not finite.
   Result<TokenLogprob> Logprob(std::span<const float> logits, TokenId token, int32_t top_count);
 
- private:
-  using TokenFilter = std::function<bool(TokenId)>;
+  // Of the tokens in the mask the `count` likeliest, fewer if there are no more, in falling order,
+  // with their logarithms in the softmax of all raw logits. Error if a logit is not finite.
+  Result<std::vector<std::pair<TokenId, float>>> Rank(std::span<const float> logits,
+                                                      std::span<const uint32_t> mask,
+                                                      int32_t count);
 
-  // `allows` may be unset.
+ private:
+  // The mask may be empty: then any token may come.
   Result<Sampled> RunChain(std::span<const float> logits, const SamplingParams& params,
                            const SamplingHistory& history, const RandomKey& key,
-                           std::span<const TokenId> banned, const TokenFilter& allows);
+                           std::span<const TokenId> banned, std::span<const uint32_t> mask);
+  // `adjusted_` becomes the row, or what has become of it, without the tokens outside the mask.
+  void ExcludeOutside(std::span<const uint32_t> mask, std::span<const float> logits);
+  // The likeliest of a row, in falling order.
+  std::span<const TokenId> FindTop(std::span<const float> row, int32_t count);
   // The logits that `candidates_` work on, as a copy that may be changed.
   std::span<float> Adjustable(std::span<const float> logits);
   void Exclude(std::span<const float> logits, const SamplingParams& params,
                const SamplingHistory& history, std::span<const TokenId> banned,
-               const TokenFilter& allows);
+               std::span<const uint32_t> mask);
   void ApplyStage(SamplerStage stage, std::span<const float> logits, const SamplingParams& params,
                   const SamplingHistory& history, const RandomKey& key);
   void ApplyPenalties(SamplerStage stage, std::span<const float> logits,
@@ -95,6 +104,7 @@ class Sampler {
   bool is_adjusted_ = false;
   bool begun_ = false;  // candidates_ are this row's
   std::vector<TokenId> top_tokens_;
+  std::vector<uint32_t> asked_mask_;  // of what TokenRule::allows was asked about
 };
 
 }  // namespace weft

@@ -169,7 +169,7 @@ void Scheduler::PlanDecodes(StepPlan& plan) {
   for (auto it = running_.begin();
        it != running_.end() && plan.row_count < options_.max_batch_tokens; ++it) {
     Sequence& sequence = **it;
-    if (IsPrompt(&sequence)) continue;
+    if (IsPrompt(&sequence) || sequence.is_parked()) continue;
     if (sequence.has_siblings()) {
       const bool leads = sequence.beams->front() == &sequence;
       if (!leads || !AreReady(*sequence.beams, plan)) continue;
@@ -424,6 +424,7 @@ void Scheduler::Preempt(Sequence& sequence, StepPlan& plan) {
   for (Sequence* each : unit) {
     Stop(*each);
     each->blocks.Clear();
+    each->kept_logits = {};
     each->reached_count = std::max(each->reached_count, each->computed_count);
     each->computed_count = 0;
     each->source_computed = false;

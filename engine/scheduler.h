@@ -36,6 +36,7 @@
 //     others compute before it gets to them. Of several whose next block is the same one, only the
 //     oldest computes it; where there are states, the oldest computes all that they have in common,
 //     and leaves a state where they part.
+//   * Parked sequences keep slots and blocks, and take part in no step.
 //   * Where a running sequence needs a block and none is free, the newest running sequence gives up
 //     all of its own, goes back to the line and is computed again later. So the oldest that runs
 //     always finishes.
@@ -76,8 +77,8 @@ class Scheduler {
   // Whatever an exception has left undone in the other calls.
   void Remove(Sequence& sequence) noexcept;
 
-  // Not empty unless there is nothing to do. Every plan is followed by Commit, or by Remove of all
-  // its sequences.
+  // Not empty unless there is nothing to do but to wait for parked sequences. Every plan is
+  // followed by Commit, or by Remove of all its sequences.
   StepPlan Plan();
   // The plan's positions are computed.
   void Commit(const StepPlan& plan);

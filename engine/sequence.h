@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "engine/block_digest.h"
+#include "engine/constrained_text.h"
 #include "engine/request.h"
 #include "engine/sequence_blocks.h"
 #include "engine/stop_matcher.h"
-#include "engine/token_constraint.h"
 #include "model/tensor.h"
 
 namespace weft {
@@ -33,7 +33,7 @@ enum class WantedLogits {
 enum class SequenceState {
   kAwaitingPrompt,  // a later choice, until the first one's prompt is computed; holds nothing
   kWaiting,         // in the line: new, preempted, or a later choice without a slot; no blocks
-  kRunning,         // holds blocks and takes part in steps
+  kRunning,         // holds blocks and takes part in steps, unless it is parked
   kFinished,
 };
 
@@ -110,7 +110,8 @@ struct Sequence {
 
   SequenceBlocks blocks;
   StopMatcher stop_matcher;
-  std::unique_ptr<TokenMatcher> token_matcher;  // nullptr: any token may come
+  std::shared_ptr<ConstrainedText> text;  // nullptr: any token may come; or it awaits the prompt
+  std::vector<float> kept_logits;         // of its last position, while it is parked
 
   int32_t source_count() const { return static_cast<int32_t>(source.size()); }
   bool needs_source() const { return !source.empty() && !source_computed; }
@@ -127,6 +128,8 @@ struct Sequence {
   bool has_computed_prompt() const {
     return state == SequenceState::kRunning && pending_count() == 0 && output_count() == 0;
   }
+  // Between steps: all of it is computed, and it waits for what its constraint allows next.
+  bool is_parked() const { return state == SequenceState::kRunning && pending_count() == 0; }
   bool has_siblings() const;
   // Without as many it cannot run: the beams of a search decode together.
   int32_t least_slots() const { return beams == nullptr ? 1 : static_cast<int32_t>(beams->size()); }

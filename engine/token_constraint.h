@@ -1,34 +1,60 @@
 // What the text of a request must be, where sampling alone does not decide. Compiled once by
-// whoever knows what it is about; the engine sees bytes.
+// whoever knows what it is about; the engine sees tokens.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <string_view>
+#include <span>
+
+#include "base/result.h"
+#include "model/tensor.h"
 
 namespace weft {
 
-// How far one text has come: a function of the bytes accepted so far and of nothing else, so that
-// neither company nor preemption changes what may come. Const methods may be called from any
-// thread, as long as none accepts.
+// A bit a token of the vocabulary: token t's is bit t % 32 of word t / 32.
+using TokenMask = std::span<uint32_t>;
+
+constexpr size_t TokenMaskWords(int64_t vocab_size) {
+  return static_cast<size_t>((vocab_size + 31) / 32);
+}
+inline bool IsInMask(std::span<const uint32_t> mask, TokenId token) {
+  return (mask[static_cast<size_t>(token) / 32] >> (token % 32) & 1U) != 0;
+}
+inline void SetInMask(TokenMask mask, TokenId token, bool value) {
+  const uint32_t bit = uint32_t{1} << (token % 32);
+  uint32_t& word = mask[static_cast<size_t>(token) / 32];
+  word = value ? word | bit : word & ~bit;
+}
+
+// How far one text has come: a function of the tokens accepted so far and of nothing else, so that
+// neither company nor preemption changes what may come. Used by one thread at a time, not always
+// the same; what several of them share, they guard. Errors are limits that are exceeded; they fail
+// the request.
 class TokenMatcher {
  public:
   virtual ~TokenMatcher() = default;
-  // Few tokens may come next: worth asking about every token of the vocabulary. Where it is false
-  // nearly all may, and the one that is drawn is asked about alone.
+  // Another text that has come as far.
+  virtual std::unique_ptr<TokenMatcher> Clone() const = 0;
+
+  // Few tokens may come next: worth a mask. Where it is false nearly all may, and the one that is
+  // drawn is asked about alone.
   virtual bool IsNarrow() const = 0;
-  // Whether a token of these bytes may come next; not empty.
-  virtual bool Allows(std::string_view bytes) const = 0;
-  // Whether the text may end here, and so whether tokens may come that add nothing to it.
+  // Sets the bits of the tokens that may come next, in a mask of zeros. May take long. What is set
+  // for tokens that end the request's text does not count: they may come where it MayEnd.
+  virtual Result<void> FillMask(TokenMask mask) = 0;
+  // Whether this token may come next.
+  virtual bool Allows(TokenId token) = 0;
+  // Whether the text may end here.
   virtual bool MayEnd() const = 0;
-  // They have come; they were allowed.
-  virtual void Accept(std::string_view bytes) = 0;
+  // It has come; it was allowed.
+  virtual Result<void> Accept(TokenId token) = 0;
 };
 
 // Immutable, shared by a request's choices, thread-safe.
 class TokenConstraint {
  public:
   virtual ~TokenConstraint() = default;
-  // For a text that begins where the prompt ends; the constraint outlives it.
+  // For a text that begins where the prompt ends; the constraint outlives it and its clones.
   virtual std::unique_ptr<TokenMatcher> NewMatcher() const = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/constrained_text.h"
 #include "engine/sampler.h"
 #include "engine/sparse_pooler.h"
 
@@ -26,6 +27,7 @@ int64_t TransformerRunner::WorkspaceBytes(const ModelSpec& spec, const KernelTab
                                           const TransformerRunnerOptions& options) {
   return Workspace::Bytes(spec, kernels, WorkspaceFor(options)) +
          options.thread_count * Sampler::ScratchBytes(spec.vocab_size) +
+         (spec.generates() ? options.max_sequences * ConstrainedText::Bytes(spec.vocab_size) : 0) +
          (spec.sparse ? options.max_sequences * SparsePooler::Bytes(spec.vocab_size) : 0);
 }
 

@@ -26,7 +26,8 @@ class TransformerRunner : public ModelRunner {
  public:
   TransformerRunner(Transformer transformer, const TransformerRunnerOptions& options);
 
-  // What it and the engine's samplers and sparse poolers take besides the weights and the KV cache.
+  // What it and the engine's samplers, sparse poolers and constrained sequences take besides the
+  // weights and the KV cache.
   static int64_t WorkspaceBytes(const ModelSpec& spec, const KernelTable& kernels,
                                 const TransformerRunnerOptions& options);
 

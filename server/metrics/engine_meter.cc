@@ -30,6 +30,9 @@ void EngineMeter::OnStep(const StepReport& report) {
   // Requests may end between steps, too.
   if (report.sequences > 0) AddStep(report);
   totals_.preemptions += report.preemptions;
+  totals_.masks += report.masks;
+  totals_.mask_seconds += Seconds(report.mask_time);
+  totals_.parked_sequences += report.parked_sequences;
   totals_.prompt_tokens += report.computed_prompt_tokens;
   totals_.cache_queries += report.cache_queries;
   totals_.cache_hits += report.cache_hits;

@@ -30,6 +30,9 @@ struct EngineTotals {
   int64_t prompt_rows = 0;
   int64_t generated_rows = 0;
   int64_t preemptions = 0;
+  int64_t masks = 0;  // of constrained texts
+  double mask_seconds = 0;
+  int64_t parked_sequences = 0;
   BucketCounts step_seconds{buckets::kStep};
   BucketCounts mixed_step_seconds{buckets::kStep};
   BucketCounts mixed_step_predicted_seconds{buckets::kStep};

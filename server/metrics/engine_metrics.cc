@@ -127,6 +127,13 @@ void EngineMetricsWriter::AddSteps() {
   Counter(kComputed, kComputedHelp, totals_.generated_rows, {{"phase", "generated"}});
   Counter("weft_engine_preemptions_total", "Sequences that gave up their KV blocks.",
           totals_.preemptions);
+  Counter("weft_constraint_masks_total", "Masks of the tokens that constrained texts allow.",
+          totals_.masks);
+  Counter("weft_constraint_mask_seconds_total", "Time that those took, beside steps.",
+          totals_.mask_seconds);
+  Counter("weft_constraint_parked_total",
+          "How often a sequence waited, its step being done, for its mask.",
+          totals_.parked_sequences);
 }
 
 void EngineMetricsWriter::AddWork() {

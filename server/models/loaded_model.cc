@@ -52,7 +52,8 @@ void LogFacts(const Checkpoint& checkpoint, bool quantize, const KernelTable& ke
 
 EngineOptions EngineOptionsFor(const ModelOptions& options, const ModelSpec& spec,
                                const MemoryPlan& memory,
-                               const std::shared_ptr<const Tokenizer>& tokenizer) {
+                               const std::shared_ptr<const Tokenizer>& tokenizer,
+                               ThreadPool& threads) {
   EngineOptions engine;
   engine.max_context = memory.context;
   engine.max_batch_tokens = options.max_batch_tokens;
@@ -67,6 +68,7 @@ EngineOptions EngineOptionsFor(const ModelOptions& options, const ModelSpec& spe
   engine.prefix_cache = options.prefix_cache;
   engine.end_tokens = tokenizer->end_tokens();
   engine.token_bytes = [tokenizer](TokenId id) { return tokenizer->TokenBytes(id); };
+  engine.run_beside = [&threads](std::function<void()> task) { threads.Post(std::move(task)); };
   if (options.meter != nullptr) {
     engine.on_step = [meter = options.meter](const StepReport& report) { meter->OnStep(report); };
   }
@@ -186,7 +188,7 @@ Result<void> LoadedModel::Start(const ModelOptions& options) {
       watched = std::move(plain);
     }
     engine_ = std::make_unique<Engine>(
-        EngineOptionsFor(options, checkpoint_.spec, memory_, checkpoint_.tokenizer),
+        EngineOptionsFor(options, checkpoint_.spec, memory_, checkpoint_.tokenizer, *threads_),
         std::move(watched));
   } catch (const std::bad_alloc&) {
     return Fail(ErrorCode::kResourceExhausted,

@@ -8,6 +8,7 @@
 #include <random>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <time.h>
 #include <unistd.h>
 #include <vector>
@@ -117,6 +118,45 @@ TEST(ThreadPool, WorkersFlushDenormals) {
 #if defined(__x86_64__)
   EXPECT_EQ(wrong, 0);
 #endif
+}
+
+TEST(ThreadPool, WhatIsPostedRunsOnceBesideLoopsAndWhileThereAreNone) {
+  for (const int thread_count : {1, 2, 4}) {
+    ThreadPool pool(thread_count);
+    constexpr int kPosts = 50;
+    std::vector<std::atomic<int>> runs(kPosts);
+    std::atomic<int> on_caller{0};
+    std::atomic<int> done{0};
+    std::atomic<int64_t> looped{0};
+    for (size_t post = 0; post < kPosts; ++post) {
+      pool.Post([&, post, caller = std::this_thread::get_id()] {
+        runs[post].fetch_add(1);
+        on_caller.fetch_add(std::this_thread::get_id() == caller ? 1 : 0);
+        done.fetch_add(1);
+      });
+      if (post % 2 == 0) pool.ParallelFor(20, [&](int64_t, int) { looped.fetch_add(1); });
+    }
+    while (done.load() < kPosts) std::this_thread::yield();
+    EXPECT_TRUE(std::ranges::all_of(runs, [](const auto& count) { return count == 1; }));
+    EXPECT_EQ(on_caller.load(), thread_count == 1 ? kPosts : 0);
+    EXPECT_EQ(looped.load(), kPosts / 2 * 20);
+  }
+}
+
+TEST(ThreadPool, ALoopDoesNotWaitForWhatIsPosted) {
+  ThreadPool pool(2);
+  std::atomic<bool> may_end{false};
+  std::atomic<bool> has_ended{false};
+  pool.Post([&] {
+    while (!may_end.load()) std::this_thread::yield();
+    has_ended.store(true);
+  });
+  std::atomic<int> count{0};
+  pool.ParallelFor(10, [&](int64_t, int) { count.fetch_add(1); });
+  EXPECT_EQ(count.load(), 10);
+  EXPECT_FALSE(has_ended.load());
+  may_end.store(true);
+  while (!has_ended.load()) std::this_thread::yield();
 }
 
 TEST(FloatEnvironment, IsRestoredOnExit) {

@@ -16,7 +16,7 @@ class PromptBench {
       : pools_(std::vector<StateGroup>{{.block_count = 2 * state.range(0) / kBlockSize + 2}},
                kBlockSize, /*keeps_contents=*/true),
         cache_(pools_),
-        request_(MakeRequest(static_cast<int32_t>(state.range(0)) + 1), 0, pools_, {}) {}
+        request_(MakeRequest(static_cast<int32_t>(state.range(0)) + 1), 0, pools_, 0, {}) {}
 
   // As if the whole prompt had been computed; its blocks are kept and free.
   void Compute() {

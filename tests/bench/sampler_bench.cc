@@ -1,6 +1,7 @@
 // What a row of logits costs to sample: a vocabulary of 151,936 tokens behind a context of 2,048,
 // one thread.
 //   sampler_bench
+#include <algorithm>
 #include <iterator>
 #include <random>
 #include <string>
@@ -96,19 +97,22 @@ void SampleName(benchmark::State& state) {
   for (size_t i = 0; i < 100; ++i)
     setup.options.tools.push_back({verbs[i % std::size(verbs)] + bytes[300 + i].substr(1), {}});
   setup.begin = CallOpening(setup.options.format, "");
-  const auto constraint = MakeCallConstraint(setup);
-  const auto matcher = constraint->NewMatcher();
   const TokenBytes token_bytes = [&](TokenId token) -> std::string_view {
     return bytes[static_cast<size_t>(token)];
   };
-  const TokenRule rule{.allows = [&](TokenId token) { return matcher->Allows(token_bytes(token)); },
-                       .is_narrow = matcher->IsNarrow()};
+  const auto constraint =
+      MakeCallConstraint(setup, {.text_of = token_bytes, .count = TokenId{kVocabSize}});
+  const auto matcher = constraint->NewMatcher();
+  std::vector<uint32_t> mask(TokenMaskWords(kVocabSize));
   const std::vector<float> logits(kVocabSize, 1);
   Sampler sampler(kVocabSize, token_bytes);
   uint32_t position = 0;
   for (auto unused : state) {
     const RandomKey key{.seed = 1, .choice = 0, .position = position++};
-    const auto token = sampler.Sample(logits, {}, {}, key, {}, rule);
+    std::ranges::fill(mask, 0);
+    const bool is_filled = matcher->FillMask(mask).has_value();
+    benchmark::DoNotOptimize(is_filled);
+    const auto token = sampler.Sample(logits, {}, {}, key, {}, {.mask = mask, .allows = {}});
     benchmark::DoNotOptimize(&token);
   }
 }

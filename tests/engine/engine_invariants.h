@@ -110,6 +110,13 @@ inline void CheckSlots(const EngineCore& core, int32_t max_sequences) {
     ASSERT_EQ(core.scheduler().line().slot_count(job_id), count);
 }
 
+// A sequence keeps a row of logits if it waits for what may come behind it, and no other does.
+inline void CheckParked(const EngineCore& core) {
+  for (const Sequence* sequence : core.scheduler().running())
+    ASSERT_EQ(sequence->is_parked(), !sequence->kept_logits.empty());
+  for (const Sequence* sequence : Waiting(core)) ASSERT_TRUE(sequence->kept_logits.empty());
+}
+
 // While a job without slots waits for some, no other holds more than half of them, except a single
 // search that is wider.
 class ShareCheck {

@@ -1,10 +1,13 @@
 // The engine with its thread: submission from many threads, aborts at any moment, shutdown.
 #include "engine/engine.h"
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
 #include <new>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -13,6 +16,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/thread_pool.h"
 #include "tests/engine/fake_model_runner.h"
 #include "tests/engine/recording_sink.h"
 #include "tests/engine/requests.h"
@@ -64,6 +68,37 @@ std::unique_ptr<FakeModelRunner> MakeRunner(Gate& gate) {
   return runner;
 }
 
+// Any token may come, but it takes until the gate is open to say so.
+class GatedConstraint : public TokenConstraint {
+ public:
+  explicit GatedConstraint(Gate& gate) : gate_(gate) {}
+  std::unique_ptr<TokenMatcher> NewMatcher() const override {
+    return std::make_unique<Matcher>(gate_);
+  }
+
+ private:
+  class Matcher : public TokenMatcher {
+   public:
+    explicit Matcher(Gate& gate) : gate_(gate) {}
+    std::unique_ptr<TokenMatcher> Clone() const override {
+      return std::make_unique<Matcher>(gate_);
+    }
+    bool IsNarrow() const override { return true; }
+    Result<void> FillMask(TokenMask mask) override {
+      gate_.Pass();
+      std::ranges::fill(mask, ~uint32_t{0});
+      return {};
+    }
+    bool Allows(TokenId) override { return true; }
+    bool MayEnd() const override { return true; }
+    Result<void> Accept(TokenId) override { return {}; }
+
+   private:
+    Gate& gate_;
+  };
+  Gate& gate_;
+};
+
 struct Submitted {
   RequestId id = 0;
   std::shared_ptr<RecordingSink> sink;
@@ -81,6 +116,37 @@ Submitted Submit(Engine& engine, int32_t max_tokens, int32_t choice_count = 1) {
   request.sink = sink;
   const RequestId id = request.id;
   return {id, sink, engine.Submit(std::move(request))};
+}
+
+TEST(Engine, SleepsWhileAllAreParkedAndWakesWhenAMaskIsThere) {
+  Gate gate;
+  ThreadPool pool(2);
+  EngineOptions options = SmallOptions();
+  options.run_beside = [&](std::function<void()> task) { pool.Post(std::move(task)); };
+  Engine engine(options, MakeRunner());
+  const auto submit = [&](std::optional<Clock::time_point> deadline) {
+    Request request = GreedyRequest(engine.NextId(), {1, 2, 3}, 5);
+    request.constraint = std::make_shared<const GatedConstraint>(gate);
+    request.deadline = deadline;
+    auto sink = std::make_shared<RecordingSink>();
+    request.sink = sink;
+    EXPECT_TRUE(engine.Submit(std::move(request)));
+    return sink;
+  };
+  const auto patient = submit(std::nullopt);
+  gate.WaitForArrival();
+  // Others are not held up, and time goes on.
+  const Submitted other = Submit(engine, 5);
+  other.sink->WaitUntilFinished();
+  EXPECT_EQ(other.sink->choice().tokens.size(), 5U);
+  const auto late = submit(Clock::now() + milliseconds(1));
+  late->WaitUntilFinished();
+  EXPECT_EQ(late->choice().finishes[0].reason, FinishReason::kAborted);
+  EXPECT_FALSE(patient->finished());
+  gate.Open();
+  patient->WaitUntilFinished();
+  EXPECT_EQ(patient->choice().finishes[0].reason, FinishReason::kLength);
+  EXPECT_EQ(patient->complaint(), "");
 }
 
 TEST(Engine, ServesRequests) {

@@ -1,15 +1,25 @@
-// A constraint that needs no grammar: behind an "a" there is a "b" or a "c".
+// A constraint that needs no grammar: behind an "a" there is a "b" or a "c", and there are only so
+// many letters.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <string_view>
+#include <utility>
 
+#include "engine/penalties.h"
 #include "engine/token_constraint.h"
 
 namespace weft {
 
 class LetterConstraint : public TokenConstraint {
  public:
+  static constexpr size_t kAnyLength = std::numeric_limits<size_t>::max();
+
+  // `text_of`: the text of the tokens below `vocab_size`. With a length the mask is always narrow.
+  LetterConstraint(TokenBytes text_of, TokenId vocab_size, size_t most_letters = kAnyLength)
+      : text_of_(std::move(text_of)), vocab_size_(vocab_size), most_letters_(most_letters) {}
+
   static bool IsKept(std::string_view text) {
     char last = '\0';
     for (const char letter : text) {
@@ -19,21 +29,50 @@ class LetterConstraint : public TokenConstraint {
     return true;
   }
 
-  std::unique_ptr<TokenMatcher> NewMatcher() const override { return std::make_unique<Matcher>(); }
+  std::unique_ptr<TokenMatcher> NewMatcher() const override {
+    return std::make_unique<Matcher>(*this);
+  }
 
  private:
   class Matcher : public TokenMatcher {
    public:
-    bool IsNarrow() const override { return behind_a_; }
-    bool Allows(std::string_view bytes) const override {
-      return IsKept(bytes) && (!behind_a_ || bytes[0] == 'b' || bytes[0] == 'c');
+    explicit Matcher(const LetterConstraint& constraint) : constraint_(constraint) {}
+
+    std::unique_ptr<TokenMatcher> Clone() const override {
+      return std::make_unique<Matcher>(*this);
+    }
+    bool IsNarrow() const override { return behind_a_ || constraint_.most_letters_ != kAnyLength; }
+    Result<void> FillMask(TokenMask mask) override {
+      for (TokenId token = 0; token < constraint_.vocab_size_; ++token) {
+        if (Allows(token)) SetInMask(mask, token, true);
+      }
+      return {};
+    }
+    bool Allows(TokenId token) override {
+      const std::string_view text = constraint_.text_of_(token);
+      if (text.empty()) return !behind_a_ && constraint_.most_letters_ == kAnyLength;
+      const size_t size = size_ + text.size();
+      if (size > constraint_.most_letters_) return false;
+      if (size == constraint_.most_letters_ && text.back() == 'a') return false;
+      return IsKept(text) && (!behind_a_ || text[0] == 'b' || text[0] == 'c');
     }
     bool MayEnd() const override { return !behind_a_; }
-    void Accept(std::string_view bytes) override { behind_a_ = bytes.back() == 'a'; }
+    Result<void> Accept(TokenId token) override {
+      const std::string_view text = constraint_.text_of_(token);
+      size_ += text.size();
+      if (!text.empty()) behind_a_ = text.back() == 'a';
+      return {};
+    }
 
    private:
+    const LetterConstraint& constraint_;
+    size_t size_ = 0;
     bool behind_a_ = false;
   };
+
+  const TokenBytes text_of_;
+  const TokenId vocab_size_;
+  const size_t most_letters_;
 };
 
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include "engine/engine_core.h"
 #include "tests/engine/engine_invariants.h"
 #include "tests/engine/fake_model_runner.h"
+#include "tests/engine/letter_constraint.h"
 #include "tests/engine/requests.h"
 
 namespace {
@@ -57,7 +58,8 @@ class CountingSink : public TokenSink {
   int last_count = 0;
 };
 
-// Preemption, choices without a slot, a search, jobs of several requests, what clients give up.
+// Preemption, choices without a slot, a search, jobs of several requests, constraints, what clients
+// give up.
 class RefusedMemory {
  public:
   RefusedMemory() {
@@ -86,11 +88,20 @@ class RefusedMemory {
  private:
   static constexpr int32_t kSlots = 4;
 
+  static std::shared_ptr<const TokenConstraint> MakeConstraint() {
+    const auto text_of = [](TokenId token) {
+      return std::string_view("abcdefghijklmnopqrstuvwxyzabc")
+          .substr(static_cast<size_t>(token), 1);
+    };
+    return std::make_shared<const LetterConstraint>(text_of, 29);
+  }
+
   static Request MakeRequest(int index) {
     const std::vector<TokenId> prompt(static_cast<size_t>(3 + index), index);
     Request request = GreedyRequest(static_cast<RequestId>(index + 1), prompt, 9);
     request.choice_count = 1 + index % 3;
     if (index == 3) request.sampling.beam_width = 3;
+    if (index == 3 || index == 6) request.constraint = MakeConstraint();
     if (index == 4) request.job_id = 2;
     if (index == 5) request.sampling.prompt_logprobs = true;
     if (index == 6) request.sampling.logprobs = 2;

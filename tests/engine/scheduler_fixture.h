@@ -56,7 +56,9 @@ class SchedulerTest : public ::testing::Test {
   Sequence& Add(int32_t prompt_count, Request request) {
     request.id = requests_.size() + 1;
     request.prompt.assign(static_cast<size_t>(prompt_count), 7);
-    requests_.emplace_back(std::move(request), requests_.size(), *pools_, std::vector<TokenId>{});
+    constexpr int64_t kNoVocab = 0;  // nothing is sampled
+    requests_.emplace_back(std::move(request), requests_.size(), *pools_, kNoVocab,
+                           std::vector<TokenId>{});
     scheduler_->Add(requests_.back().first_choice());
     return requests_.back().first_choice();
   }

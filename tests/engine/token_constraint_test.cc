@@ -2,9 +2,13 @@
 #include "engine/token_constraint.h"
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,6 +22,8 @@
 
 namespace weft {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // Tokens 0 to 7 are letters and longer pieces, 8 has no text, 9 ends. The model likes `favourite`,
 // then the others in the order of their ids.
@@ -35,19 +41,21 @@ class TokenConstraintTest : public ::testing::Test {
     options_.max_batch_tokens = 16;
     options_.max_sequences = 4;
     options_.end_tokens = {kEnd};
-    options_.token_bytes = [](TokenId token) {
-      constexpr std::string_view kBytes[] = {"a", "b", "c", "d", "da", "ad", "dac", "ca", "", ""};
-      return kBytes[static_cast<size_t>(token)];
-    };
+    options_.token_bytes = BytesOf;
     runner_.fill_logits = [this](uint64_t, TokenId, int32_t, float* logits) {
       for (int32_t i = 0; i < kVocab; ++i) logits[i] = static_cast<float>(-i);
       logits[favourite_] = 20;
     };
   }
 
+  static std::string_view BytesOf(TokenId token) {
+    constexpr std::string_view kBytes[] = {"a", "b", "c", "d", "da", "ad", "dac", "ca", "", ""};
+    return kBytes[static_cast<size_t>(token)];
+  }
+
   Request MakeRequest(int32_t max_tokens) {
     Request request = GreedyRequest(next_id_++, {kD}, max_tokens);
-    request.constraint = std::make_shared<const LetterConstraint>();
+    request.constraint = std::make_shared<const LetterConstraint>(BytesOf, kVocab);
     return request;
   }
 
@@ -104,10 +112,15 @@ TEST_F(TokenConstraintTest, VisibleTokensAreText) {
   favourite_ = kSilent;
   Request request = MakeRequest(3);
   request.sampling.min_tokens = 1;
-  request.visible_tokens = std::make_shared<const VisibleTokens>(VisibleTokens{{kSilent, "ba"}});
+  const auto set_text = [&](std::string text) {
+    request.visible_tokens = std::make_shared<const VisibleTokens>(VisibleTokens{{kSilent, text}});
+    request.constraint = std::make_shared<const LetterConstraint>(
+        [text](TokenId token) { return token == kSilent ? text : BytesOf(token); }, kVocab);
+  };
+  set_text("ba");
   EXPECT_EQ(Run(request)->choice().text, "bababa");
   request = MakeRequest(3);
-  request.visible_tokens = std::make_shared<const VisibleTokens>(VisibleTokens{{kSilent, "ab<a"}});
+  set_text("ab<a");
   EXPECT_EQ(Run(request)->choice().text, "ab<abab<a");
 }
 
@@ -129,6 +142,60 @@ TEST_F(TokenConstraintTest, EveryChoiceHasComeAsFarAsItsOwnText) {
   }
   std::ranges::sort(texts);
   EXPECT_EQ(std::ranges::adjacent_find(texts), texts.end());
+}
+
+TEST_F(TokenConstraintTest, WhereOnlyTheEndMayComeItComesWhateverIsAskedFor) {
+  favourite_ = 1;
+  const auto run = [&](const std::function<void(SamplingParams&)>& set) {
+    Request request = MakeRequest(9);
+    request.constraint = std::make_shared<const LetterConstraint>(BytesOf, kVocab, 3);
+    set(request.sampling);
+    return Run(request)->choice();
+  };
+  for (const RecordedChoice& choice : {
+           run([](SamplingParams&) {}),
+           run([](SamplingParams& sampling) { sampling.min_tokens = 8; }),
+           run([](SamplingParams& sampling) {
+             sampling.allowed_token_ids = {1, 2};
+           }),
+           run([](SamplingParams& sampling) { sampling.bad_words = {{kEnd}}; }),
+       }) {
+    EXPECT_EQ(choice.text, "bbb");
+    EXPECT_EQ(choice.finishes.at(0).reason, FinishReason::kStop);
+    EXPECT_EQ(choice.finishes.at(0).stop_token, kEnd);
+    EXPECT_EQ(choice.finishes.at(0).completion_tokens, 4);
+  }
+  // No token ends the text: it is over nevertheless.
+  const RecordedChoice choice = run([](SamplingParams& sampling) { sampling.ignore_eos = true; });
+  EXPECT_EQ(choice.text, "bbb");
+  EXPECT_EQ(choice.finishes.at(0).reason, FinishReason::kStop);
+  EXPECT_EQ(choice.finishes.at(0).stop_token, std::nullopt);
+  EXPECT_EQ(choice.finishes.at(0).completion_tokens, 3);
+}
+
+TEST_F(TokenConstraintTest, OfSeveralTokensThatEndTheLikeliestDoes) {
+  favourite_ = 4;
+  Request request = MakeRequest(9);
+  request.constraint = std::make_shared<const LetterConstraint>(BytesOf, kVocab, 1);
+  request.sampling.stop_token_ids = {7, kSilent};
+  request.sampling.min_tokens = 2;
+  EXPECT_EQ(Run(request)->choice().finishes.at(0).stop_token, 7);
+}
+
+TEST_F(TokenConstraintTest, AStopStringEndsTheTextWhereverItIs) {
+  Request request = MakeRequest(9);
+  request.sampling.stop = {"ba"};
+  const auto sink = Run(request);
+  EXPECT_EQ(sink->choice().text, "a");
+  EXPECT_EQ(sink->choice().finishes.at(0).stop_string, "ba");
+}
+
+TEST_F(TokenConstraintTest, TheFiltersOfTheChainSeeWhatIsAllowed) {
+  Request request = MakeRequest(40);
+  request.constraint = std::make_shared<const LetterConstraint>(BytesOf, kVocab, 40);
+  request.sampling.temperature = 1;
+  request.sampling.min_p = 0.9;  // "a" is likelier by far; "b" where that may not come
+  EXPECT_EQ(Run(request)->choice().text, "abababababababababababababababababababab");
 }
 
 TEST_F(TokenConstraintTest, LogprobsAreTheModels) {
@@ -155,23 +222,160 @@ TEST_F(TokenConstraintTest, WhereNothingIsLeftTheRequestFailsAndSaysWhy) {
       "token to generate after 1 generated ones");
 }
 
-TEST_F(TokenConstraintTest, BeamsAreRefused) {
-  Request request = MakeRequest(4);
-  request.sampling.beam_width = 2;
-  request.sink = std::make_shared<RecordingSink>();
-  core_.emplace(options_, runner_);
-  const Result<void> valid = core_->Validate(request);
-  ASSERT_FALSE(valid);
-  EXPECT_EQ(valid.error().message,
-            "stop strings, logprobs and constraints cannot be had with beam search");
+TEST_F(TokenConstraintTest, BeamsKeepToItAndAreWorthWhatTheModelThinks) {
+  favourite_ = kSilent;
+  Request request = MakeRequest(9);
+  request.constraint = std::make_shared<const LetterConstraint>(
+      [](TokenId token) { return token <= 1 ? BytesOf(token) : std::string_view(); }, kVocab, 2);
+  request.sampling.beam_width = 4;
+  request.choice_count = 4;
+  const auto texts_of = [](const RecordingSink& sink) {
+    std::vector<std::string> texts;
+    for (size_t i = 0; i < sink.choice_count(); ++i) {
+      EXPECT_EQ(sink.choice(i).finishes.at(0).reason, FinishReason::kStop);
+      texts.push_back(sink.choice(i).text);
+    }
+    return texts;
+  };
+  // All that there are: of "a" and "b", the likelier one, two letters at most, no "a" at the end.
+  const auto sink = Run(request);
+  EXPECT_EQ(texts_of(*sink), (std::vector<std::string>{"ab", "bb", "b", ""}));
+  EXPECT_NEAR(sink->choice(0).finishes[0].logprob_sum, -41, 0.01);
+  EXPECT_NEAR(sink->choice(2).finishes[0].logprob_sum, -50, 0.01);
+  EXPECT_EQ(sink->choice(0).finishes[0].completion_tokens, 2);
+  EXPECT_EQ(sink->choice(2).finishes[0].completion_tokens, 2);  // the end token included
+  // There are only two: the choices that are left repeat the last one.
+  request.constraint = std::make_shared<const LetterConstraint>(
+      [](TokenId token) { return token == 1 ? BytesOf(token) : std::string_view(); }, kVocab, 1);
+  request.id = next_id_++;
+  EXPECT_EQ(texts_of(*Run(request)), (std::vector<std::string>{"b", "", "", ""}));
 }
 
-// With few tokens allowed the others are as good as banned, whatever the chain does.
-TEST(ConstrainedSampler, ANarrowRuleExcludesBeforeTheChain) {
-  const std::vector<float> logits = {3, 1, 0.5F, 2.5F, -1, 0, 1.5F, 2};
-  const std::vector<TokenId> refused = {0, 3, 7};
-  const auto allows = [&](TokenId token) { return std::ranges::count(refused, token) == 0; };
-  std::vector<SamplingParams> all(7);
+TEST_F(TokenConstraintTest, BeamsThatFindNoTextFail) {
+  Request request = MakeRequest(9);
+  request.constraint = std::make_shared<const LetterConstraint>(
+      [](TokenId token) { return token == kA ? BytesOf(token) : std::string_view(); }, kVocab, 5);
+  request.sampling.beam_width = 2;
+  request.sampling.ignore_eos = true;
+  const auto sink = Run(request);
+  EXPECT_EQ(sink->choice().finishes.at(0).reason, FinishReason::kFailed);
+  EXPECT_EQ(sink->choice().finishes.at(0).error.code, ErrorCode::kInvalidArgument);
+}
+
+// Whose matcher exceeds a limit behind so many tokens.
+class FailingConstraint : public TokenConstraint {
+ public:
+  explicit FailingConstraint(int32_t most_tokens) : most_tokens_(most_tokens) {}
+  std::unique_ptr<TokenMatcher> NewMatcher() const override {
+    if (most_tokens_ < 0) throw std::runtime_error("thrown");
+    return std::make_unique<Matcher>(most_tokens_);
+  }
+
+ private:
+  class Matcher : public TokenMatcher {
+   public:
+    explicit Matcher(int32_t left) : left_(left) {}
+    std::unique_ptr<TokenMatcher> Clone() const override {
+      return std::make_unique<Matcher>(*this);
+    }
+    bool IsNarrow() const override { return true; }
+    Result<void> FillMask(TokenMask mask) override {
+      if (left_ == 0) return Fail(ErrorCode::kResourceExhausted, "too large");
+      SetInMask(mask, 1, true);
+      return {};
+    }
+    bool Allows(TokenId) override { return true; }
+    bool MayEnd() const override { return false; }
+    Result<void> Accept(TokenId) override {
+      --left_;
+      return {};
+    }
+
+   private:
+    int32_t left_;
+  };
+  const int32_t most_tokens_;
+};
+
+TEST_F(TokenConstraintTest, ALimitThatIsExceededFailsTheRequestAlone) {
+  for (const auto& [most_tokens, message] :
+       {std::pair(0, "too large"), std::pair(2, "too large"), std::pair(-1, "thrown")}) {
+    Request request = MakeRequest(9);
+    request.constraint = std::make_shared<const FailingConstraint>(most_tokens);
+    core_.emplace(options_, runner_);
+    const auto other = AddRecorded(*core_, MakeRequest(9));
+    const auto sink = Run(request);
+    EXPECT_EQ(sink->choice().tokens.size(), static_cast<size_t>(std::max(most_tokens, 0)));
+    EXPECT_EQ(sink->choice().finishes.at(0).reason, FinishReason::kFailed);
+    EXPECT_EQ(sink->choice().finishes.at(0).error.message, message);
+    EXPECT_EQ(other->choice().text, "ababababa");
+    core_.reset();
+  }
+}
+
+// A mask that is late parks its own sequence alone, and changes nothing.
+TEST_F(TokenConstraintTest, WhoseMaskIsLateWaitsAloneAndComputesNothingAgain) {
+  std::vector<std::function<void()>> tasks;
+  options_.run_beside = [&](std::function<void()> task) { tasks.push_back(std::move(task)); };
+  int32_t rows = 0;
+  runner_.before_run = [&](const ForwardBatch& batch) -> Result<void> {
+    rows += static_cast<int32_t>(batch.row_count());
+    return {};
+  };
+  int32_t wake_count = 0;
+  core_.emplace(options_, runner_, Clock::now, [&] { ++wake_count; });
+  const auto sink = AddRecorded(*core_, MakeRequest(3));
+  Request free = MakeRequest(3);
+  free.constraint = nullptr;
+  const auto other = AddRecorded(*core_, std::move(free));
+  for (int32_t step = 0; step < 4; ++step) core_->Step();
+  EXPECT_EQ(other->choice().text, "aaa");
+  EXPECT_EQ(sink->choice().text, "");
+  EXPECT_EQ(tasks.size(), 1U);
+  EXPECT_TRUE(core_->is_stalled());
+  for (const char* text : {"a", "ab", "aba"}) {
+    EXPECT_EQ(rows, 4 + static_cast<int32_t>(sink->choice().text.size()));
+    EXPECT_EQ(wake_count, static_cast<int32_t>(sink->choice().text.size()));
+    std::exchange(tasks, {}).at(0)();
+    EXPECT_FALSE(core_->is_stalled());
+    core_->Step();  // samples what it had computed, and computes the next
+    EXPECT_EQ(sink->choice().text, text);
+    if (core_->has_work()) core_->Step();
+  }
+  EXPECT_FALSE(core_->has_work());
+  const StepReport report = core_->TakeReport();
+  EXPECT_EQ(report.parked_sequences, 3);
+  EXPECT_EQ(report.masks, 1);  // behind "a": elsewhere nearly all may come
+  EXPECT_GT(report.mask_time.count(), 0);
+}
+
+TEST_F(TokenConstraintTest, WhoIsParkedCanBeAbortedWhileItsMaskIsMade) {
+  std::vector<std::function<void()>> tasks;
+  options_.run_beside = [&](std::function<void()> task) { tasks.push_back(std::move(task)); };
+  core_.emplace(options_, runner_);
+  Request request = MakeRequest(3);
+  const RequestId id = request.id;
+  const auto sink = AddRecorded(*core_, std::move(request));
+  core_->Step();
+  core_->Step();
+  EXPECT_TRUE(core_->is_stalled());
+  core_->Abort(id);
+  EXPECT_EQ(sink->choice().finishes.at(0).reason, FinishReason::kAborted);
+  EXPECT_FALSE(core_->has_work());
+  core_.reset();
+  tasks.at(0)();
+}
+
+// What a mask leaves out is as good as banned, whatever the chain does.
+TEST(ConstrainedSampler, AMaskExcludesBeforeTheChain) {
+  std::vector<float> logits(70, -2);  // three words of a mask, the last of them not full
+  for (size_t i = 0; i < logits.size(); i += 3) logits[i] = static_cast<float>(i % 7);
+  std::vector<TokenId> refused = {0, 3, 7, 69};
+  for (TokenId token = 32; token < 64; ++token) refused.push_back(token);
+  std::vector<uint32_t> mask(TokenMaskWords(std::ssize(logits)), 0);
+  for (TokenId token = 0; token < 70; ++token)
+    SetInMask(mask, token, std::ranges::count(refused, token) == 0);
+  std::vector<SamplingParams> all(8);
   all[1].temperature = 0;
   all[2].top_p = 0.6;
   all[3].min_p = 0.5;
@@ -179,6 +383,7 @@ TEST(ConstrainedSampler, ANarrowRuleExcludesBeforeTheChain) {
   all[5].top_k = 2;
   all[6].repetition_penalty = 1.5;
   all[6].logit_bias = {{0, 100}};
+  all[7].allowed_token_ids = {0, 5, 40, 66};
   const std::vector<TokenId> tokens = {1, 6};
   Sampler sampler(std::ssize(logits), {});
   for (const SamplingParams& params : all) {
@@ -186,8 +391,7 @@ TEST(ConstrainedSampler, ANarrowRuleExcludesBeforeTheChain) {
       const RandomKey key{.seed = 3, .choice = 0, .position = position};
       const SamplingHistory history{.tokens = tokens, .prompt_count = 1, .mirostat_mu = 4};
       const Sampled got =
-          sampler.Sample(logits, params, history, key, {}, {.allows = allows, .is_narrow = true})
-              .value();
+          sampler.Sample(logits, params, history, key, {}, {.mask = mask, .allows = {}}).value();
       const Sampled want = sampler.Sample(logits, params, history, key, refused).value();
       ASSERT_EQ(got.token, want.token);
       ASSERT_EQ(got.mirostat_mu, want.mirostat_mu);
@@ -205,9 +409,7 @@ TEST(ConstrainedSampler, AWideRuleChangesNothingButWhatItRefuses) {
     const RandomKey key{.seed = 3, .choice = 0, .position = position};
     const TokenId plain = sampler.Sample(logits, {}, {}, key, {}).value().token;
     const TokenId got =
-        sampler.Sample(logits, {}, {}, key, {}, {.allows = allows, .is_narrow = false})
-            .value()
-            .token;
+        sampler.Sample(logits, {}, {}, key, {}, {.mask = {}, .allows = allows}).value().token;
     ASSERT_NE(got, 2);
     ASSERT_TRUE(plain == 2 || got == plain);
     ++counts[static_cast<size_t>(got)];

@@ -2,9 +2,11 @@
 // alone, then in random company under other chunk sizes, block sizes, thread counts and instruction
 // sets, with blocks so few that sequences are preempted; tokens, text and log probabilities are
 // compared with ==. Alone everything is computed; in company, prompts that begin alike share
-// blocks, and with the kernels that people run the same requests come a second time.
+// blocks, and with the kernels that people run the same requests come a second time. Masks of
+// constrained texts are made beside the steps, and are late now and then.
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -18,6 +20,7 @@
 #include "engine/transformer_runner.h"
 #include "model/load.h"
 #include "tests/data_paths.h"
+#include "tests/engine/letter_constraint.h"
 #include "tests/engine/recording_sink.h"
 #include "tests/engine/requests.h"
 #include "tests/model/kernels/isas_here.h"
@@ -45,6 +48,12 @@ struct Setting {
                        block_size, max_batch_tokens, max_sequences);
   }
 };
+
+// Printable text from any vocabulary, so that stop strings happen, and constraints bind.
+std::string_view TextOf(TokenId token) {
+  static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
+  return kLetters.substr(static_cast<size_t>(token % 23), static_cast<size_t>(1 + token % 3));
+}
 
 // A model behind an engine without a thread, so that a test decides who arrives when.
 class Bench {
@@ -77,11 +86,8 @@ class Bench {
     options_.max_batch_tokens = setting.max_batch_tokens;
     options_.max_sequences = setting.max_sequences;
     options_.prefix_cache = setting.prefix_cache;
-    // Printable text from any vocabulary, so that stop strings happen.
-    options_.token_bytes = [](TokenId token) {
-      static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
-      return kLetters.substr(static_cast<size_t>(token % 23), static_cast<size_t>(1 + token % 3));
-    };
+    options_.token_bytes = TextOf;
+    options_.run_beside = [this](std::function<void()> task) { threads_.Post(std::move(task)); };
     core_ = std::make_unique<EngineCore>(options_, *runner_);
   }
 
@@ -136,6 +142,10 @@ std::vector<Request> RandomRequests(std::mt19937_64& random, int64_t vocab_size)
     params.prompt_logprobs = id == 1 || id == 4;
     if (id == 6) params.stop = {"ab", "cde", "x"};
     request.choice_count = id == 3 ? 3 : 1;
+    if (id == 3 || id == 6 || id == 7) {
+      request.constraint = std::make_shared<const LetterConstraint>(
+          TextOf, static_cast<TokenId>(vocab_size), id == 7 ? 30 : LetterConstraint::kAnyLength);
+    }
     requests.push_back(std::move(request));
   }
   for (const Pooling pooling : {Pooling::kLast, Pooling::kMean}) {

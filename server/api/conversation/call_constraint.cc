@@ -12,19 +12,34 @@ namespace {
 
 class CallMatcher : public TokenMatcher {
  public:
-  explicit CallMatcher(const CallNameScanner& scanner) : scanner_(scanner) { FindNextBytes(); }
+  CallMatcher(const CallNameScanner& scanner, const ReplyTokens& tokens)
+      : tokens_(tokens), scanner_(scanner) {
+    FindNextBytes();
+  }
 
+  std::unique_ptr<TokenMatcher> Clone() const override {
+    return std::make_unique<CallMatcher>(*this);
+  }
   bool IsNarrow() const override { return scanner_.in_name(); }
-  bool Allows(std::string_view bytes) const override {
-    if (scanner_.in_name() && !next_bytes_[static_cast<unsigned char>(bytes[0])]) return false;
+  Result<void> FillMask(TokenMask mask) override {
+    for (TokenId token = 0; token < tokens_.count; ++token) {
+      if (Allows(token)) SetInMask(mask, token, true);
+    }
+    return {};
+  }
+  bool Allows(TokenId token) override {
+    const std::string_view text = tokens_.text_of(token);
+    if (text.empty()) return MayEnd();
+    if (scanner_.in_name() && !next_bytes_[static_cast<unsigned char>(text[0])]) return false;
     CallNameScanner scanner = scanner_;
-    return scanner.Feed(bytes);
+    return scanner.Feed(text);
   }
   // A name that has begun is to be written; what becomes of the call is the model's affair.
   bool MayEnd() const override { return !scanner_.in_name(); }
-  void Accept(std::string_view bytes) override {
-    WEFT_CHECK(scanner_.Feed(bytes));
+  Result<void> Accept(TokenId token) override {
+    WEFT_CHECK(scanner_.Feed(tokens_.text_of(token)));
     FindNextBytes();
+    return {};
   }
 
  private:
@@ -37,32 +52,37 @@ class CallMatcher : public TokenMatcher {
     }
   }
 
+  const ReplyTokens& tokens_;
   CallNameScanner scanner_;
   std::bitset<256> next_bytes_;  // in a name: those that may come
 };
 
 class CallConstraint : public TokenConstraint {
  public:
-  CallConstraint(CallNameRules rules, const ReplySetup& setup)
-      : rules_(std::move(rules)), start_(rules_, setup.options.begins_in_reasoning) {
+  CallConstraint(CallNameRules rules, const ReplySetup& setup, ReplyTokens tokens)
+      : rules_(std::move(rules)),
+        tokens_(std::move(tokens)),
+        start_(rules_, setup.options.begins_in_reasoning) {
     WEFT_CHECK(start_.Feed(setup.begin));
   }
 
   std::unique_ptr<TokenMatcher> NewMatcher() const override {
-    return std::make_unique<CallMatcher>(start_);
+    return std::make_unique<CallMatcher>(start_, tokens_);
   }
 
  private:
   const CallNameRules rules_;
+  const ReplyTokens tokens_;
   CallNameScanner start_;  // where the model's text begins
 };
 
 }  // namespace
 
-std::shared_ptr<const TokenConstraint> MakeCallConstraint(const ReplySetup& setup) {
+std::shared_ptr<const TokenConstraint> MakeCallConstraint(const ReplySetup& setup,
+                                                          ReplyTokens tokens) {
   std::optional<CallNameRules> rules = CallNameRulesOf(setup.options, setup.begin);
   if (!rules) return nullptr;
-  return std::make_shared<const CallConstraint>(*std::move(rules), setup);
+  return std::make_shared<const CallConstraint>(*std::move(rules), setup, std::move(tokens));
 }
 
 }  // namespace weft

@@ -143,6 +143,18 @@ ApiResult<void> SetSampling(const ChatRequest& request, GenerationJob& job) {
   return {};
 }
 
+// As the engine will have them.
+ReplyTokens TokensOf(const GenerationJob& job) {
+  const auto& tokenizer = job.model->tokenizer;
+  return {.text_of = [tokenizer, visible = job.visible_tokens](TokenId id) -> std::string_view {
+            const std::string_view bytes = tokenizer->TokenBytes(id);
+            if (!bytes.empty() || visible == nullptr) return bytes;
+            const auto found = visible->find(id);
+            return found == visible->end() ? std::string_view() : found->second;
+          },
+          .count = static_cast<TokenId>(tokenizer->vocab_size())};
+}
+
 }  // namespace
 
 ApiResult<std::string> RenderReplyPrompt(const ChatRequest& request, const ServedModel& model,
@@ -172,7 +184,7 @@ ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareC
   }
   job.prompts.push_back(*std::move(tokens));
   job.visible_tokens = job.model->chat->visible_tokens(OffersTools(request));
-  job.constraint = MakeCallConstraint(setup);
+  job.constraint = MakeCallConstraint(setup, TokensOf(job));
   WEFT_RETURN_IF_ERROR(SetSampling(request, job));
   return job;
 }

@@ -59,6 +59,9 @@ TEST(EngineMeter, CountsSteps) {
   report.prompt_tokens = 30;
   report.generated_tokens = 1;
   report.preemptions = 1;
+  report.masks = 3;
+  report.mask_time = milliseconds(5);
+  report.parked_sequences = 2;
   report.computed_prompt_tokens = 100;
   report.cache_queries = 90;
   report.cache_hits = 60;
@@ -79,6 +82,9 @@ TEST(EngineMeter, CountsSteps) {
   EXPECT_EQ(totals.prompt_rows, 60);
   EXPECT_EQ(totals.generated_rows, 2);
   EXPECT_EQ(totals.preemptions, 2);
+  EXPECT_EQ(totals.masks, 6);
+  EXPECT_DOUBLE_EQ(totals.mask_seconds, 0.01);
+  EXPECT_EQ(totals.parked_sequences, 4);
   EXPECT_EQ(totals.prompt_tokens, 200);
   EXPECT_EQ(totals.cache_queries, 180);
   EXPECT_EQ(totals.cache_hits, 120);

@@ -1,0 +1,186 @@
+// JSON texts whose values satisfy a schema, byte by byte.
+//
+// A value is read with a goal: a value formula that it must satisfy, and others of which it is to
+// be known, when it ends, whether it does. Of a string or a number these are automata that run
+// beside it; of an object or an array formulas over its atoms, in which each property or item
+// replaces what it decides. So every combination of schemas is followed exactly, and the solver says
+// what may come so that the first one can still be satisfied.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "grammar/recognizer.h"
+#include "grammar/regex/string_dfa.h"
+#include "grammar/schema/schema_logic.h"
+#include "grammar/schema/schema_solver.h"
+
+namespace weft {
+
+// White space between the parts of a JSON text.
+enum class JsonSpace : uint8_t {
+  kNone,
+  kAfterSeparators,  // one space, or none, behind `,` and `:`
+  kAny,
+};
+
+struct JsonMachineOptions {
+  JsonSpace space = JsonSpace::kAfterSeparators;
+  bool any_order = false;  // of properties
+};
+
+class JsonMachine : public Recognizer {
+ public:
+  JsonMachine(SchemaLogic logic, const JsonMachineOptions& options);
+
+  State Start() override;
+  State Step(State state, uint8_t byte) override;
+  bool Accepts(State state) override;
+
+  // kResourceExhausted: a limit was reached, and steps may have been dead for that alone.
+  Result<void> status() const;
+
+ private:
+  enum class Place : uint8_t {
+    kValue,          // before a value
+    kString,         // in one
+    kNumber,
+    kConstant,       // in null, false or true
+    kObjectStart,    // behind `{`
+    kName,           // in a name
+    kNameEnd,        // behind it
+    kPropertyValue,  // around a value
+    kPropertyEnd,    // behind it
+    kPropertyNext,   // behind `,`
+    kArrayStart,     // behind `[`
+    kItem,           // around an item
+    kItemEnd,        // behind it
+    kEnd,
+  };
+  using FrameId = int32_t;
+  using GoalId = int32_t;
+  using TextId = int32_t;
+  static constexpr int32_t kNone = -1;
+
+  // Where a text is within a value, and what the value is within.
+  struct Frame {
+    Place place = Place::kEnd;
+    bool may_space = false;  // one space may come
+    bool records = false;    // the bytes of the value around it are kept
+    FrameId parent = kNone;
+    GoalId goal = kNone;
+    int32_t state = kNone;    // of an object or array; of a string, number or name its automaton's
+    int32_t watched = kNone;  // of a string or number: automata of the goal's others
+    int32_t object = kNone;   // of a name: the object's state
+    int32_t detail = 0;       // a name; how much of a constant has come; where a text begins
+
+    auto operator<=>(const Frame&) const = default;
+  };
+  struct Goal {
+    FormulaId value = FormulaId::kTrue;
+    std::vector<FormulaId> watched;
+
+    auto operator<=>(const Goal&) const = default;
+  };
+  template <typename Context>
+  struct Structure {
+    FormulaId formula = FormulaId::kTrue;
+    std::vector<FormulaId> watched;
+    Context context;
+
+    auto operator<=>(const Structure&) const = default;
+  };
+  using ObjectState = Structure<ObjectContext>;
+  using ArrayState = Structure<ArrayContext>;
+  // What a property or an item does to the structure around it.
+  struct Element {
+    int32_t after = kNone;  // the structure with it, but for its value
+    GoalId goal = kNone;    // kNone: nothing can come here
+    std::vector<ElementAtom> atoms;
+    std::vector<int32_t> places;  // of an atom's value among what the goal watches; kNone: it holds
+  };
+  // Which of the goal's others hold.
+  using Truths = std::vector<bool>;
+
+  // Numbers of things that are kept once.
+  template <typename Thing>
+  struct Interned {
+    std::map<Thing, int32_t> ids;
+    std::vector<Thing> things;
+
+    int32_t Of(const Thing& thing) {
+      const auto [entry, is_new] = ids.emplace(thing, static_cast<int32_t>(things.size()));
+      if (is_new) things.push_back(thing);
+      return entry->second;
+    }
+    const Thing& operator[](int32_t id) const { return things[static_cast<size_t>(id)]; }
+  };
+
+  State FindStep(State state, uint8_t byte);
+  State StateOf(const Frame& frame, TextId text);
+  State BeginValue(const Frame& frame, TextId text, uint8_t byte);
+  State BeginObject(const Frame& frame, TextId text);
+  State BeginArray(const Frame& frame, TextId text);
+  State StepString(const Frame& frame, TextId text, uint8_t byte);
+  State StepNumber(const Frame& frame, TextId text, uint8_t byte);
+  State StepConstant(const Frame& frame, TextId text, uint8_t byte);
+  State StepName(const Frame& frame, TextId text, uint8_t byte);
+  State StepObject(const Frame& frame, TextId text, uint8_t byte);
+  State StepArray(const Frame& frame, TextId text, uint8_t byte);
+  // The value of this frame has ended; `text` has all of it.
+  State EndValue(const Frame& frame, TextId text, const Truths& truths);
+  State EndProperty(const Frame& frame, TextId text, const Truths& truths);
+  State EndItem(const Frame& frame, TextId text, const Truths& truths);
+  // `records`: the bytes of its value are kept, whether those around it are or not.
+  State BeginElement(const Frame& around, const Element& element, TextId text, bool may_space,
+                     bool records);
+  State EndObject(const Frame& frame, TextId text);
+  State EndArray(const Frame& frame, TextId text);
+
+  int32_t WatchedStarts(StringDfa& dfa, const Goal& goal, bool of_strings);
+  int32_t StepWatched(StringDfa& dfa, int32_t watched, uint8_t byte);
+  Truths WatchedTruths(const StringDfa& dfa, int32_t watched) const;
+
+  RegexId NextNames(int32_t object);
+  const Element& PropertyOf(int32_t object, NameId name);
+  const Element& ItemOf(int32_t array);
+  bool LooksForEqualItems(const ArrayState& state);
+  void SetGoal(Element& element, FormulaId value, FormulaId formula);
+  int32_t ObjectStateOf(ObjectState state);
+  int32_t ArrayStateOf(ArrayState state);
+  FormulaId Decided(FormulaId formula, const Element& element, const Truths& truths);
+
+  TextId Append(TextId text, uint8_t byte);
+  int32_t LengthOf(TextId text) const;
+  std::string TextFrom(TextId text, int32_t first) const;
+
+  bool AllowsSpace(const Frame& frame, uint8_t byte) const;
+
+  SchemaLogic logic_;
+  SchemaSolver solver_;
+  JsonMachineOptions options_;
+  StringDfa strings_;
+  StringDfa numbers_;
+  StringDfa names_;
+  Interned<Frame> frames_;
+  Interned<Goal> goals_;
+  Interned<ObjectState> objects_;
+  Interned<ArrayState> arrays_;
+  Interned<std::vector<StringDfa::State>> watched_;
+  Interned<std::pair<FrameId, TextId>> states_;
+  Interned<std::pair<TextId, uint8_t>> texts_;  // a text and the byte behind it
+  std::vector<int32_t> lengths_;                // of texts
+  std::map<std::pair<int32_t, NameId>, Element> properties_;
+  std::map<int32_t, Element> items_;
+  std::map<int32_t, RegexId> next_names_;
+  std::unordered_map<uint64_t, State> steps_;
+  bool is_full_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,32 @@
+#include "grammar/schema/json_schema.h"
+
+#include <utility>
+
+namespace weft {
+
+SchemaResult<JsonSchema> JsonSchema::Compile(const nlohmann::ordered_json& schema,
+                                             const SchemaReadOptions& options) {
+  SchemaResult<SchemaDocument> document = ReadSchema(schema, options);
+  if (!document) return tl::unexpected(std::move(document).error());
+  SchemaResult<SchemaLogic> logic =
+      SchemaLogic::Create(std::make_shared<const SchemaDocument>(*std::move(document)));
+  if (!logic) return tl::unexpected(std::move(logic).error());
+  // What a text begins with is found out once for all.
+  JsonMachine machine(*logic, {.any_order = true});
+  const bool is_satisfiable = machine.Start() != Recognizer::kDead;
+  const Result<void> status = machine.status();
+  if (!status) {
+    return tl::unexpected(SchemaError{status.error().code, "", "", status.error().message});
+  }
+  if (!is_satisfiable) {
+    return tl::unexpected(SchemaError{ErrorCode::kUnsupported, "", "",
+                                      "no value was found that satisfies it"});
+  }
+  return JsonSchema(std::make_shared<const SchemaLogic>(*std::move(logic)));
+}
+
+std::unique_ptr<JsonMachine> JsonSchema::NewMachine(const JsonMachineOptions& options) const {
+  return std::make_unique<JsonMachine>(*logic_, options);
+}
+
+}  // namespace weft

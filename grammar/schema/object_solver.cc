@@ -1,0 +1,405 @@
+// How objects can go on.
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "base/check.h"
+#include "base/utf8.h"
+#include "grammar/schema/schema_solver.h"
+
+namespace weft {
+namespace {
+
+constexpr int kMostPropertyBranches = 1024;
+constexpr size_t kMostRegions = 64;
+
+}  // namespace
+
+int32_t SchemaSolver::OrderOf(FormulaId object) {
+  const auto [entry, is_new] =
+      order_ids_.emplace(object, static_cast<int32_t>(orders_.size()));
+  if (!is_new) return entry->second;
+  std::unordered_map<NameId, int32_t> order;
+  for (const NameId name : ListedNames(TablesOf(object, AtomKind::kProperties))) {
+    order.emplace(name, static_cast<int32_t>(order.size()));
+  }
+  orders_.push_back(std::move(order));
+  return entry->second;
+}
+
+bool SchemaSolver::ObjectMayEnd(FormulaId object) {
+  const auto [entry, is_new] = may_end_.try_emplace(object);
+  if (!is_new) return entry->second;
+  entry->second = logic_.formulas().Replace(object, [](FormulaId, const Atom& atom) {
+    return atom.kind == AtomKind::kProperties ? FormulaId::kTrue : FormulaId::kFalse;
+  }) == FormulaId::kTrue;
+  return entry->second;
+}
+
+ObjectContext SchemaSolver::ContextWith(const ObjectContext& context, NameId name) const {
+  ObjectContext after = context;
+  ++after.count;
+  const std::unordered_map<NameId, int32_t>& order = orders_[static_cast<size_t>(context.order)];
+  const auto place = order.find(name);
+  if (!options_.any_order) {
+    after.position = static_cast<int32_t>(order.size());
+    if (place != order.end()) {
+      after.position = place->second + 1;
+      return after;
+    }
+  }
+  after.seen.insert(std::ranges::upper_bound(after.seen, name), name);
+  return after;
+}
+
+bool SchemaSolver::MayCome(NameId name, const ObjectContext& context) const {
+  if (std::ranges::binary_search(context.seen, name)) return false;
+  if (options_.any_order) return true;
+  const std::unordered_map<NameId, int32_t>& order = orders_[static_cast<size_t>(context.order)];
+  const auto place = order.find(name);
+  return place == order.end() || place->second >= context.position;
+}
+
+FormulaId SchemaSolver::WithName(FormulaId object, NameId name, const ObjectContext& after) {
+  return logic_.formulas().Replace(object, [&](FormulaId id, const Atom& atom) {
+    const bool is_name =
+        atom.kind == AtomKind::kHasName && static_cast<NameId>(atom.subject) == name;
+    const bool is_enough = atom.kind == AtomKind::kMinProperties && atom.count <= after.count;
+    return is_name || is_enough ? FormulaId::kTrue : id;
+  });
+}
+
+std::vector<ElementAtom> SchemaSolver::AtomsOfProperty(FormulaId object, NameId name) {
+  std::vector<ElementAtom> atoms;
+  for (const FormulaStore::Occurrence& occurrence : logic_.formulas().Occurrences(object)) {
+    const Atom atom = logic_.formulas().atom(occurrence.atom);
+    if (atom.kind != AtomKind::kProperties) continue;
+    atoms.push_back({.atom = occurrence.atom,
+                     .value = logic_.ValueOf(atom.subject, name),
+                     .if_true = occurrence.atom});
+  }
+  return atoms;
+}
+
+FormulaId SchemaSolver::Objects(FormulaId value) {
+  const auto found = objects_.find(value);
+  if (found != objects_.end()) return found->second;
+  const FormulaId object = Loosened(logic_.Objects(value));
+  objects_.emplace(value, object);
+  return object;
+}
+
+// Where a property tells the schemas of a oneOf apart, one of them is exactly one.
+FormulaId SchemaSolver::Loosened(FormulaId object) {
+  FormulaStore& formulas = logic_.formulas();
+  const FormulaKind kind = formulas.kind(object);
+  if (kind == FormulaKind::kAnd || kind == FormulaKind::kOr) {
+    std::vector<FormulaId> parts;
+    for (const FormulaId part : formulas.PartsOf(object)) parts.push_back(Loosened(part));
+    return kind == FormulaKind::kAnd ? formulas.And(parts) : formulas.Or(parts);
+  }
+  if (kind != FormulaKind::kExactlyOne) return object;
+  const std::vector<FormulaId> parts = formulas.PartsOf(object);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (!AreDisjoint(parts[i], parts[j])) return object;
+    }
+  }
+  return formulas.Or(parts);
+}
+
+// Whether no object satisfies both: for certain, since there is a property that both demand, and no
+// value for it.
+bool SchemaSolver::AreDisjoint(FormulaId a, FormulaId b) {
+  FormulaStore& formulas = logic_.formulas();
+  std::vector<int32_t> tables;
+  std::vector<NameId> required;
+  for (const FormulaId side : {a, b}) {
+    const std::vector<FormulaId> parts = formulas.kind(side) == FormulaKind::kAnd
+                                             ? formulas.PartsOf(side)
+                                             : std::vector<FormulaId>{side};
+    for (const FormulaId part : parts) {
+      if (formulas.kind(part) != FormulaKind::kAtom) continue;
+      const Atom& atom = formulas.atom(part);
+      if (atom.kind == AtomKind::kProperties) tables.push_back(atom.subject);
+      if (atom.kind == AtomKind::kHasName) required.push_back(static_cast<NameId>(atom.subject));
+    }
+  }
+  return std::ranges::any_of(
+      required, [&](NameId name) { return HasNoValue(ValueUnder(tables, name)); });
+}
+
+bool SchemaSolver::HasNoValue(FormulaId value) {
+  for (const ValueKind kind : {ValueKind::kNull, ValueKind::kFalse, ValueKind::kTrue}) {
+    if (logic_.HoldsFor(value, kind)) return false;
+  }
+  return logic_.Objects(value) == FormulaId::kFalse && logic_.Arrays(value) == FormulaId::kFalse &&
+         logic_.regexes().IsEmpty(logic_.Strings(value)) &&
+         logic_.regexes().IsEmpty(logic_.Numbers(value)) && logic_.status();
+}
+
+FormulaId SchemaSolver::PropertyValue(FormulaId object, NameId name, const ObjectContext& after) {
+  const std::tuple key = {object, name, ContextId(after)};
+  const auto found = property_values_.find(key);
+  if (found != property_values_.end()) return found->second;
+  const FormulaId value = FindPropertyValue(object, name, after);
+  // What is found while a question is open may rest on it.
+  if (depth_ == 0) property_values_.emplace(key, value);
+  return value;
+}
+
+FormulaId SchemaSolver::FindPropertyValue(FormulaId object, NameId name,
+                                          const ObjectContext& after) {
+  return ElementValue(object, AtomsOfProperty(object, name),
+                      [&](FormulaId left) { return ObjectCanEnd(left, after); },
+                      kMostPropertyBranches);
+}
+
+RegexId SchemaSolver::NextNames(FormulaId object, const ObjectContext& context) {
+  const auto may_come = [&](NameId name) {
+    const ObjectContext after = ContextWith(context, name);
+    const FormulaId with = WithName(object, name, after);
+    return IsSatisfiable(PropertyValue(with, name, after));
+  };
+  const std::vector<int32_t> tables = TablesOf(object, AtomKind::kProperties);
+  std::set<NameId> listed;
+  for (const auto& [name, place] : orders_[static_cast<size_t>(context.order)]) {
+    listed.insert(name);
+  }
+  for (const NameId name : ListedNames(tables)) listed.insert(name);
+  for (const FormulaStore::Occurrence& occurrence : logic_.formulas().Occurrences(object)) {
+    const Atom& atom = logic_.formulas().atom(occurrence.atom);
+    if (atom.kind == AtomKind::kHasName) listed.insert(static_cast<NameId>(atom.subject));
+  }
+  std::vector<std::string> words;
+  for (const NameId name : listed) {
+    if (MayCome(name, context) && may_come(name)) words.push_back(logic_.constants().name(name));
+  }
+  RegexArena& regexes = logic_.regexes();
+  std::vector<RegexId> names = {regexes.Words(words)};
+  listed.insert(context.seen.begin(), context.seen.end());
+  const RegexId not_listed = regexes.Not(NamesOf({listed.begin(), listed.end()}));
+  for (const RegexId region : RegionsOf(tables)) {
+    const RegexId left = regexes.And(region, not_listed);
+    const std::optional<NameId> example = ExampleOf(left);
+    if (example && may_come(*example)) names.push_back(left);
+  }
+  return regexes.Or(names);
+}
+
+std::vector<NameId> SchemaSolver::ListedNames(const std::vector<int32_t>& tables) const {
+  std::vector<NameId> names;
+  std::set<NameId> seen;
+  for (const int32_t table : tables) {
+    for (const auto& [name, value] : logic_.properties(table).named) {
+      if (seen.insert(name).second) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+// Of all texts, those that match the same of these tables' patterns are one; texts that tables list
+// are among them.
+std::vector<RegexId> SchemaSolver::RegionsOf(const std::vector<int32_t>& tables) {
+  RegexArena& regexes = logic_.regexes();
+  std::set<RegexId> patterns;
+  for (const int32_t table : tables) {
+    for (const auto& [pattern, value] : logic_.properties(table).patterns) patterns.insert(pattern);
+  }
+  std::vector<RegexId> regions = {regexes.AnyText()};
+  for (const RegexId pattern : patterns) {
+    std::vector<RegexId> finer;
+    for (const RegexId region : regions) {
+      for (const RegexId part :
+           {regexes.And(region, pattern), regexes.And(region, regexes.Not(pattern))}) {
+        if (!regexes.IsEmpty(part)) finer.push_back(part);
+      }
+    }
+    if (finer.size() > kMostRegions) {
+      gave_up_ = true;
+      finer.resize(kMostRegions);
+    }
+    regions = std::move(finer);
+  }
+  return regions;
+}
+
+std::optional<NameId> SchemaSolver::ExampleOf(RegexId names) {
+  const std::optional<std::vector<Symbol>> word = logic_.regexes().ShortestWord(names);
+  if (!word) return std::nullopt;
+  std::string text;
+  for (const Symbol symbol : *word) AppendUtf8(symbol, &text);
+  return logic_.constants().NameOf(text);
+}
+
+RegexId SchemaSolver::NamesOf(const std::vector<NameId>& names) {
+  std::vector<std::string> words;
+  for (const NameId name : names) words.push_back(logic_.constants().name(name));
+  return logic_.regexes().Words(words);
+}
+
+FormulaId SchemaSolver::ValueUnder(const std::vector<int32_t>& tables, NameId name) {
+  std::vector<FormulaId> parts;
+  for (const int32_t table : tables) parts.push_back(logic_.ValueOf(table, name));
+  return logic_.formulas().And(parts);
+}
+
+bool SchemaSolver::SearchObject(FormulaId object, const ObjectContext& context) {
+  if (object == FormulaId::kFalse) return false;
+  if (++steps_ > kMostSteps) {
+    gave_up_ = true;
+    return false;
+  }
+  FormulaStore& formulas = logic_.formulas();
+  ObjectLiterals literals;
+  std::unordered_map<FormulaId, FormulaId> known;  // atoms
+  std::vector<FormulaId> clauses;
+  const std::vector<FormulaId> parts = formulas.kind(object) == FormulaKind::kAnd
+                                           ? formulas.PartsOf(object)
+                                           : std::vector<FormulaId>{object};
+  for (const FormulaId part : parts) {
+    const bool is_negated = formulas.kind(part) == FormulaKind::kNot;
+    const FormulaId inner = is_negated ? formulas.parts(part)[0] : part;
+    if (formulas.kind(inner) == FormulaKind::kAtom) {
+      known.emplace(inner, is_negated ? FormulaId::kFalse : FormulaId::kTrue);
+      literals.Add(formulas.atom(inner), is_negated);
+    } else if (part != FormulaId::kTrue) {
+      clauses.push_back(part);
+    }
+  }
+  if (clauses.empty()) return HasObject(literals, context);
+  const FormulaId left = formulas.Replace(
+      formulas.And(clauses), [&](FormulaId atom, const Atom&) {
+        const auto found = known.find(atom);
+        return found == known.end() ? atom : found->second;
+      });
+  std::vector<FormulaId> facts;
+  for (const auto& [atom, value] : known) {
+    facts.push_back(value == FormulaId::kTrue ? atom : formulas.Not(atom));
+  }
+  if (left != formulas.And(clauses)) {
+    facts.push_back(left);
+    return SearchObject(formulas.And(facts), context);
+  }
+  // The clause that leaves the fewest choices.
+  std::vector<FormulaId> fewest;
+  size_t chosen = clauses.size();
+  for (size_t i = 0; i < clauses.size(); ++i) {
+    std::vector<FormulaId> branches;
+    WEFT_CHECK(Branches(clauses[i], branches));
+    if (chosen == clauses.size() || branches.size() < fewest.size()) {
+      fewest = std::move(branches);
+      chosen = i;
+    }
+  }
+  for (size_t i = 0; i < clauses.size(); ++i) {
+    if (i != chosen) facts.push_back(clauses[i]);
+  }
+  const FormulaId rest = formulas.And(facts);
+  return std::ranges::any_of(fewest, [&](FormulaId branch) {
+    return SearchObject(formulas.And(rest, branch), context);
+  });
+}
+
+void SchemaSolver::ObjectLiterals::Add(const Atom& atom, bool is_negated) {
+  const auto name = static_cast<NameId>(atom.subject);
+  if (atom.kind == AtomKind::kProperties) {
+    (is_negated ? violated : tables).push_back(atom.subject);
+  } else if (atom.kind == AtomKind::kHasName) {
+    (is_negated ? forbidden : required).push_back(name);
+  } else if (is_negated) {
+    most = std::min(most, atom.count - 1);
+  } else {
+    least = std::max(least, atom.count);
+  }
+}
+
+bool SchemaSolver::HasObject(const ObjectLiterals& literals, const ObjectContext& context) {
+  NamedValues values;
+  for (const NameId name : literals.required) {
+    if (!MayCome(name, context)) return false;
+    const FormulaId value = ValueUnder(literals.tables, name);
+    if (!IsSatisfiable(value)) return false;
+    values[name] = {value};
+  }
+  return MeetViolations(literals, context, 0, values);
+}
+
+bool SchemaSolver::MeetViolations(const ObjectLiterals& literals, const ObjectContext& context,
+                                  size_t next, NamedValues& values) {
+  if (next == literals.violated.size()) return HasEnough(literals, context, values);
+  if (++steps_ > kMostSteps) {
+    gave_up_ = true;
+    return false;
+  }
+  FormulaStore& formulas = logic_.formulas();
+  const int32_t table = literals.violated[next];
+  const auto try_name = [&](NameId name) {
+    const FormulaId violation = formulas.Not(logic_.ValueOf(table, name));
+    if (violation == FormulaId::kFalse) return false;
+    NamedValues with = values;
+    const auto [entry, is_new] = with.try_emplace(name);
+    if (is_new) entry->second.push_back(ValueUnder(literals.tables, name));
+    entry->second.push_back(violation);
+    return IsSatisfiable(formulas.And(entry->second)) &&
+           MeetViolations(literals, context, next + 1, with);
+  };
+  for (const auto& [name, value] : NamedValues(values)) {
+    if (try_name(name)) return true;
+  }
+  std::vector<int32_t> tables = literals.tables;
+  tables.insert(tables.end(), literals.violated.begin(), literals.violated.end());
+  const OpenNames open = FindOpenNames(literals, tables, context, values);
+  if (std::ranges::any_of(open.listed, try_name)) return true;
+  return std::ranges::any_of(open.others, [&](RegexId region) {
+    const std::optional<NameId> example = ExampleOf(region);
+    return example && try_name(*example);
+  });
+}
+
+SchemaSolver::OpenNames SchemaSolver::FindOpenNames(const ObjectLiterals& literals,
+                                                    const std::vector<int32_t>& tables,
+                                                    const ObjectContext& context,
+                                                    const NamedValues& values) {
+  OpenNames open;
+  std::set<NameId> taken(context.seen.begin(), context.seen.end());
+  for (const auto& [name, place] : orders_[static_cast<size_t>(context.order)]) {
+    taken.insert(name);
+  }
+  for (const auto& [name, value] : values) taken.insert(name);
+  taken.insert(literals.forbidden.begin(), literals.forbidden.end());
+  for (const NameId name : ListedNames(tables)) {
+    taken.insert(name);
+    if (MayCome(name, context) && !values.contains(name) &&
+        std::ranges::find(literals.forbidden, name) == literals.forbidden.end()) {
+      open.listed.push_back(name);
+    }
+  }
+  RegexArena& regexes = logic_.regexes();
+  const RegexId not_taken = regexes.Not(NamesOf({taken.begin(), taken.end()}));
+  for (const RegexId region : RegionsOf(tables)) {
+    open.others.push_back(regexes.And(region, not_taken));
+  }
+  return open;
+}
+
+bool SchemaSolver::HasEnough(const ObjectLiterals& literals, const ObjectContext& context,
+                             const NamedValues& values) {
+  const int64_t count = context.count + std::ssize(values);
+  if (count > literals.most || literals.least > literals.most) return false;
+  if (count >= literals.least) return true;
+  auto lacking = static_cast<uint64_t>(literals.least - count);
+  const OpenNames open = FindOpenNames(literals, literals.tables, context, values);
+  for (const NameId name : open.listed) {
+    if (IsSatisfiable(ValueUnder(literals.tables, name)) && --lacking == 0) return true;
+  }
+  for (const RegexId region : open.others) {
+    const std::optional<NameId> example = ExampleOf(region);
+    if (!example || !IsSatisfiable(ValueUnder(literals.tables, *example))) continue;
+    lacking -= logic_.regexes().CountWords(region, lacking);
+    if (lacking == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace weft

@@ -1,0 +1,205 @@
+// Strings and numbers that a value formula allows.
+#include <algorithm>
+
+#include "base/check.h"
+#include "grammar/regex/decimal.h"
+#include "grammar/regex/formats.h"
+#include "grammar/regex/number_regex.h"
+#include "grammar/schema/schema_logic.h"
+
+namespace weft {
+namespace {
+
+// Of regular languages within `universe` what a formula makes of them; `language` says what an atom
+// stands for, nullopt: that cannot be said.
+class LanguageOfFormula {
+ public:
+  using Leaf = std::function<std::optional<RegexId>(const Atom&)>;
+
+  LanguageOfFormula(FormulaStore& formulas, RegexArena& regexes, RegexId universe, Leaf leaf)
+      : formulas_(formulas), regexes_(regexes), universe_(universe), leaf_(std::move(leaf)) {}
+
+  std::optional<RegexId> Of(FormulaId f) {
+    switch (formulas_.kind(f)) {
+      case FormulaKind::kFalse:
+        return RegexArena::Nothing();
+      case FormulaKind::kTrue:
+        return universe_;
+      case FormulaKind::kAtom: {
+        const Atom atom = formulas_.atom(f);
+        return leaf_(atom);
+      }
+      default:
+        return OfParts(f);
+    }
+  }
+
+ private:
+  RegexId Complement(RegexId id) { return regexes_.And(universe_, regexes_.Not(id)); }
+
+  std::optional<RegexId> OfParts(FormulaId f) {
+    std::vector<RegexId> parts;
+    for (const FormulaId part : formulas_.PartsOf(f)) {
+      const std::optional<RegexId> language = Of(part);
+      if (!language) return std::nullopt;
+      parts.push_back(*language);
+    }
+    switch (formulas_.kind(f)) {
+      case FormulaKind::kNot:
+        return Complement(parts[0]);
+      case FormulaKind::kAnd:
+        return regexes_.And(parts);
+      case FormulaKind::kOr:
+        return regexes_.Or(parts);
+      default:
+        return OneOf(parts);
+    }
+  }
+
+  RegexId OneOf(const std::vector<RegexId>& parts) {
+    RegexId one = RegexArena::Nothing();
+    RegexId some = RegexArena::Nothing();  // of those so far
+    for (const RegexId part : parts) {
+      one = regexes_.Or(regexes_.And(one, Complement(part)), regexes_.And(part, Complement(some)));
+      some = regexes_.Or(some, part);
+    }
+    return one;
+  }
+
+  FormulaStore& formulas_;
+  RegexArena& regexes_;
+  RegexId universe_;
+  Leaf leaf_;
+};
+
+}  // namespace
+
+RegexId SchemaLogic::Strings(FormulaId value) {
+  const auto found = strings_.find(value);
+  if (found != strings_.end()) return found->second;
+  const Level level(*this);
+  if (level.is_too_deep()) return RegexArena::Nothing();
+  LanguageOfFormula language(
+      formulas_, regexes_, regexes_.AnyText(), [this](const Atom& atom) -> std::optional<RegexId> {
+        if (atom.kind == AtomKind::kSchema) return StringsOf(node(atom.subject));
+        const Constant& constant = constants_[static_cast<ConstantId>(atom.subject)];
+        return constant.kind == ValueKind::kString ? regexes_.Literal(constant.text)
+                                                   : RegexArena::Nothing();
+      });
+  const RegexId strings = language.Of(value).value();
+  strings_.emplace(value, strings);
+  return strings;
+}
+
+RegexId SchemaLogic::StringsOf(const SchemaNode& node) {
+  if (!AllowsKind(node, ValueKind::kString)) return RegexArena::Nothing();
+  if (node.boolean_schema) return regexes_.AnyText();
+  std::vector<RegexId> parts;
+  if (node.enum_values) {
+    std::vector<std::string> words;
+    for (const nlohmann::ordered_json& value : *node.enum_values) {
+      if (value.is_string()) words.push_back(value.get<std::string>());
+    }
+    parts.push_back(regexes_.Words(words));
+  }
+  if (node.const_value) {
+    parts.push_back(node.const_value->is_string()
+                        ? regexes_.Literal(node.const_value->get_ref<const std::string&>())
+                        : RegexArena::Nothing());
+  }
+  if (node.min_length || node.max_length) {
+    constexpr int64_t kMost = std::numeric_limits<uint32_t>::max() - 1;
+    std::optional<uint32_t> most;
+    if (node.max_length && *node.max_length < kMost) most = *node.max_length;
+    const auto least = static_cast<uint32_t>(std::min(node.min_length.value_or(0), kMost));
+    parts.push_back(most && *most < least
+                        ? RegexArena::Nothing()
+                        : regexes_.Repeat(regexes_.Set(SymbolSet::AllCodePoints()), least, most));
+  }
+  if (node.pattern) parts.push_back(patterns_.at(*node.pattern));
+  if (node.format && !IsAnnotationFormat(*node.format)) parts.push_back(formats_.at(*node.format));
+  parts.push_back(Strings(InPlace(node)));
+  return regexes_.And(parts);
+}
+
+RegexId SchemaLogic::Numbers(FormulaId value) {
+  const auto found = numbers_.find(value);
+  if (found != numbers_.end()) return found->second;
+  const std::optional<RegexId> loose = NumbersIn(value, NumberForm::kWithExponent);
+  const std::optional<RegexId> numbers = loose ? loose : NumbersIn(value, NumberForm::kPlain);
+  if (!numbers) Fail("a number's multipleOf is too large to be enforced");
+  numbers_.emplace(value, numbers.value_or(RegexArena::Nothing()));
+  return numbers.value_or(RegexArena::Nothing());
+}
+
+std::optional<RegexId> SchemaLogic::NumbersIn(FormulaId value, NumberForm form) {
+  const Level level(*this);
+  if (level.is_too_deep()) return RegexArena::Nothing();
+  const RegexId universe =
+      form == NumberForm::kPlain ? PlainNumber(&regexes_) : AnyNumber(&regexes_);
+  LanguageOfFormula language(
+      formulas_, regexes_, universe, [&](const Atom& atom) -> std::optional<RegexId> {
+        if (atom.kind == AtomKind::kSchema) return NumbersOf(node(atom.subject), form);
+        const Constant constant = constants_[static_cast<ConstantId>(atom.subject)];
+        if (constant.kind != ValueKind::kNumber) return RegexArena::Nothing();
+        return NumbersLike(constant.text, form);
+      });
+  return language.Of(value);
+}
+
+std::optional<RegexId> SchemaLogic::NumbersOf(const SchemaNode& node, NumberForm form) {
+  if (!AllowsKind(node, ValueKind::kNumber)) return RegexArena::Nothing();
+  const NumberSet set = NumberSetOf(node);
+  std::vector<RegexId> parts;
+  if (form == NumberForm::kWithExponent) {
+    const std::optional<RegexId> of_set = SignedNumberRegex(&regexes_, set);
+    if (!of_set) return std::nullopt;
+    parts.push_back(*of_set);
+  } else {
+    const Result<RegexId> of_set = NumberRegex(&regexes_, set);
+    if (!of_set) return std::nullopt;  // CheckTexts has seen to it
+    parts.push_back(*of_set);
+  }
+  for (const FormulaId value : {OneOfValues(node, ValueKind::kNumber), InPlace(node)}) {
+    const std::optional<RegexId> numbers = NumbersIn(value, form);
+    if (!numbers) return std::nullopt;
+    parts.push_back(*numbers);
+  }
+  return regexes_.And(parts);
+}
+
+std::optional<RegexId> SchemaLogic::NumbersLike(const std::string& number, NumberForm form) {
+  if (form == NumberForm::kWithExponent) return std::nullopt;
+  const Result<Decimal> decimal = ParseDecimal(number);
+  if (!decimal) return std::nullopt;
+  NumberSet set;
+  set.minimum = set.maximum = *decimal;
+  const Result<RegexId> numbers = NumberRegex(&regexes_, set);
+  return numbers ? std::optional(*numbers) : std::nullopt;
+}
+
+NumberSet SchemaLogic::NumberSetOf(const SchemaNode& node) {
+  NumberSet set;
+  set.integer = node.types && !node.types->Has(JsonType::kNumber);
+  const auto read = [](const std::optional<std::string>& text) -> std::optional<Decimal> {
+    if (!text) return std::nullopt;
+    const Result<Decimal> decimal = ParseDecimal(*text);
+    return decimal ? std::optional(*decimal) : std::nullopt;
+  };
+  set.minimum = read(node.minimum);
+  const std::optional<Decimal> above = read(node.exclusive_minimum);
+  if (above && (!set.minimum || *above >= *set.minimum)) {
+    set.minimum = above;
+    set.exclusive_minimum = true;
+  }
+  set.maximum = read(node.maximum);
+  const std::optional<Decimal> below = read(node.exclusive_maximum);
+  if (below && (!set.maximum || *below <= *set.maximum)) {
+    set.maximum = below;
+    set.exclusive_maximum = true;
+  }
+  set.multiple_of = read(node.multiple_of);
+  return set;
+}
+
+}  // namespace weft

@@ -1,0 +1,186 @@
+// Whether there is a value as a schema wants it, and how what has begun can go on: what keeps a
+// text under a schema from running into a dead end.
+//
+// All answers are on the safe side: a yes is certain, a no may be one that was not found within the
+// steps that a question may take, or that only a combination would have which is not looked at (see
+// ElementValue). So nothing begins that cannot be ended; and of schemas that play several
+// properties off against each other, an instance may be missed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "grammar/schema/schema_logic.h"
+
+namespace weft {
+
+// What has come of an object, as far as it matters for the rest.
+struct ObjectContext {
+  std::vector<NameId> seen = {};  // ascending; names that the order alone would let come again
+  int32_t order = 0;         // see SchemaSolver::OrderOf
+  int32_t position = 0;      // of that order: what stands before it is over
+  int64_t count = 0;         // of properties
+
+  auto operator<=>(const ObjectContext&) const = default;
+};
+
+// What has come of an array.
+struct ArrayContext {
+  int64_t count = 0;              // of items
+  std::vector<ConstantId> items = {};  // ascending; where it matters whether an item is there twice
+
+  auto operator<=>(const ArrayContext&) const = default;
+};
+
+// An atom that the next property or item changes: it becomes `if_true` where its value satisfies
+// `value`, otherwise `if_false`, from which the former follows.
+struct ElementAtom {
+  FormulaId atom = FormulaId::kTrue;
+  FormulaId value = FormulaId::kTrue;
+  FormulaId if_true = FormulaId::kTrue;
+  FormulaId if_false = FormulaId::kFalse;
+};
+
+struct SolverOptions {
+  bool any_order = false;  // of properties; otherwise as the schema lists them, then the others
+};
+
+class SchemaSolver {
+ public:
+  // The logic is the caller's and stays where it is.
+  SchemaSolver(SchemaLogic* logic, const SolverOptions& options)
+      : logic_(*logic), options_(options) {}
+  // A copy goes on by itself, over a copy of the logic.
+  SchemaSolver(const SchemaSolver& other, SchemaLogic* logic);
+
+  // Whether a value satisfies the value formula.
+  bool IsSatisfiable(FormulaId value);
+
+  // --- Objects.
+  // The formula of a value formula's objects, simplified.
+  FormulaId Objects(FormulaId value);
+  // The order of names in objects that begin with this formula.
+  int32_t OrderOf(FormulaId object);
+  // Whether it is true of the object as it stands.
+  bool ObjectMayEnd(FormulaId object);
+  bool ObjectCanEnd(FormulaId object, const ObjectContext& context);
+  // The texts of names that may come next.
+  RegexId NextNames(FormulaId object, const ObjectContext& context);
+  // With one property more of this name, but for its value.
+  FormulaId WithName(FormulaId object, NameId name, const ObjectContext& after);
+  ObjectContext ContextWith(const ObjectContext& context, NameId name) const;
+  std::vector<ElementAtom> AtomsOfProperty(FormulaId object, NameId name);
+  // What the value of that property must be so that the object can end; `object` is WithName's.
+  FormulaId PropertyValue(FormulaId object, NameId name, const ObjectContext& after);
+
+  // --- Arrays.
+  bool ArrayMayEnd(FormulaId array);
+  bool ArrayCanEnd(FormulaId array, const ArrayContext& context);
+  // With one item more, but for its value.
+  FormulaId WithItem(FormulaId array, const ArrayContext& after);
+  // `context` is that before the item.
+  std::vector<ElementAtom> AtomsOfItem(FormulaId array, const ArrayContext& context);
+  FormulaId ItemValue(FormulaId array, const ArrayContext& context);
+  ArrayContext ContextWith(const ArrayContext& context) const;
+  // As many as make no difference any more are as good as more.
+  int64_t CountThatMatters(std::span<const FormulaId> arrays, int64_t count);
+  // Whether equal items make a difference.
+  bool LooksForEqualItems(FormulaId array);
+
+  // Whether questions were given up.
+  bool has_given_up() const { return gave_up_; }
+
+ private:
+  enum class Question : uint8_t { kValue, kObject, kArray };
+  static constexpr int64_t kMostSteps = 20'000;  // of a question and all that it leads to
+  using Key = std::pair<Question, std::pair<FormulaId, int32_t>>;
+  struct Answer {
+    bool is_open = false;  // being found out
+    bool yes = false;
+    int depth = 0;
+  };
+  // A conjunction of what is true and what is not, of an object.
+  struct ObjectLiterals {
+    std::vector<int32_t> tables;      // each property satisfies them
+    std::vector<int32_t> violated;    // of each, some property does not
+    std::vector<NameId> required;
+    std::vector<NameId> forbidden;
+    int64_t least = 0;
+    int64_t most = std::numeric_limits<int64_t>::max();
+
+    void Add(const Atom& atom, bool is_negated);
+  };
+  using NamedValues = std::map<NameId, std::vector<FormulaId>>;
+  // Names that may be added: some by name, of others what is alike to all tables in question.
+  struct OpenNames {
+    std::vector<NameId> listed;
+    std::vector<RegexId> others;
+  };
+  using CanEnd = std::function<bool(FormulaId)>;
+
+  template <typename Find>
+  bool Ask(const Key& key, const Find& find);
+  bool FindValue(FormulaId value);
+  bool FindArray(FormulaId array, const ArrayContext& context);
+  // Whether there is a conjunction of literals that makes `object` true and can be had.
+  bool SearchObject(FormulaId object, const ObjectContext& context);
+  // The ways in which a formula can be true, if it knows several.
+  bool Branches(FormulaId formula, std::vector<FormulaId>& branches);
+  bool HasObject(const ObjectLiterals& literals, const ObjectContext& context);
+  bool MeetViolations(const ObjectLiterals& literals, const ObjectContext& context, size_t next,
+                      NamedValues& values);
+  bool HasEnough(const ObjectLiterals& literals, const ObjectContext& context,
+                 const NamedValues& values);
+  bool MayCome(NameId name, const ObjectContext& context) const;
+  FormulaId ValueUnder(const std::vector<int32_t>& tables, NameId name);
+  std::vector<NameId> ListedNames(const std::vector<int32_t>& tables) const;
+  OpenNames FindOpenNames(const ObjectLiterals& literals, const std::vector<int32_t>& tables,
+                          const ObjectContext& context, const NamedValues& values);
+  std::vector<RegexId> RegionsOf(const std::vector<int32_t>& tables);
+  std::optional<NameId> ExampleOf(RegexId names);
+  RegexId NamesOf(const std::vector<NameId>& names);
+
+  // What an element must be so that `formula`, with its atoms as they then are, can end.
+  FormulaId ElementValue(FormulaId formula, const std::vector<ElementAtom>& atoms,
+                         const CanEnd& can_end, int budget);
+  FormulaId ValueOfConjunction(FormulaId formula, const std::vector<ElementAtom>& atoms,
+                               const CanEnd& can_end);
+
+  bool HasPlainArray(FormulaId array, const ArrayContext& context, bool& has_it);
+  uint64_t CountValues(FormulaId value, uint64_t limit);
+
+  std::vector<int32_t> TablesOf(FormulaId formula, AtomKind kind);
+  int32_t ContextId(const ObjectContext& context);
+  int32_t ContextId(const ArrayContext& context);
+
+  SchemaLogic& logic_;
+  SolverOptions options_;
+  FormulaId FindPropertyValue(FormulaId object, NameId name, const ObjectContext& after);
+  FormulaId Loosened(FormulaId object);
+  bool AreDisjoint(FormulaId a, FormulaId b);
+  bool HasNoValue(FormulaId value);
+
+  std::map<Key, Answer> answers_;
+  std::unordered_map<FormulaId, bool> may_end_;  // of objects and arrays: no atom is of both
+  std::unordered_map<FormulaId, FormulaId> objects_;
+  std::map<std::tuple<FormulaId, NameId, int32_t>, FormulaId> property_values_;
+  std::map<ObjectContext, int32_t> object_contexts_;
+  std::map<ArrayContext, int32_t> array_contexts_;
+  std::map<FormulaId, int32_t> order_ids_;
+  std::vector<std::unordered_map<NameId, int32_t>> orders_;
+  int depth_ = 0;
+  int assumed_depth_ = std::numeric_limits<int>::max();
+  int64_t steps_ = 0;  // of the question that was asked from outside
+  bool gave_up_ = false;
+};
+
+}  // namespace weft

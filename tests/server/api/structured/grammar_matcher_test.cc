@@ -1,0 +1,203 @@
+#include "server/api/structured/grammar_matcher.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+struct Entry {
+  std::string bytes;
+  bool is_control = false;
+};
+
+// A vocabulary without a tokenizer's other half.
+class ListTokenizer : public Tokenizer {
+ public:
+  explicit ListTokenizer(std::vector<Entry> entries) : entries_(std::move(entries)) {}
+
+  Result<std::vector<TokenId>> Encode(std::string_view, const EncodeOptions&) const override {
+    return std::vector<TokenId>();
+  }
+  Result<EncodedText> EncodeTruncated(std::string_view, const EncodeOptions&,
+                                      const Truncation&) const override {
+    return EncodedText();
+  }
+  Result<EncodedText> EncodePair(std::string_view, std::string_view, const EncodeOptions&,
+                                 const Truncation&) const override {
+    return EncodedText();
+  }
+  std::string_view TokenBytes(TokenId id) const override {
+    const Entry& entry = entries_.at(static_cast<size_t>(id));
+    return entry.is_control ? std::string_view() : entry.bytes;
+  }
+  std::string Decode(const std::vector<TokenId>&, bool) const override { return {}; }
+  int64_t vocab_size() const override { return std::ssize(entries_); }
+  std::string_view TokenText(TokenId id) const override {
+    return entries_.at(static_cast<size_t>(id)).bytes;
+  }
+  bool IsControl(TokenId id) const override {
+    return entries_.at(static_cast<size_t>(id)).is_control;
+  }
+  std::optional<TokenId> TokenOf(std::string_view) const override { return std::nullopt; }
+  std::optional<TokenId> bos() const override { return std::nullopt; }
+  std::optional<TokenId> eos() const override { return std::nullopt; }
+  const std::vector<TokenId>& end_tokens() const override { return none_; }
+  bool adds_bos() const override { return false; }
+  bool adds_eos() const override { return false; }
+  std::string_view description() const override { return "a list"; }
+
+ private:
+  const std::vector<Entry> entries_;
+  const std::vector<TokenId> none_;
+};
+
+// Pairs of "ab", at most three of them, and then perhaps the special token 4.
+class PairRecognizer : public Recognizer {
+ public:
+  PairRecognizer() : longest_("ababab" + SpecialTokenBytes(4)) {}
+  State Start() override { return 0; }
+  State Step(State state, uint8_t byte) override {
+    const auto place = static_cast<size_t>(state);
+    if (place < longest_.size() && byte == static_cast<uint8_t>(longest_[place])) return state + 1;
+    const bool may_end = state < 6 && state % 2 == 0;
+    return may_end && byte == 0xFF ? 7 : kDead;
+  }
+  bool Accepts(State state) override {
+    return (state <= 6 && state % 2 == 0) || static_cast<size_t>(state) == longest_.size();
+  }
+
+ private:
+  const std::string longest_;
+};
+
+class GrammarMatcherTest : public ::testing::Test {
+ protected:
+  static constexpr TokenId kA = 0;
+  static constexpr TokenId kB = 1;
+  static constexpr TokenId kPair = 2;
+  static constexpr TokenId kTwoPairs = 3;
+  static constexpr TokenId kSpecial = 4;
+  static constexpr TokenId kOtherSpecial = 5;
+  static constexpr TokenId kForged = 6;
+  static constexpr TokenId kEmpty = 7;
+
+  GrammarMatcherTest()
+      : vocabulary_(std::make_shared<const GrammarVocabulary>(
+            std::make_shared<const ListTokenizer>(std::vector<Entry>{{"a", false},
+                                                                     {"b", false},
+                                                                     {"ab", false},
+                                                                     {"abab", false},
+                                                                     {"<call>", true},
+                                                                     {"<end>", true},
+                                                                     {"\xFF", false},
+                                                                     {"", false}}))),
+        constraint_(vocabulary_, [] { return std::make_unique<PairRecognizer>(); }),
+        matcher_(constraint_.NewMatcher()) {}
+
+  std::set<TokenId> MaskOf(TokenMatcher& matcher) const {
+    std::vector<uint32_t> mask(TokenMaskWords(kCount), 0);
+    EXPECT_TRUE(matcher.FillMask(mask));
+    std::set<TokenId> tokens;
+    for (TokenId token = 0; token < 32; ++token) {
+      if (IsInMask(mask, token)) tokens.insert(token);
+    }
+    for (TokenId token = 0; token < kCount; ++token)
+      EXPECT_EQ(matcher.Allows(token), IsInMask(mask, token)) << token;
+    return tokens;
+  }
+  void Accept(TokenId token) { ASSERT_TRUE(matcher_->Accept(token)); }
+
+  static constexpr TokenId kCount = 8;
+  std::shared_ptr<const GrammarVocabulary> vocabulary_;
+  GrammarConstraint constraint_;
+  std::unique_ptr<TokenMatcher> matcher_;
+};
+
+TEST_F(GrammarMatcherTest, AllowsWhatTheGrammarDoes) {
+  EXPECT_EQ(MaskOf(*matcher_), (std::set<TokenId>{kA, kPair, kTwoPairs, kSpecial}));
+  EXPECT_TRUE(matcher_->MayEnd());
+  Accept(kA);
+  EXPECT_EQ(MaskOf(*matcher_), (std::set<TokenId>{kB}));
+  EXPECT_FALSE(matcher_->MayEnd());
+  Accept(kB);
+  Accept(kPair);
+  EXPECT_EQ(MaskOf(*matcher_), (std::set<TokenId>{kA, kPair, kSpecial}));
+  Accept(kPair);
+  EXPECT_EQ(MaskOf(*matcher_), (std::set<TokenId>{kSpecial}));
+  Accept(kSpecial);
+  EXPECT_EQ(MaskOf(*matcher_), std::set<TokenId>());
+  EXPECT_TRUE(matcher_->MayEnd());
+}
+
+TEST_F(GrammarMatcherTest, SpecialTokensCannotBeForged) {
+  EXPECT_EQ(vocabulary_->BytesOf(kForged), "");
+  EXPECT_EQ(vocabulary_->BytesOf(kSpecial), SpecialTokenBytes(4));
+  EXPECT_EQ(vocabulary_->BytesOf(100), "");  // of a model with more tokens than the tokenizer
+  EXPECT_FALSE(matcher_->Allows(kForged));
+}
+
+TEST_F(GrammarMatcherTest, WhatIsNotAllowedIsAnErrorAndChangesNothing) {
+  EXPECT_FALSE(matcher_->Accept(kB));
+  EXPECT_FALSE(matcher_->Accept(kEmpty));
+  EXPECT_EQ(MaskOf(*matcher_), (std::set<TokenId>{kA, kPair, kTwoPairs, kSpecial}));
+}
+
+TEST_F(GrammarMatcherTest, TakesTokensBack) {
+  GrammarMatcher matcher(vocabulary_, std::make_unique<PairRecognizer>());
+  std::vector<std::set<TokenId>> masks = {MaskOf(matcher)};
+  const std::vector<TokenId> tokens = {kTwoPairs, kA, kB, kSpecial};
+  for (const TokenId token : tokens) {
+    ASSERT_TRUE(matcher.Accept(token));
+    masks.push_back(MaskOf(matcher));
+  }
+  for (size_t count = 0; count <= tokens.size(); ++count) {
+    matcher.Rollback(count);
+    EXPECT_EQ(MaskOf(matcher), masks[tokens.size() - count]);
+    EXPECT_EQ(matcher.MayEnd(), count != 2) << count;
+    for (size_t i = tokens.size() - count; i < tokens.size(); ++i)
+      ASSERT_TRUE(matcher.Accept(tokens[i]));
+  }
+}
+
+TEST_F(GrammarMatcherTest, ClonesGoTheirOwnWays) {
+  Accept(kPair);
+  const std::unique_ptr<TokenMatcher> clone = matcher_->Clone();
+  Accept(kA);
+  EXPECT_EQ(MaskOf(*clone), (std::set<TokenId>{kA, kPair, kTwoPairs, kSpecial}));
+  ASSERT_TRUE(clone->Accept(kTwoPairs));
+  EXPECT_EQ(MaskOf(*clone), (std::set<TokenId>{kSpecial}));
+  EXPECT_EQ(MaskOf(*matcher_), (std::set<TokenId>{kB}));
+}
+
+TEST_F(GrammarMatcherTest, ManyStatesAreAsGoodAsFew) {
+  // More of them than masks are kept.
+  class Counter : public Recognizer {
+   public:
+    State Start() override { return 0; }
+    State Step(State state, uint8_t byte) override {
+      return byte == (state % 3 == 0 ? 'b' : 'a') ? state + 1 : kDead;
+    }
+    bool Accepts(State) override { return true; }
+  };
+  GrammarMatcher matcher(vocabulary_, std::make_unique<Counter>());
+  for (int round = 0; round < 2; ++round) {
+    for (int count = 0; count < 50; ++count) {
+      const bool wants_b = count % 3 == 0;
+      const std::set<TokenId> mask = MaskOf(matcher);
+      EXPECT_EQ(mask.contains(kB), wants_b);
+      EXPECT_EQ(mask.contains(kA), !wants_b);
+      ASSERT_TRUE(matcher.Accept(wants_b ? kB : kA));
+    }
+    matcher.Rollback(50);
+  }
+}
+
+}  // namespace
+}  // namespace weft
