@@ -122,11 +122,11 @@ SchemaResult<void> SchemaIndex::ReadNames(PlaceId place) {
     WEFT_RETURN_IF_ERROR(ReadId(place, *id));
   }
   if (const std::string* name = StringMember(schema, "$anchor")) {
-    WEFT_RETURN_IF_ERROR(AddAnchor(place, *name));
+    AddAnchor(place, *name);
   }
   Resource& resource = resources_[places_[place].resource];
   if (const std::string* name = StringMember(schema, "$dynamicAnchor")) {
-    WEFT_RETURN_IF_ERROR(AddAnchor(place, *name));
+    AddAnchor(place, *name);
     resource.dynamic_anchors.emplace(*name, place);
   }
   if (resource.root == place && IsTrue(schema, "$recursiveAnchor")) {
@@ -152,19 +152,15 @@ SchemaResult<void> SchemaIndex::ReadId(PlaceId place, const std::string& id) {
     resources_.push_back(std::move(resource));
     places_[place].resource = id_of_resource;
   }
-  // Up to draft 7 this is how anchors are written. "#/properties/a", which generators write, says
-  // where the schema stands, and nothing else.
-  const std::string_view fragment = split.fragment.value_or("");
-  if (!fragment.empty() && !fragment.starts_with('/')) {
-    return AddAnchor(place, std::string(fragment));
-  }
+  // Up to draft 7 this is how anchors are written. ("#/properties/a", which generators write, is no
+  // name that is ever looked up.)
+  if (!split.fragment.value_or("").empty()) AddAnchor(place, std::string(*split.fragment));
   return {};
 }
 
-SchemaResult<void> SchemaIndex::AddAnchor(PlaceId place, const std::string& name) {
+void SchemaIndex::AddAnchor(PlaceId place, const std::string& name) {
   const auto [found, is_new] = resources_[places_[place].resource].anchors.emplace(name, place);
   if (!is_new && found->second != place) found->second = kAmbiguous;
-  return {};
 }
 
 void SchemaIndex::AddChildren(PlaceId place) {

@@ -81,7 +81,7 @@ class SchemaIndex {
   SchemaResult<void> AddChildrenFrom(PlaceId first);
   SchemaResult<void> ReadNames(PlaceId place);
   SchemaResult<void> ReadId(PlaceId place, const std::string& id);
-  SchemaResult<void> AddAnchor(PlaceId place, const std::string& name);
+  void AddAnchor(PlaceId place, const std::string& name);
   void AddChildren(PlaceId place);
   SchemaResult<PlaceId> FollowPointer(PlaceId root, std::string_view pointer);
   const nlohmann::ordered_json* MemberOf(const nlohmann::ordered_json& object,

@@ -160,6 +160,15 @@ TEST(SchemaReferencesTest, RecursiveReferencesLeadOutWhereBothAnchorsSay) {
   EXPECT_EQ(target("", ""), "/$defs/tree");
 }
 
+TEST(SchemaReferencesTest, RecursiveAnchorsAreThoseOfResources) {
+  const SchemaDocument document = ReadText(R"({"properties": {"a": {"$recursiveAnchor": true,
+                   "items": {"$recursiveRef": "#"}}}})",
+                                           {.default_draft = SchemaDraft::k2019_09});
+  const auto& nodes = document.nodes;
+  const SchemaNode& a = nodes[nodes[document.root].properties.front().second];
+  EXPECT_EQ(nodes[*a.items].all_of, std::vector<SchemaId>{document.root});
+}
+
 TEST(SchemaReferencesTest, WhatLeadsNowhereIsRefused) {
   for (const auto& [reference, message] : std::vector<std::pair<std::string, std::string>>{
            {"http://b.test/x",
