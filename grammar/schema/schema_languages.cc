@@ -5,6 +5,7 @@
 #include "grammar/regex/decimal.h"
 #include "grammar/regex/formats.h"
 #include "grammar/regex/number_regex.h"
+#include "grammar/regex/pattern.h"
 #include "grammar/schema/schema_logic.h"
 
 namespace weft {
@@ -159,6 +160,10 @@ std::optional<RegexId> SchemaLogic::NumbersOf(const SchemaNode& node, NumberForm
     const Result<RegexId> of_set = NumberRegex(&regexes_, set);
     if (!of_set) return std::nullopt;  // CheckTexts has seen to it
     parts.push_back(*of_set);
+  }
+  if (set.integer && !node.types->Has(JsonType::kInteger)) {
+    parts.push_back(
+        ParsePattern(&regexes_, "-?(0|[1-9][0-9]*)", PatternDialect::kRe2).value());
   }
   for (const FormulaId value : {OneOfValues(node, ValueKind::kNumber), InPlace(node)}) {
     const std::optional<RegexId> numbers = NumbersIn(value, form);

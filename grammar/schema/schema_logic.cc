@@ -104,7 +104,8 @@ bool SchemaLogic::AllowsKind(const SchemaNode& node, ValueKind kind) const {
     case ValueKind::kTrue:
       return node.types->Has(JsonType::kBoolean);
     case ValueKind::kNumber:
-      return node.types->Has(JsonType::kNumber) || node.types->Has(JsonType::kInteger);
+      return node.types->Has(JsonType::kNumber) || node.types->Has(JsonType::kInteger) ||
+             node.types->Has(JsonType::kPlainInteger);
     case ValueKind::kString:
       return node.types->Has(JsonType::kString);
     case ValueKind::kObject:
