@@ -3,8 +3,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace weft {
+
+class StringDfa;
+
+// The inside of a string: bytes of which an automaton decides that many states share, up to the
+// one that ends it.
+struct TextRun {
+  StringDfa* dfa = nullptr;
+  int32_t state = 0;  // of `dfa`
+  uint8_t end = 0;    // may come where `dfa` accepts, and is then no byte of the run
+};
 
 // States are numbers that stay what they are; what Step and Accepts have found out is kept. One
 // owner at a time: asking changes it.
@@ -24,6 +36,12 @@ class Recognizer {
   virtual State Step(State state, uint8_t byte) = 0;
   // Whether the text is one of the language as it stands.
   virtual bool Accepts(State state) = 0;
+
+  // A short cut for masks: nullopt where there is none.
+  virtual std::optional<TextRun> RunAt(State /*state*/) { return std::nullopt; }
+  // What a run that goes on with `rest` and then ends comes to, as a number: where it is the same,
+  // the same bytes may follow, as far as one token goes.
+  virtual int64_t RunEndClass(State /*state*/, std::string_view /*rest*/) { return 0; }
 };
 
 }  // namespace weft

@@ -80,6 +80,21 @@ Recognizer::State EarleyRecognizer::FindStep(State state, uint8_t byte) {
   return transitions[byte] = next;
 }
 
+std::optional<TextRun> EarleyRecognizer::RunAt(State state) {
+  const StateEntry& entry = states_[static_cast<size_t>(state)];
+  if (entry.threads.end - entry.threads.begin != 1) return std::nullopt;
+  const Thread& thread = threads_[static_cast<size_t>(entry.threads.begin)];
+  const auto terminal = static_cast<size_t>(expected_[thread.expected].terminal);
+  return terminals_[terminal] == nullptr ? std::nullopt : terminals_[terminal]->RunAt(thread.state);
+}
+
+int64_t EarleyRecognizer::RunEndClass(State state, std::string_view rest) {
+  const Thread& thread =
+      threads_[static_cast<size_t>(states_[static_cast<size_t>(state)].threads.begin)];
+  const auto terminal = static_cast<size_t>(expected_[thread.expected].terminal);
+  return terminals_[terminal]->RunEndClass(thread.state, rest);
+}
+
 Recognizer::State EarleyRecognizer::InternState(bool accepts) {
   std::ranges::sort(new_threads_);
   uint64_t hash = accepts ? 1 : 0;

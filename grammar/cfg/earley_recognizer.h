@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -50,6 +51,9 @@ class EarleyRecognizer : public Recognizer {
     return FindStep(state, byte);
   }
   bool Accepts(State state) override { return states_[static_cast<size_t>(state)].accepts; }
+  // Where only one terminal has begun, that one's.
+  std::optional<TextRun> RunAt(State state) override;
+  int64_t RunEndClass(State state, std::string_view rest) override;
 
   // kResourceExhausted once a limit was reached, of this or of the regexes: steps that were not
   // taken before are dead from then on.

@@ -77,25 +77,4 @@ size_t TokenTrie::bytes() const {
   return nodes_.capacity() * sizeof(Node) + tokens_.capacity() * sizeof(int32_t);
 }
 
-void TokenTrie::FillMask(Recognizer& recognizer, Recognizer::State state, Path& path,
-                         std::span<uint32_t> mask) const {
-  path.resize(longest_ + 1);
-  path[0] = state;
-  const size_t end = nodes_.size() - 1;
-  for (size_t index = 0; index < end;) {
-    const Node& node = nodes_[index];
-    const Recognizer::State next = recognizer.Step(path[node.depth - 1U], node.byte);
-    if (next == Recognizer::kDead) {
-      index = node.end;
-      continue;
-    }
-    path[node.depth] = next;
-    ++index;
-    for (uint32_t place = node.first_token; place < nodes_[index].first_token; ++place) {
-      const auto token = static_cast<uint32_t>(tokens_[place]);
-      mask[token / 32] |= uint32_t{1} << (token % 32);
-    }
-  }
-}
-
 }  // namespace weft

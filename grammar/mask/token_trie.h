@@ -1,12 +1,10 @@
-// The bytes of a vocabulary's tokens as a trie, and what of it may come next.
+// The bytes of a vocabulary's tokens as a trie.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
-
-#include "grammar/recognizer.h"
 
 namespace weft {
 
@@ -23,15 +21,6 @@ class TokenTrie {
   size_t token_count() const { return tokens_.size(); }
   size_t bytes() const;
 
-  // Room for FillMask, to be kept from call to call.
-  using Path = std::vector<Recognizer::State>;
-
-  // Sets bit t % 32 of word t / 32 of the mask for every token t whose bytes may come behind
-  // `state`, which is not kDead.
-  void FillMask(Recognizer& recognizer, Recognizer::State state, Path& path,
-                std::span<uint32_t> mask) const;
-
- private:
   // Of a text's last byte. Nodes are in preorder: what follows up to `end` are longer texts that
   // begin so.
   struct Node {
@@ -40,12 +29,23 @@ class TokenTrie {
     uint16_t depth = 0;        // bytes of the text
     uint8_t byte = 0;
   };
+  // And one behind the last.
+  std::span<const Node> nodes() const { return nodes_; }
+  size_t longest() const { return longest_; }  // text, in bytes
+  // Those that end with this node: in the mask bit t % 32 of word t / 32 for token t.
+  void SetTokens(uint32_t node, std::span<uint32_t> mask) const {
+    for (uint32_t place = nodes_[node].first_token; place < nodes_[node + 1].first_token; ++place) {
+      const auto token = static_cast<uint32_t>(tokens_[place]);
+      mask[token / 32] |= uint32_t{1} << (token % 32);
+    }
+  }
 
+ private:
   void Add(std::span<const std::string> texts, const std::vector<int32_t>& sorted);
 
   std::vector<Node> nodes_;      // and one behind the last
   std::vector<int32_t> tokens_;  // in the order of their texts
-  size_t longest_ = 0;           // text, in bytes
+  size_t longest_ = 0;
 };
 
 }  // namespace weft

@@ -89,8 +89,9 @@ bool SchemaSolver::LooksForEqualItems(FormulaId array) {
 FormulaId SchemaSolver::ItemValue(FormulaId array, const ArrayContext& context) {
   const ArrayContext after = ContextWith(context);
   const FormulaId with = WithItem(array, after);
-  return ElementValue(with, AtomsOfItem(with, context),
-                      [&](FormulaId left) { return ArrayCanEnd(left, after); }, kMostItemBranches);
+  return ElementValue(
+      with, AtomsOfItem(with, context), [&](FormulaId left) { return ArrayCanEnd(left, after); },
+      kMostItemBranches);
 }
 
 bool SchemaSolver::FindArray(FormulaId array, const ArrayContext& context) {
@@ -163,7 +164,8 @@ uint64_t SchemaSolver::CountValues(FormulaId value, uint64_t limit) {
   if (count < limit) {
     // Each number by one of its texts.
     const RegexId once =
-        ParsePattern(&regexes, R"(-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?)", PatternDialect::kRe2).value();
+        ParsePattern(&regexes, R"(-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?)", PatternDialect::kRe2)
+            .value();
     const RegexId zero_once = regexes.And(once, regexes.Not(regexes.Literal("-0")));
     const RegexId numbers = regexes.And(logic_.Numbers(value), zero_once);
     count += regexes.CountWords(numbers, limit - count);
@@ -171,9 +173,9 @@ uint64_t SchemaSolver::CountValues(FormulaId value, uint64_t limit) {
   if (count >= limit) return limit;
   const FormulaId array = logic_.Arrays(value);
   const FormulaId object = Objects(value);
-  const bool has_structures = (array != FormulaId::kFalse && ArrayCanEnd(array, {})) ||
-                              (object != FormulaId::kFalse &&
-                               ObjectCanEnd(object, {.order = OrderOf(object)}));
+  const bool has_structures =
+      (array != FormulaId::kFalse && ArrayCanEnd(array, {})) ||
+      (object != FormulaId::kFalse && ObjectCanEnd(object, {.order = OrderOf(object)}));
   return has_structures ? limit : count;
 }
 

@@ -1,6 +1,7 @@
 #include "grammar/schema/json_machine.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 #include "base/check.h"
@@ -52,6 +53,17 @@ Recognizer::State JsonMachine::StateOf(const Frame& frame, TextId text) {
 }
 
 Recognizer::State JsonMachine::Step(State state, uint8_t byte) {
+  if (states_[state].second == kNone) {
+    if (static_cast<size_t>(state) >= rows_.size()) rows_.resize(states_.things.size());
+    std::unique_ptr<Row>& row = rows_[static_cast<size_t>(state)];
+    if (row == nullptr) {
+      row = std::make_unique<Row>();
+      row->fill(kUnknown);
+    }
+    State& next = (*row)[byte];
+    if (next == kUnknown) next = FindStep(state, byte);
+    return next;
+  }
   const uint64_t key = (static_cast<uint64_t>(state) << 8U) | byte;
   const auto known = steps_.find(key);
   if (known != steps_.end()) return known->second;
@@ -65,6 +77,28 @@ bool JsonMachine::Accepts(State state) {
   const Frame frame = frames_[frame_id];
   if (frame.place == Place::kEnd) return true;
   return frame.place == Place::kNumber && frame.parent == kNone && numbers_.Accepts(frame.state);
+}
+
+std::optional<TextRun> JsonMachine::RunAt(State state) {
+  const Frame& frame = frames_[states_[state].first];
+  const bool is_name = frame.place == Place::kName;
+  if (!is_name && (frame.place != Place::kString || frame.watched != kNone)) return std::nullopt;
+  return TextRun{.dfa = is_name ? &names_ : &strings_, .state = frame.state, .end = '"'};
+}
+
+// Values that are not watched are alike, unless what they say is kept; names by what the object
+// says of their values.
+int64_t JsonMachine::RunEndClass(State state, std::string_view rest) {
+  const auto [frame_id, text] = states_[state];
+  const Frame frame = frames_[frame_id];
+  if (frame.place != Place::kName) {
+    return frame.records ? static_cast<int64_t>(std::hash<std::string_view>()(rest)) : 0;
+  }
+  const std::string quoted = '"' + TextFrom(text, frame.detail) + std::string(rest) + '"';
+  const std::optional<ConstantId> parsed = logic_.constants().Parse(quoted);
+  if (!parsed) return -1;
+  const NameId name = logic_.constants().NameOf(logic_.constants()[*parsed].text);
+  return PropertyOf(frame.object, name).goal;
 }
 
 bool JsonMachine::AllowsSpace(const Frame& frame, uint8_t byte) const {
@@ -252,10 +286,8 @@ void JsonMachine::SetGoal(Element& element, FormulaId value, FormulaId formula) 
   if (value == FormulaId::kFalse || !solver_.IsSatisfiable(value)) return;
   Goal goal = {.value = value, .watched = {}};
   for (const ElementAtom& atom : element.atoms) {
-    const FormulaId without =
-        logic_.formulas().Replace(formula, [&](FormulaId id, const Atom&) {
-          return id == atom.atom ? atom.if_false : id;
-        });
+    const FormulaId without = logic_.formulas().Replace(
+        formula, [&](FormulaId id, const Atom&) { return id == atom.atom ? atom.if_false : id; });
     if (without == FormulaId::kFalse || atom.value == FormulaId::kTrue) {
       element.places.push_back(kNone);
       continue;

@@ -3,12 +3,14 @@
 // A value is read with a goal: a value formula that it must satisfy, and others of which it is to
 // be known, when it ends, whether it does. Of a string or a number these are automata that run
 // beside it; of an object or an array formulas over its atoms, in which each property or item
-// replaces what it decides. So every combination of schemas is followed exactly, and the solver says
-// what may come so that the first one can still be satisfied.
+// replaces what it decides. So every combination of schemas is followed exactly, and the solver
+// says what may come so that the first one can still be satisfied.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,14 +44,16 @@ class JsonMachine : public Recognizer {
   State Start() override;
   State Step(State state, uint8_t byte) override;
   bool Accepts(State state) override;
+  std::optional<TextRun> RunAt(State state) override;
+  int64_t RunEndClass(State state, std::string_view rest) override;
 
   // kResourceExhausted: a limit was reached, and steps may have been dead for that alone.
   Result<void> status() const;
 
  private:
   enum class Place : uint8_t {
-    kValue,          // before a value
-    kString,         // in one
+    kValue,   // before a value
+    kString,  // in one
     kNumber,
     kConstant,       // in null, false or true
     kObjectStart,    // behind `{`
@@ -122,6 +126,9 @@ class JsonMachine : public Recognizer {
     const Thing& operator[](int32_t id) const { return things[static_cast<size_t>(id)]; }
   };
 
+  using Row = std::array<State, 256>;
+  static constexpr State kUnknown = -2;
+
   State FindStep(State state, uint8_t byte);
   State StateOf(const Frame& frame, TextId text);
   State BeginValue(const Frame& frame, TextId text, uint8_t byte);
@@ -179,7 +186,8 @@ class JsonMachine : public Recognizer {
   std::map<std::pair<int32_t, NameId>, Element> properties_;
   std::map<int32_t, Element> items_;
   std::map<int32_t, RegexId> next_names_;
-  std::unordered_map<uint64_t, State> steps_;
+  std::vector<std::unique_ptr<Row>> rows_;     // steps from states without a text
+  std::unordered_map<uint64_t, State> steps_;  // from others
   bool is_full_ = false;
 };
 

@@ -92,9 +92,7 @@ class SchemaLogic {
 
   SchemaResult<void> CheckTexts();
   const SchemaNode& node(int32_t id) const { return document_->nodes[static_cast<size_t>(id)]; }
-  FormulaId Schema(SchemaId id) {
-    return formulas_.Of({.kind = AtomKind::kSchema, .subject = id});
-  }
+  FormulaId Schema(SchemaId id) { return formulas_.Of({.kind = AtomKind::kSchema, .subject = id}); }
   FormulaId Equals(ConstantId id) {
     return formulas_.Of({.kind = AtomKind::kEquals, .subject = static_cast<int32_t>(id)});
   }

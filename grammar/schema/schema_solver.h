@@ -26,16 +26,16 @@ namespace weft {
 // What has come of an object, as far as it matters for the rest.
 struct ObjectContext {
   std::vector<NameId> seen = {};  // ascending; names that the order alone would let come again
-  int32_t order = 0;         // see SchemaSolver::OrderOf
-  int32_t position = 0;      // of that order: what stands before it is over
-  int64_t count = 0;         // of properties
+  int32_t order = 0;              // see SchemaSolver::OrderOf
+  int32_t position = 0;           // of that order: what stands before it is over
+  int64_t count = 0;              // of properties
 
   auto operator<=>(const ObjectContext&) const = default;
 };
 
 // What has come of an array.
 struct ArrayContext {
-  int64_t count = 0;              // of items
+  int64_t count = 0;                   // of items
   std::vector<ConstantId> items = {};  // ascending; where it matters whether an item is there twice
 
   auto operator<=>(const ArrayContext&) const = default;
@@ -110,8 +110,8 @@ class SchemaSolver {
   };
   // A conjunction of what is true and what is not, of an object.
   struct ObjectLiterals {
-    std::vector<int32_t> tables;      // each property satisfies them
-    std::vector<int32_t> violated;    // of each, some property does not
+    std::vector<int32_t> tables;    // each property satisfies them
+    std::vector<int32_t> violated;  // of each, some property does not
     std::vector<NameId> required;
     std::vector<NameId> forbidden;
     int64_t least = 0;

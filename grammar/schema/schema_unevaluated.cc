@@ -20,8 +20,7 @@ SchemaLogic::Coverage SchemaLogic::OwnCoverage(const SchemaNode& node, ValueKind
                                                bool with_unevaluated) {
   Coverage coverage;
   if (kind == ValueKind::kObject) {
-    coverage.all =
-        node.additional_properties || (with_unevaluated && node.unevaluated_properties);
+    coverage.all = node.additional_properties || (with_unevaluated && node.unevaluated_properties);
     for (const auto& [name, schema] : node.properties) {
       coverage.names.push_back(constants_.NameOf(name));
     }
@@ -36,8 +35,7 @@ SchemaLogic::Coverage SchemaLogic::OwnCoverage(const SchemaNode& node, ValueKind
   return coverage;
 }
 
-void SchemaLogic::Multiply(Alternatives& all, const Alternatives& others,
-                           const SchemaNode& node) {
+void SchemaLogic::Multiply(Alternatives& all, const Alternatives& others, const SchemaNode& node) {
   Alternatives product;
   for (const Alternative& a : all) {
     for (const Alternative& b : others) {
@@ -54,9 +52,10 @@ void SchemaLogic::Multiply(Alternatives& all, const Alternatives& others,
     }
   }
   if (product.size() > kMostAlternatives) {
-    Fail(fmt::format("{}: an unevaluated keyword beside schemas that may hold or not in more than "
-                     "{} combinations",
-                     node.pointer.empty() ? "the schema" : node.pointer, kMostAlternatives));
+    Fail(
+        fmt::format("{}: an unevaluated keyword beside schemas that may hold or not in more than "
+                    "{} combinations",
+                    node.pointer.empty() ? "the schema" : node.pointer, kMostAlternatives));
     product.resize(1);
   }
   all = std::move(product);
@@ -122,8 +121,8 @@ SchemaLogic::Alternatives SchemaLogic::AlternativesOf(const SchemaNode& node, Va
 
 FormulaId SchemaLogic::Unevaluated(const SchemaNode& node, ValueKind kind) {
   std::vector<FormulaId> ways;
-  const FormulaId rest = Schema(
-      kind == ValueKind::kObject ? *node.unevaluated_properties : *node.unevaluated_items);
+  const FormulaId rest =
+      Schema(kind == ValueKind::kObject ? *node.unevaluated_properties : *node.unevaluated_items);
   for (const Alternative& each : AlternativesOf(node, kind, false)) {
     const Coverage& coverage = each.coverage;
     if (coverage.all) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "grammar/mask/mask_maker.h"
 #include "grammar/regex/symbol_set.h"
 
 namespace weft {
@@ -38,19 +39,22 @@ std::string GrammarVocabulary::BytesOf(TokenId token) const {
 }
 
 struct GrammarMatcher::Shared {
+  Shared(const TokenTrie& trie, std::unique_ptr<Recognizer> of)
+      : recognizer(std::move(of)), maker(&trie, recognizer.get()) {}
+
   // Masks of states that come again: inside a string, for instance, at every token.
   static constexpr size_t kMostMasks = 16;
 
   std::mutex mutex;  // guards what follows
   std::unique_ptr<Recognizer> recognizer;
-  TokenTrie::Path path;
+  MaskMaker maker;
   std::unordered_map<Recognizer::State, std::vector<uint32_t>> masks;
 };
 
 GrammarMatcher::GrammarMatcher(std::shared_ptr<const GrammarVocabulary> vocabulary,
                                std::unique_ptr<Recognizer> recognizer)
-    : vocabulary_(std::move(vocabulary)), shared_(std::make_shared<Shared>()) {
-  shared_->recognizer = std::move(recognizer);
+    : vocabulary_(std::move(vocabulary)),
+      shared_(std::make_shared<Shared>(vocabulary_->trie(), std::move(recognizer))) {
   states_.push_back(shared_->recognizer->Start());
   may_end_ = states_.back() != Recognizer::kDead && shared_->recognizer->Accepts(states_.back());
 }
@@ -68,7 +72,7 @@ Result<void> GrammarMatcher::FillMask(TokenMask mask) {
     std::ranges::copy(known->second, mask.begin());
     return {};
   }
-  vocabulary_->trie().FillMask(*shared_->recognizer, state, shared_->path, mask);
+  shared_->maker.Fill(state, mask);
   if (shared_->masks.size() == Shared::kMostMasks) shared_->masks.clear();
   shared_->masks.emplace(state, std::vector<uint32_t>(mask.begin(), mask.end()));
   return {};

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "grammar/mask/mask_maker.h"
+
 namespace weft {
 namespace {
 
@@ -48,8 +50,7 @@ class ListRecognizer : public Recognizer {
 std::set<size_t> MaskOf(const TokenTrie& trie, Recognizer& recognizer, Recognizer::State state,
                         size_t count) {
   std::vector<uint32_t> mask((count + 31) / 32);
-  TokenTrie::Path path;
-  trie.FillMask(recognizer, state, path, mask);
+  MaskMaker(&trie, &recognizer).Fill(state, mask);
   std::set<size_t> tokens;
   for (size_t token = 0; token < mask.size() * 32; ++token) {
     if ((mask[token / 32] >> (token % 32) & 1U) != 0) tokens.insert(token);
