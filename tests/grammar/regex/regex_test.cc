@@ -293,6 +293,29 @@ TEST(RegexArena, ALimitStaysReachedAndNothingIsAccepted) {
   EXPECT_EQ(arena.Literal("a"), RegexId::kNothing);
 }
 
+TEST(RegexArena, ALimitMayBeReachedInTheMiddleOfCounting) {
+  RegexArena arena({.expressions = 2000});
+  const RegexId symbol = Range(&arena, 'a', 'b');
+  const RegexId pair =
+      arena.Concat(std::array{arena.AnyText(), arena.Literal("a"), arena.Repeat(symbol, 12, 12),
+                              arena.Literal("b"), arena.AnyText()});
+  const RegexId id = arena.And(arena.Repeat(symbol, 40, 40), arena.Not(pair));
+  EXPECT_EQ(arena.ShortestWord(id)->size(), 40U);
+  EXPECT_EQ(arena.CountWords(id, UINT64_MAX), 0U);
+  EXPECT_FALSE(arena.status().has_value());
+}
+
+TEST(RegexArena, StepsAreBounded) {
+  RegexArena arena({.steps = 200});
+  std::vector<RegexId> texts;
+  for (Symbol symbol = 'a'; symbol < 'z'; ++symbol) {
+    texts.push_back(arena.Concat(Range(&arena, 'a', symbol), Range(&arena, symbol, 'z')));
+  }
+  EXPECT_FALSE(arena.Edges(arena.Or(std::span(texts).first(5))).empty());
+  EXPECT_TRUE(arena.Edges(arena.Or(texts)).empty());
+  EXPECT_THAT(arena.status().error().message, HasSubstr("more than 200 steps"));
+}
+
 TEST(RegexArena, NestingIsBounded) {
   RegexArena arena;
   RegexId id = arena.Literal("ab");
