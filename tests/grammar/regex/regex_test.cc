@@ -124,7 +124,7 @@ Meant RandomExpression(RegexArena* arena, std::mt19937* random, int depth) {
 TEST(RegexArena, DerivativesMatchWhatExpressionsMean) {
   const Language all = AllShortTexts();
   size_t empty = 0;
-  for (uint32_t seed = 0; seed < 4000; ++seed) {
+  for (uint32_t seed = 0; seed < 1500; ++seed) {
     std::mt19937 random(seed);
     RegexArena arena;
     Meant meant = RandomExpression(&arena, &random, 4);
@@ -154,11 +154,11 @@ TEST(RegexArena, DerivativesMatchWhatExpressionsMean) {
     }
     ASSERT_LE(arena.MinLength(meant.id), word.size());
   }
-  EXPECT_GT(empty, 50U);
+  EXPECT_GT(empty, 20U);
 }
 
 TEST(RegexArena, EveryEdgeLeadsToAText) {
-  for (uint32_t seed = 0; seed < 1000; ++seed) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
     RegexArena arena;
     const RegexId id = RandomExpression(&arena, &random, 5).id;
