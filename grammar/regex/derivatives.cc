@@ -151,6 +151,7 @@ std::vector<RegexEdge> RegexArena::Combine(const Operands& operands, bool all) {
       changes.push_back({edge.last + 1, false, edge.next});
     }
   }
+  table_.CountSteps(changes.size());
   std::ranges::sort(changes, {}, &Change::at);
   std::vector<RegexEdge> combined;
   std::vector<RegexId> active;
@@ -164,6 +165,7 @@ std::vector<RegexEdge> RegexArena::Combine(const Operands& operands, bool all) {
         active.pop_back();
       }
     }
+    table_.CountSteps(active.size());
     if (active.empty() || (all && active.size() < operands.size())) continue;
     AddEdge({at, changes[i].at - 1, all ? And(active) : Or(active)}, &combined);
   }
@@ -227,7 +229,8 @@ bool RegexArena::IsEmpty(RegexId id) {
   return true;
 }
 
-// A* with the lengths that are known without a search.
+// A* with the lengths that are known without a search; of ways that promise the same, the longer
+// first, which has less left to go.
 std::optional<std::vector<Symbol>> RegexArena::ShortestWord(RegexId id) {
   if (IsEmpty(id)) return std::nullopt;
   struct Way {
@@ -235,14 +238,16 @@ std::optional<std::vector<Symbol>> RegexArena::ShortestWord(RegexId id) {
     RegexId from = RegexId::kNothing;
     Symbol by = 0;
   };
-  using Open = std::tuple<uint64_t, uint32_t, RegexId>;  // lower bound of the whole, so far, where
+  using Open =
+      std::tuple<uint64_t, uint32_t, RegexId>;  // lower bound of the whole, its rest, where
   std::unordered_map<RegexId, Way> ways = {{id, {.length = 0}}};
   std::priority_queue<Open, std::vector<Open>, std::greater<>> open;
-  open.push({MinLength(id), 0, id});
+  open.push({MinLength(id), MinLength(id), id});
   while (!open.empty()) {
-    const auto [bound, length, at] = open.top();
+    const auto [bound, rest, at] = open.top();
     open.pop();
-    if (length > ways[at].length) continue;
+    const uint32_t length = ways[at].length;
+    if (length + uint64_t{rest} < bound) continue;  // there is a shorter way here by now
     if (Nullable(at)) {
       std::vector<Symbol> word;
       for (RegexId back = at; back != id; back = ways[back].from) word.push_back(ways[back].by);
@@ -253,7 +258,8 @@ std::optional<std::vector<Symbol>> RegexArena::ShortestWord(RegexId id) {
       Way& way = ways[edge.next];
       if (length + 1 >= way.length) continue;
       way = {length + 1, at, ReadableSymbol(edge)};
-      open.push({uint64_t{length} + 1 + MinLength(edge.next), length + 1, edge.next});
+      const uint32_t next_rest = MinLength(edge.next);
+      open.push({uint64_t{length} + 1 + next_rest, next_rest, edge.next});
     }
   }
   return std::nullopt;  // a limit was reached
@@ -272,6 +278,7 @@ uint64_t RegexArena::CountWords(RegexId id, uint64_t limit) {
   while (true) {
     Frame& frame = path.back();
     const std::span<const RegexEdge> edges = Edges(frame.id);
+    if (table_.failed()) return 0;
     if (frame.next_edge == edges.size()) {
       counts[frame.id] = frame.words;
       const uint64_t words = frame.words;

@@ -15,9 +15,9 @@ namespace {
 // together.
 std::string Group(const std::string& pattern) { return "(?:" + pattern + ")"; }
 
-const std::string kFormatHour = "(?:[01][0-9]|2[0-3])";
-const std::string kFormatMinute = "[0-5][0-9]";
-const std::string kFormatFraction = "(?:\\.[0-9]+)?";
+constexpr char kFormatHour[] = "(?:[01][0-9]|2[0-3])";
+constexpr char kFormatMinute[] = "[0-5][0-9]";
+constexpr char kFormatFraction[] = "(?:\\.[0-9]+)?";
 
 std::string DatePattern() {
   const std::string leap_year =
@@ -60,14 +60,14 @@ std::string Ipv6Pattern() {
   return Group(all + "|" + before(5) + "::" + group + "|" + before(6) + "::");
 }
 
-const std::string kUcsChars =
+constexpr char kUcsChars[] =
     "\\x{A0}-\\x{D7FF}\\x{F900}-\\x{FDCF}\\x{FDF0}-\\x{FFEF}\\x{10000}-\\x{1FFFD}\\x{20000}-\\x{"
     "2FFFD}"
     "\\x{30000}-\\x{3FFFD}\\x{40000}-\\x{4FFFD}\\x{50000}-\\x{5FFFD}\\x{60000}-\\x{6FFFD}"
     "\\x{70000}-\\x{7FFFD}\\x{80000}-\\x{8FFFD}\\x{90000}-\\x{9FFFD}\\x{A0000}-\\x{AFFFD}"
     "\\x{B0000}-\\x{BFFFD}\\x{C0000}-\\x{CFFFD}\\x{D0000}-\\x{DFFFD}\\x{E1000}-\\x{EFFFD}";
-const std::string kPrivateChars = "\\x{E000}-\\x{F8FF}\\x{F0000}-\\x{FFFFD}\\x{100000}-\\x{10FFFD}";
-const std::string kPercentEncoded = "%[0-9A-Fa-f]{2}";
+constexpr char kPrivateChars[] = "\\x{E000}-\\x{F8FF}\\x{F0000}-\\x{FFFFD}\\x{100000}-\\x{10FFFD}";
+constexpr char kPercentEncoded[] = "%[0-9A-Fa-f]{2}";
 
 // URIs, or IRIs with what those have besides; with a scheme, or any reference.
 std::string UriPattern(bool international, bool reference) {
@@ -85,7 +85,7 @@ std::string UriPattern(bool international, bool reference) {
   const std::string rooted =
       "//" + authority + segments + "|/(?:" + character + "+" + segments + ")?";
   const std::string query =
-      "(?:\\?" + any_of(":@/?" + (international ? kPrivateChars : "")) + "*)?";
+      "(?:\\?" + any_of(std::string(":@/?") + (international ? kPrivateChars : "")) + "*)?";
   const std::string tail = query + "(?:#" + any_of(":@/?") + "*)?";
   const std::string absolute =
       "[A-Za-z][A-Za-z0-9+\\-.]*:(?:" + rooted + "|" + character + "+" + segments + "|)" + tail;
@@ -94,14 +94,14 @@ std::string UriPattern(bool international, bool reference) {
 }
 
 std::string UriTemplatePattern() {
-  const std::string literal =
-      "(?:[!#$&(-;=?-\\[\\]_a-z~" + kUcsChars + kPrivateChars + "]|" + kPercentEncoded + ")";
-  const std::string letter = "(?:[A-Za-z0-9_]|" + kPercentEncoded + ")";
+  const std::string literal = std::string("(?:[!#$&(-;=?-\\[\\]_a-z~") + kUcsChars + kPrivateChars +
+                              "]|" + kPercentEncoded + ")";
+  const std::string letter = std::string("(?:[A-Za-z0-9_]|") + kPercentEncoded + ")";
   const std::string variable = letter + "(?:\\.?" + letter + ")*(?::[1-9][0-9]{0,3}|\\*)?";
   return "(?:" + literal + "|\\{[+#./;?&=,!@|]?" + variable + "(?:," + variable + ")*\\})*";
 }
 
-const std::string kJsonPointer = "(?:/(?:[^~/]|~[01])*)*";
+constexpr char kJsonPointer[] = "(?:/(?:[^~/]|~[01])*)*";
 
 class FormatBuilder {
  public:
@@ -115,10 +115,11 @@ class FormatBuilder {
   }
 
   RegexId Time() {
-    const std::string offset = "(?:[Zz]|[+-]" + kFormatHour + ":" + kFormatMinute + ")";
-    return arena_.Or(
-        Pattern(kFormatHour + ":" + kFormatMinute + ":" + kFormatMinute + kFormatFraction + offset),
-        LeapSecond());
+    const std::string offset =
+        std::string("(?:[Zz]|[+-]") + kFormatHour + ":" + kFormatMinute + ")";
+    return arena_.Or(Pattern(std::string(kFormatHour) + ":" + kFormatMinute + ":" + kFormatMinute +
+                             kFormatFraction + offset),
+                     LeapSecond());
   }
 
   RegexId Hostname(const std::string& first_or_last, const std::string& inner) {
@@ -154,7 +155,7 @@ class FormatBuilder {
     const auto add = [](std::string* all, const std::string& one) {
       *all += (all->empty() ? "" : "|") + one;
     };
-    const std::string second = ":60" + kFormatFraction;
+    const std::string second = std::string(":60") + kFormatFraction;
     const std::string any = "[0-9]{2}";
     for (int hour = 0; hour < 24; ++hour) {
       const std::string begin = TwoDigits(hour) + ":" + any + second;
@@ -202,7 +203,7 @@ std::optional<RegexId> FormatRegex(RegexArena* arena, std::string_view format) {
   }
   if (format == "json-pointer") return build.Pattern(kJsonPointer);
   if (format == "relative-json-pointer") {
-    return build.Pattern("(?:0|[1-9][0-9]*)(?:#|" + kJsonPointer + ")");
+    return build.Pattern(std::string("(?:0|[1-9][0-9]*)(?:#|") + kJsonPointer + ")");
   }
   return std::nullopt;
 }

@@ -62,17 +62,19 @@ Result<Symbol> ReadHexDigits(PatternCursor* cursor, size_t from, size_t digits) 
   return value;
 }
 
-// \u and its digits: in pairs where one is half of a character.
+// \u and its digits, two of them where both are halves of one character. Half a one alone is a
+// symbol that no text has.
 Result<Symbol> ReadUnicodeEscape(PatternCursor* cursor, size_t from) {
   WEFT_ASSIGN_OR_RETURN(const Symbol first, ReadHexDigits(cursor, from, 4));
-  if (first < 0xD800 || first > 0xDFFF) return first;
-  if (first <= 0xDBFF && cursor->Skip("\\u")) {
-    WEFT_ASSIGN_OR_RETURN(const Symbol second, ReadHexDigits(cursor, from, 4));
+  const size_t behind = cursor->at();
+  if (first >= 0xD800 && first <= 0xDBFF && cursor->Skip("\\u")) {
+    WEFT_ASSIGN_OR_RETURN(const Symbol second, ReadHexDigits(cursor, behind, 4));
     if (second >= 0xDC00 && second <= 0xDFFF) {
       return 0x10000 + ((first - 0xD800) << 10U) + (second - 0xDC00);
     }
+    cursor->Return(behind);
   }
-  return cursor->Unsupported(from, "half of a surrogate pair, which no text has");
+  return first;
 }
 
 Result<SymbolAtom> ReadProperty(PatternCursor* cursor, size_t from, bool complement) {
@@ -229,9 +231,6 @@ Result<SymbolAtom> ReadEscape(PatternCursor* cursor, bool in_class) {
     case 'u': {
       WEFT_ASSIGN_OR_RETURN(const Symbol symbol, c == 'x' ? ReadHexDigits(cursor, from, 2)
                                                           : ReadUnicodeEscape(cursor, from));
-      if (symbol >= 0xD800 && symbol <= 0xDFFF) {
-        return cursor->Unsupported(from, "half of a surrogate pair, which no text has");
-      }
       return SymbolAtom::Single(symbol);
     }
     case 'a':

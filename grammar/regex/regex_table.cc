@@ -80,6 +80,11 @@ void RegexTable::Charge(size_t bytes) {
   if (bytes_ > limits_.bytes) Exceeded(fmt::format("{} bytes", limits_.bytes));
 }
 
+void RegexTable::CountSteps(size_t steps) {
+  steps_ += steps;
+  if (steps_ > limits_.steps) Exceeded(fmt::format("{} steps", limits_.steps));
+}
+
 Result<void> RegexTable::status() const {
   if (failure_) return tl::unexpected(*failure_);
   return {};

@@ -22,6 +22,7 @@ enum class RegexId : int32_t { kNothing = 0, kEmpty = 1 };
 struct RegexLimits {
   size_t expressions = 250'000;  // derivatives among them
   size_t bytes = 128U << 20U;    // of expressions and what is known about them
+  size_t steps = 30'000'000;     // of putting edges together, each less than 100 ns
 };
 
 enum class RegexKind : uint8_t {
@@ -84,6 +85,7 @@ class RegexTable {
 
   // Counts memory that somebody else holds for the arena.
   void Charge(size_t bytes);
+  void CountSteps(size_t steps);
   bool failed() const { return failure_.has_value(); }
   Result<void> status() const;
 
@@ -97,6 +99,7 @@ class RegexTable {
 
   RegexLimits limits_;
   size_t bytes_ = 0;
+  size_t steps_ = 0;
   std::optional<Error> failure_;
   std::vector<RegexNode> nodes_;
   std::vector<RegexId> operands_;

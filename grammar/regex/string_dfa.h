@@ -13,8 +13,9 @@
 namespace weft {
 
 // Built as far as it is asked for; one for all expressions of an arena that are spelled the same
-// way. From every state but kDead a text can be reached. Once the arena has reached a limit, steps
-// that were not taken before are dead: look at its status().
+// way. (Those of JSON strings must not have special tokens in them, which no string spells.) From
+// every state but kDead a text can be reached. Once the arena has reached a limit, steps that were
+// not taken before are dead: look at its status().
 class StringDfa {
  public:
   using State = Recognizer::State;
