@@ -83,40 +83,42 @@ std::vector<ElementAtom> SchemaSolver::AtomsOfProperty(FormulaId object, NameId 
 FormulaId SchemaSolver::Objects(FormulaId value) {
   const auto found = objects_.find(value);
   if (found != objects_.end()) return found->second;
-  const FormulaId object = Loosened(logic_.Objects(value));
+  const FormulaId object = Loosened(logic_.Objects(value), FormulaId::kTrue);
   objects_.emplace(value, object);
   return object;
 }
 
-// Where a property tells the schemas of a oneOf apart, one of them is exactly one.
-FormulaId SchemaSolver::Loosened(FormulaId object) {
+// Where a property tells the schemas of a oneOf apart, one of them is exactly one. `context` is
+// true as well.
+FormulaId SchemaSolver::Loosened(FormulaId object, FormulaId context) {
   FormulaStore& formulas = logic_.formulas();
   const FormulaKind kind = formulas.kind(object);
   if (kind == FormulaKind::kAnd || kind == FormulaKind::kOr) {
+    const FormulaId within = kind == FormulaKind::kAnd ? formulas.And(object, context) : context;
     std::vector<FormulaId> parts;
-    for (const FormulaId part : formulas.PartsOf(object)) parts.push_back(Loosened(part));
+    for (const FormulaId part : formulas.PartsOf(object)) parts.push_back(Loosened(part, within));
     return kind == FormulaKind::kAnd ? formulas.And(parts) : formulas.Or(parts);
   }
   if (kind != FormulaKind::kExactlyOne) return object;
   const std::vector<FormulaId> parts = formulas.PartsOf(object);
   for (size_t i = 0; i < parts.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      if (!AreDisjoint(parts[i], parts[j])) return object;
+      if (!AreDisjoint({parts[i], parts[j], context})) return object;
     }
   }
   return formulas.Or(parts);
 }
 
-// Whether no object satisfies both: for certain, since there is a property that both demand, and no
-// value for it.
-bool SchemaSolver::AreDisjoint(FormulaId a, FormulaId b) {
+// Whether no object satisfies all of them: for certain, since there is a property that they demand,
+// and no value for it.
+bool SchemaSolver::AreDisjoint(std::initializer_list<FormulaId> objects) {
   FormulaStore& formulas = logic_.formulas();
   std::vector<int32_t> tables;
   std::vector<NameId> required;
-  for (const FormulaId side : {a, b}) {
-    const std::vector<FormulaId> parts = formulas.kind(side) == FormulaKind::kAnd
-                                             ? formulas.PartsOf(side)
-                                             : std::vector<FormulaId>{side};
+  for (const FormulaId object : objects) {
+    const std::vector<FormulaId> parts = formulas.kind(object) == FormulaKind::kAnd
+                                             ? formulas.PartsOf(object)
+                                             : std::vector<FormulaId>{object};
     for (const FormulaId part : parts) {
       if (formulas.kind(part) != FormulaKind::kAtom) continue;
       const Atom& atom = formulas.atom(part);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <optional>
@@ -165,8 +166,8 @@ class SchemaSolver {
   SchemaLogic& logic_;
   SolverOptions options_;
   FormulaId FindPropertyValue(FormulaId object, NameId name, const ObjectContext& after);
-  FormulaId Loosened(FormulaId object);
-  bool AreDisjoint(FormulaId a, FormulaId b);
+  FormulaId Loosened(FormulaId object, FormulaId context);
+  bool AreDisjoint(std::initializer_list<FormulaId> objects);
   bool HasNoValue(FormulaId value);
 
   std::map<Key, Answer> answers_;
