@@ -28,6 +28,11 @@ class Grammar {
   using Position = int32_t;
   static constexpr GrammarSymbol kRuleEnd = -1;
 
+  struct Terminal {
+    RegexId regex = {};                   // of regexes()
+    RecognizerFactory factory = nullptr;  // if set, the terminal is what it makes, not the regex
+  };
+
   int32_t symbol_count() const { return static_cast<int32_t>(is_nullable_.size()); }
   int32_t terminal_count() const { return terminal_count_; }
   bool IsTerminal(GrammarSymbol symbol) const { return symbol < terminal_count_; }
@@ -46,16 +51,10 @@ class Grammar {
   // The regexes of the grammar's terminals. An arena changes as it is asked: who runs the grammar
   // makes a copy.
   const RegexArena& regexes() const { return *regexes_; }
-  // A recognizer of terminal `symbol`; `regexes` is a copy of regexes() and outlives it.
-  std::unique_ptr<Recognizer> NewTerminal(GrammarSymbol symbol, RegexArena* regexes) const;
+  const Terminal& terminal(GrammarSymbol symbol) const { return terminals_[symbol]; }
 
  private:
   friend class GrammarCompiler;
-
-  struct Terminal {
-    RegexId regex = {};
-    RecognizerFactory factory;  // if set, it makes the terminal, not the regex
-  };
 
   Grammar() = default;
 

@@ -7,25 +7,25 @@
 
 namespace weft {
 
-GrammarBuilder::GrammarBuilder(const GrammarLimits& limits)
-    : limits_(limits), regexes_(std::make_shared<RegexArena>()) {}
+using Kind = GrammarNode::Kind;
 
 // Beyond the limit nothing grows any more, and Build fails.
-GrammarExpr GrammarBuilder::Add(const Node& node) {
-  if (static_cast<int64_t>(nodes_.size() + parts_.size()) >= limits_.max_expressions) {
+GrammarExpr GrammarBuilder::Add(const GrammarNode& node) {
+  if (static_cast<int64_t>(nodes_.nodes.size() + nodes_.parts.size()) >=
+      nodes_.limits.max_expressions) {
     is_too_large_ = true;
-    if (!nodes_.empty()) return GrammarExpr{0};
+    if (!nodes_.nodes.empty()) return GrammarExpr{0};
   }
-  nodes_.push_back(node);
-  return static_cast<GrammarExpr>(nodes_.size() - 1);
+  nodes_.nodes.push_back(node);
+  return static_cast<GrammarExpr>(nodes_.nodes.size() - 1);
 }
 
-GrammarExpr GrammarBuilder::AddParts(Kind kind, std::span<const GrammarExpr> parts) {
+GrammarExpr GrammarBuilder::AddParts(GrammarNode::Kind kind, std::span<const GrammarExpr> parts) {
   if (parts.size() == 1) return parts.front();
-  const auto first = static_cast<int32_t>(parts_.size());
-  if (static_cast<int64_t>(nodes_.size() + parts_.size() + parts.size()) <
-      limits_.max_expressions) {
-    parts_.insert(parts_.end(), parts.begin(), parts.end());
+  const auto first = static_cast<int32_t>(nodes_.parts.size());
+  if (static_cast<int64_t>(nodes_.nodes.size() + nodes_.parts.size() + parts.size()) <
+      nodes_.limits.max_expressions) {
+    for (const GrammarExpr part : parts) nodes_.parts.push_back(static_cast<int32_t>(part));
   } else {
     is_too_large_ = true;
     parts = {};
@@ -34,13 +34,13 @@ GrammarExpr GrammarBuilder::AddParts(Kind kind, std::span<const GrammarExpr> par
 }
 
 GrammarExpr GrammarBuilder::Literal(std::string_view text) {
-  return Regex(regexes_->Literal(text));
+  return Regex(nodes_.regexes->Literal(text));
 }
 
 GrammarExpr GrammarBuilder::SpecialToken(int32_t index) {
   const Symbol symbol = kFirstSpecialSymbol + static_cast<Symbol>(index);
   WEFT_CHECK(index >= 0 && symbol <= kLastSymbol);
-  return Regex(regexes_->Set(SymbolSet({{symbol, symbol}})));
+  return Regex(nodes_.regexes->Set(SymbolSet({{symbol, symbol}})));
 }
 
 GrammarExpr GrammarBuilder::Regex(RegexId regex) {
@@ -48,8 +48,8 @@ GrammarExpr GrammarBuilder::Regex(RegexId regex) {
 }
 
 GrammarExpr GrammarBuilder::Terminal(RecognizerFactory factory) {
-  factories_.push_back(std::move(factory));
-  return Add({.kind = Kind::kTerminal, .first = static_cast<int32_t>(factories_.size() - 1)});
+  nodes_.factories.push_back(std::move(factory));
+  return Add({.kind = Kind::kTerminal, .first = static_cast<int32_t>(nodes_.factories.size() - 1)});
 }
 
 GrammarExpr GrammarBuilder::Sequence(std::span<const GrammarExpr> parts) {
@@ -65,32 +65,32 @@ GrammarExpr GrammarBuilder::Repeat(GrammarExpr body, int32_t min, std::optional<
   return Add({.kind = Kind::kRepeat,
               .first = static_cast<int32_t>(body),
               .count = min,
-              .max = max.value_or(kUnbounded)});
+              .max = max.value_or(GrammarNode::kUnbounded)});
 }
 
 GrammarExpr GrammarBuilder::Rule(std::string name) {
-  rules_.push_back({std::move(name), std::nullopt});
-  return Add({.kind = Kind::kRule, .first = static_cast<int32_t>(rules_.size() - 1)});
+  nodes_.rules.push_back({std::move(name), std::nullopt});
+  return Add({.kind = Kind::kRule, .first = static_cast<int32_t>(nodes_.rules.size() - 1)});
 }
 
 void GrammarBuilder::Define(GrammarExpr rule, GrammarExpr body) {
-  const Node& node = nodes_[static_cast<size_t>(rule)];
+  const GrammarNode& node = nodes_.nodes[static_cast<size_t>(rule)];
   if (is_too_large_) return;
-  WEFT_CHECK(node.kind == Kind::kRule && !rules_[node.first].body);
-  rules_[node.first].body = body;
+  WEFT_CHECK(node.kind == Kind::kRule && !nodes_.rules[node.first].body);
+  nodes_.rules[node.first].body = static_cast<int32_t>(body);
 }
 
 Result<Grammar> GrammarBuilder::Build(GrammarExpr start) {
   if (is_too_large_) {
     return Fail(ErrorCode::kResourceExhausted, "grammar: more than {} expressions",
-                limits_.max_expressions);
+                nodes_.limits.max_expressions);
   }
-  for (const RuleDefinition& rule : rules_) {
+  for (const GrammarNodes::Rule& rule : nodes_.rules) {
     if (rule.body) continue;
     return Fail(ErrorCode::kInvalidArgument, "grammar: rule {} is used, but not defined",
                 rule.name);
   }
-  return GrammarCompiler(*this).Compile(start);
+  return GrammarCompiler(nodes_).Compile(static_cast<int32_t>(start));
 }
 
 }  // namespace weft

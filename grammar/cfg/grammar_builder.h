@@ -12,36 +12,28 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "grammar/cfg/grammar.h"
+#include "grammar/cfg/grammar_nodes.h"
 #include "grammar/regex/regex.h"
 
 namespace weft {
 
 enum class GrammarExpr : int32_t {};  // of one builder
 
-struct GrammarLimits {
-  // Expressions of a builder, and symbols in all rules of the grammar.
-  int64_t max_expressions = 1 << 20;
-  // Parts of a grammar that are regular are matched as one regex, a rule that is used several times
-  // in several copies, up to this many expressions together.
-  int64_t max_fused_expressions = 20'000;
-};
-
 // One thread at a time.
 class GrammarBuilder {
  public:
-  explicit GrammarBuilder(const GrammarLimits& limits = {});
+  explicit GrammarBuilder(const GrammarLimits& limits = {}) { nodes_.limits = limits; }
 
   // Where to make regexes for Regex().
-  RegexArena& regexes() { return *regexes_; }
+  RegexArena& regexes() { return *nodes_.regexes; }
 
   // `text` is UTF-8.
   GrammarExpr Literal(std::string_view text);
@@ -73,34 +65,10 @@ class GrammarBuilder {
   Result<Grammar> Build(GrammarExpr start);
 
  private:
-  friend class GrammarCompiler;
+  GrammarExpr Add(const GrammarNode& node);
+  GrammarExpr AddParts(GrammarNode::Kind kind, std::span<const GrammarExpr> parts);
 
-  enum class Kind : uint8_t { kRegex, kTerminal, kSequence, kChoice, kRepeat, kRule };
-
-  struct Node {
-    Kind kind = Kind::kRegex;
-    // kRegex: the regex; kTerminal, kRule: index in factories_, rules_; kSequence, kChoice: where
-    // the parts begin in parts_; kRepeat: the body.
-    int32_t first = 0;
-    int32_t count = 0;  // of parts; kRepeat: the least number
-    int32_t max = 0;    // kRepeat: the greatest number, or kUnbounded
-  };
-  static constexpr int32_t kUnbounded = -1;
-
-  struct RuleDefinition {
-    std::string name;
-    std::optional<GrammarExpr> body;
-  };
-
-  GrammarExpr Add(const Node& node);
-  GrammarExpr AddParts(Kind kind, std::span<const GrammarExpr> parts);
-
-  GrammarLimits limits_;
-  std::shared_ptr<RegexArena> regexes_;
-  std::vector<Node> nodes_;
-  std::vector<GrammarExpr> parts_;
-  std::vector<RecognizerFactory> factories_;
-  std::vector<RuleDefinition> rules_;
+  GrammarNodes nodes_;
   bool is_too_large_ = false;
 };
 
