@@ -31,7 +31,7 @@ EarleyRecognizer::EarleyRecognizer(std::shared_ptr<const Grammar> grammar, Earle
   }
   const Column& column = columns_[ColumnOfPending()];
   AppendThreads(column);
-  InternState(new_threads_, column.accepts);
+  InternState(column.accepts);
 }
 
 Recognizer::State EarleyRecognizer::Start() { return failed_ ? kDead : 0; }
@@ -74,29 +74,30 @@ Recognizer::State EarleyRecognizer::FindStep(State state, uint8_t byte) {
   }
   Row& transitions = *row;
   const bool is_dead = new_threads_.empty() && !accepts;
-  const State next = is_dead ? kDead : InternState(new_threads_, accepts);
+  const State next = is_dead ? kDead : InternState(accepts);
   // What ended for want of memory is not known to be dead.
   if (failed_ || !regexes_.status()) return kDead;
   return transitions[byte] = next;
 }
 
-Recognizer::State EarleyRecognizer::InternState(std::span<const Thread> threads, bool accepts) {
+Recognizer::State EarleyRecognizer::InternState(bool accepts) {
   std::ranges::sort(new_threads_);
   uint64_t hash = accepts ? 1 : 0;
-  for (const Thread& thread : threads) hash = MixInto(hash, PairOf(thread.expected, thread.state));
+  for (const Thread& thread : new_threads_)
+    hash = MixInto(hash, PairOf(thread.expected, thread.state));
   const auto [begin, end] = states_by_hash_.equal_range(hash);
   for (auto i = begin; i != end; ++i) {
     const StateEntry& entry = states_[i->second];
     if (entry.accepts == accepts &&
-        std::ranges::equal(std::span(threads_).subspan(
-                               entry.threads.begin, entry.threads.end - entry.threads.begin),
-                           threads)) {
+        std::ranges::equal(std::span(threads_).subspan(entry.threads.begin,
+                                                       entry.threads.end - entry.threads.begin),
+                           new_threads_)) {
       return i->second;
     }
   }
-  Charge(sizeof(StateEntry) + threads.size() * sizeof(Thread) + 64);
+  Charge(sizeof(StateEntry) + new_threads_.size() * sizeof(Thread) + 64);
   const auto first = static_cast<int32_t>(threads_.size());
-  threads_.insert(threads_.end(), threads.begin(), threads.end());
+  threads_.insert(threads_.end(), new_threads_.begin(), new_threads_.end());
   const auto state = static_cast<State>(states_.size());
   states_.push_back({{first, static_cast<int32_t>(threads_.size())}, accepts, nullptr});
   states_by_hash_.emplace(hash, state);
@@ -167,9 +168,9 @@ int32_t EarleyRecognizer::InternColumn(bool accepts) {
   for (auto i = begin; i != end; ++i) {
     const Column& column = columns_[i->second];
     if (column.accepts == accepts &&
-        std::ranges::equal(std::span(items_).subspan(column.kernel.begin,
-                                                     column.kernel.end - column.kernel.begin),
-                           kernel_)) {
+        std::ranges::equal(
+            std::span(items_).subspan(column.kernel.begin, column.kernel.end - column.kernel.begin),
+            kernel_)) {
       return i->second;
     }
   }
@@ -215,13 +216,15 @@ void EarleyRecognizer::Predict(Column* column) {
 // for that.
 void EarleyRecognizer::ResolveReturns() {
   predicted_returns_.resize(predicted_.size());
+  is_handed_on_.assign(predicted_.size(), 0);
   for (size_t i = 0; i < predicted_.size(); ++i) {
     const auto waiting = std::ranges::equal_range(waiting_, predicted_[i], {}, &Waiting::symbol);
     const ReturnId next = waiting.front().item.next;
-    const bool is_handed_on = std::ranges::all_of(waiting, [&](const Waiting& one) {
-      return one.item.next == next && grammar_->SymbolAt(one.item.position) == Grammar::kRuleEnd;
-    });
-    if (is_handed_on) {
+    if (std::ranges::all_of(waiting, [&](const Waiting& one) {
+          return one.item.next == next &&
+                 grammar_->SymbolAt(one.item.position) == Grammar::kRuleEnd;
+        })) {
+      is_handed_on_[i] = 1;
       predicted_returns_[i] = next;
       continue;
     }
@@ -258,9 +261,8 @@ void EarleyRecognizer::StoreWaiting(Column* column) {
       expected_.push_back({i->symbol, StoreItems({i, end})});
       Charge(sizeof(Expected));
     } else {
-      // One that is handed on has waiting items of its own already.
-      const ReturnId own = predicted_returns_[place_in_predicted_[i->symbol]];
-      if (returns_[own].end == 0 && own != kWholeText) returns_[own] = StoreItems({i, end});
+      const int32_t place = place_in_predicted_[i->symbol];
+      if (is_handed_on_[place] == 0) returns_[predicted_returns_[place]] = StoreItems({i, end});
       Charge(sizeof(Range));
     }
     i = end;
@@ -268,10 +270,9 @@ void EarleyRecognizer::StoreWaiting(Column* column) {
   column->expected.end = static_cast<int32_t>(expected_.size());
 }
 
-bool EarleyRecognizer::Charge(size_t bytes) {
+void EarleyRecognizer::Charge(size_t bytes) {
   bytes_ += bytes;
-  if (bytes_ > limits_.max_bytes) failed_ = true;
-  return !failed_;
+  failed_ = failed_ || bytes_ > limits_.max_bytes;
 }
 
 }  // namespace weft

@@ -98,7 +98,8 @@ class EarleyRecognizer : public Recognizer {
   };
 
   State FindStep(State state, uint8_t byte);
-  State InternState(std::span<const Thread> threads, bool accepts);
+  // The state with the threads of new_threads_.
+  State InternState(bool accepts);
   State StepTerminal(GrammarSymbol terminal, State state, uint8_t byte);
   // Whether the terminal may end in `state`, and whether it may go on.
   bool MayEnd(GrammarSymbol terminal, State state);
@@ -114,8 +115,8 @@ class EarleyRecognizer : public Recognizer {
   Range StoreItems(std::span<const Waiting> waiting);
   Item Resolved(Item item) const;
   void AppendThreads(const Column& column);
-  // Counts memory; false: the limit was reached.
-  bool Charge(size_t bytes);
+  // Counts memory, and fails where it is more than the limit.
+  void Charge(size_t bytes);
 
   std::shared_ptr<const Grammar> grammar_;
   EarleyLimits limits_;
@@ -145,6 +146,7 @@ class EarleyRecognizer : public Recognizer {
   // until it is known.
   std::vector<GrammarSymbol> predicted_;
   std::vector<ReturnId> predicted_returns_;  // by place in predicted_; ~j: the j-th one's
+  std::vector<uint8_t> is_handed_on_;        // by place in predicted_: the return is another one's
   std::vector<int32_t> place_in_predicted_;  // by symbol, -1: not there
 };
 
