@@ -270,33 +270,7 @@ Result<GrammarExpr> GbnfReader::ReadClass() {
 }
 
 Result<Symbol> GbnfReader::ReadCharacter() {
-  if (text_.Peek() != '\\') return text_.TakeCharacter();
-  const size_t begin = text_.offset();
-  const char escaped = text_.Peek(1);
-  text_.Skip(text_.rest().size() > 1 ? 2 : 1);
-  switch (escaped) {
-    case 'x':
-      return text_.TakeHexadecimal(2);
-    case 'u':
-      return text_.TakeHexadecimal(4);
-    case 'U':
-      return text_.TakeHexadecimal(8);
-    case 't':
-      return Symbol{'\t'};
-    case 'r':
-      return Symbol{'\r'};
-    case 'n':
-      return Symbol{'\n'};
-    case '\\':
-    case '"':
-    case '[':
-    case ']':
-    case '-':
-    case '^':
-      return static_cast<Symbol>(escaped);
-    default:
-      return text_.WrongAt(begin, fmt::format("unknown escape {}", Quoted(text_.Since(begin))));
-  }
+  return text_.Peek() == '\\' ? text_.TakeEscape("trnxuU\\\"[]-^") : text_.TakeCharacter();
 }
 
 Result<GbnfReader::Part> GbnfReader::ReadToken() {

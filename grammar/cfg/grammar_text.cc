@@ -22,6 +22,35 @@ Result<Symbol> GrammarText::TakeCharacter() {
   return static_cast<Symbol>(character.code_point);
 }
 
+Result<Symbol> GrammarText::TakeEscape(std::string_view escapes) {
+  const size_t begin = offset_;
+  const char escaped = Peek(1);
+  Skip(std::min<size_t>(rest().size(), 2));
+  if (Since(begin).size() < 2 || escapes.find(escaped) == std::string_view::npos) {
+    return WrongAt(begin, fmt::format("unknown escape {}", Quoted(Since(begin))));
+  }
+  switch (escaped) {
+    case 'x':
+      return TakeHexadecimal(2);
+    case 'u':
+      return TakeHexadecimal(4);
+    case 'U':
+      return TakeHexadecimal(8);
+    case 't':
+      return Symbol{'\t'};
+    case 'r':
+      return Symbol{'\r'};
+    case 'n':
+      return Symbol{'\n'};
+    case 'f':
+      return Symbol{'\f'};
+    case 'b':
+      return Symbol{'\b'};
+    default:
+      return static_cast<Symbol>(static_cast<uint8_t>(escaped));
+  }
+}
+
 Result<Symbol> GrammarText::TakeHexadecimal(int digits) {
   Symbol value = 0;
   for (int i = 0; i < digits; ++i) {

@@ -47,8 +47,9 @@ class GrammarText {
   bool Take(std::string_view token);
   // A character, as it stands.
   Result<Symbol> TakeCharacter();
-  // So many hexadecimal digits, as a character.
-  Result<Symbol> TakeHexadecimal(int digits);
+  // A backslash and one of `escapes`: \t, \r, \n, \f and \b are control characters, \xHH, \uHHHH
+  // and \UHHHHHHHH are numbers of characters, all others stand for themselves.
+  Result<Symbol> TakeEscape(std::string_view escapes);
   // A decimal number, at most `max`.
   Result<int64_t> TakeNumber(int64_t max);
 
@@ -59,6 +60,8 @@ class GrammarText {
   std::string Found() const;
 
  private:
+  Result<Symbol> TakeHexadecimal(int digits);
+
   std::string_view kind_;
   std::string_view text_;
   size_t offset_ = 0;
