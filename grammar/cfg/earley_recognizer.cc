@@ -34,17 +34,16 @@ EarleyRecognizer::EarleyRecognizer(std::shared_ptr<const Grammar> grammar, Earle
   InternState(column.accepts);
 }
 
-Recognizer::State EarleyRecognizer::Start() { return failed_ ? kDead : 0; }
+Recognizer::State EarleyRecognizer::Start() { return failure_ ? kDead : 0; }
 
 Result<void> EarleyRecognizer::status() const {
   WEFT_RETURN_IF_ERROR(regexes_.status());
-  if (!failed_) return {};
-  return Fail(ErrorCode::kResourceExhausted,
-              "grammar: what the text may be takes more than {} bytes", limits_.max_bytes);
+  if (failure_) return tl::unexpected(*failure_);
+  return {};
 }
 
 Recognizer::State EarleyRecognizer::FindStep(State state, uint8_t byte) {
-  if (failed_) return kDead;
+  if (failure_) return kDead;
   new_threads_.clear();
   pending_.clear();
   const Range threads = states_[state].threads;
@@ -65,6 +64,7 @@ Recognizer::State EarleyRecognizer::FindStep(State state, uint8_t byte) {
     const Column& column = columns_[ColumnOfPending()];
     AppendThreads(column);
     accepts = column.accepts;
+    CheckItems(new_threads_.size());
   }
   std::unique_ptr<Row>& row = states_[state].next;
   if (row == nullptr) {
@@ -76,7 +76,7 @@ Recognizer::State EarleyRecognizer::FindStep(State state, uint8_t byte) {
   const bool is_dead = new_threads_.empty() && !accepts;
   const State next = is_dead ? kDead : InternState(accepts);
   // What ended for want of memory is not known to be dead.
-  if (failed_ || !regexes_.status()) return kDead;
+  if (failure_ || !regexes_.status()) return kDead;
   return transitions[byte] = next;
 }
 
@@ -139,25 +139,37 @@ int32_t EarleyRecognizer::ColumnOfPending() {
   bool accepts = false;
   kernel_.clear();
   completed_.clear();
-  while (!pending_.empty()) {
-    Item item = pending_.back();
-    pending_.pop_back();
+  const auto add = [&](Item item) {
     GrammarSymbol symbol = grammar_->SymbolAt(item.position);
     for (; symbol != Grammar::kRuleEnd; symbol = grammar_->SymbolAt(++item.position)) {
       kernel_.push_back(item);
-      if (!grammar_->IsNullable(symbol)) break;
+      if (!grammar_->IsNullable(symbol)) return;
     }
-    if (symbol != Grammar::kRuleEnd) continue;
     accepts = accepts || item.next == kWholeText;
-    if (is_completed_[item.next] != 0) continue;
+    if (is_completed_[item.next] != 0) return;
     is_completed_[item.next] = 1;
     completed_.push_back(item.next);
-    const Range waiting = returns_[item.next];
-    pending_.insert(pending_.end(), items_.begin() + waiting.begin, items_.begin() + waiting.end);
+  };
+  // Ambiguity finds an item many times.
+  size_t unsorted = 0;
+  size_t work = 0;
+  const auto remove_doubles = [&] {
+    std::ranges::sort(kernel_);
+    kernel_.erase(std::ranges::unique(kernel_).begin(), kernel_.end());
+    unsorted = 0;
+  };
+  for (const Item& item : pending_) add(item);
+  for (size_t i = 0; i < completed_.size() && CheckItems(kernel_.size() - unsorted, work); ++i) {
+    const Range waiting = returns_[completed_[i]];
+    work += static_cast<size_t>(waiting.end - waiting.begin);
+    const size_t before = kernel_.size();
+    for (int32_t j = waiting.begin; j < waiting.end; ++j) add(items_[j]);
+    unsorted += kernel_.size() - before;
+    if (unsorted > limits_.max_items) remove_doubles();
   }
   for (const ReturnId completed : completed_) is_completed_[completed] = 0;
-  std::ranges::sort(kernel_);
-  kernel_.erase(std::ranges::unique(kernel_).begin(), kernel_.end());
+  remove_doubles();
+  CheckItems(kernel_.size());
   return InternColumn(accepts);
 }
 
@@ -196,7 +208,7 @@ void EarleyRecognizer::Predict(Column* column) {
     predicted_.push_back(symbol);
   };
   for (const Item& item : kernel_) add(item);
-  for (size_t i = 0; i < predicted_.size(); ++i) {
+  for (size_t i = 0; i < predicted_.size() && CheckItems(waiting_.size()); ++i) {
     for (const Grammar::Position rule : grammar_->Rules(predicted_[i])) {
       for (Grammar::Position position = rule;; ++position) {
         const GrammarSymbol symbol = grammar_->SymbolAt(position);
@@ -272,7 +284,20 @@ void EarleyRecognizer::StoreWaiting(Column* column) {
 
 void EarleyRecognizer::Charge(size_t bytes) {
   bytes_ += bytes;
-  failed_ = failed_ || bytes_ > limits_.max_bytes;
+  if (failure_ || bytes_ <= limits_.max_bytes) return;
+  failure_ = {
+      ErrorCode::kResourceExhausted,
+      fmt::format("grammar: what the text may be takes more than {} bytes", limits_.max_bytes)};
+}
+
+bool EarleyRecognizer::CheckItems(size_t count, size_t work) {
+  if (!failure_ && (count > limits_.max_items || work > limits_.max_work)) {
+    failure_ = {ErrorCode::kResourceExhausted,
+                fmt::format("grammar: {} parts come into question at one place of the text, "
+                            "expected at most {}; looked at {} times, expected at most {}",
+                            count, limits_.max_items, work, limits_.max_work)};
+  }
+  return !failure_;
 }
 
 }  // namespace weft

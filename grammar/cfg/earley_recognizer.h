@@ -33,6 +33,10 @@ namespace weft {
 
 struct EarleyLimits {
   size_t max_bytes = 256U << 20U;  // of columns, states and transitions
+  // Of a column, and terminals that have begun at one place of a text.
+  size_t max_items = 20'000;
+  // That are looked at for one column, over and over where the grammar is ambiguous.
+  size_t max_work = 500'000;
 };
 
 class EarleyRecognizer : public Recognizer {
@@ -106,7 +110,7 @@ class EarleyRecognizer : public Recognizer {
   bool MayGoOn(GrammarSymbol terminal, State state);
   State TerminalStart(GrammarSymbol terminal);
 
-  // The column with these items, and what follows from them. Takes what is in pending_.
+  // The column with the items of pending_, and what follows from them.
   int32_t ColumnOfPending();
   int32_t InternColumn(bool accepts);
   void Predict(Column* column);
@@ -117,6 +121,8 @@ class EarleyRecognizer : public Recognizer {
   void AppendThreads(const Column& column);
   // Counts memory, and fails where it is more than the limit.
   void Charge(size_t bytes);
+  // Fails where so many items are more than the limit, or looking at them so often; false then.
+  bool CheckItems(size_t count, size_t work = 0);
 
   std::shared_ptr<const Grammar> grammar_;
   EarleyLimits limits_;
@@ -124,7 +130,7 @@ class EarleyRecognizer : public Recognizer {
   StringDfa regex_dfa_{&regexes_, Spelling::kPlain};
   std::vector<std::unique_ptr<Recognizer>> terminals_;  // those that are no regexes, when asked for
   size_t bytes_ = 0;
-  bool failed_ = false;
+  std::optional<Error> failure_;
 
   std::vector<Item> items_;
   std::vector<Expected> expected_;

@@ -27,6 +27,7 @@ Result<Grammar> GrammarCompiler::Compile(int32_t start) {
                 all_.limits.max_expressions);
   }
   ReplaceAliases();
+  MakeOperatorsAssociative();
   AskTerminals();
   WEFT_RETURN_IF_ERROR(all_.regexes->status());
   const std::vector<uint8_t> is_productive = Closure(has_text_);
@@ -224,6 +225,26 @@ void GrammarCompiler::ReplaceAliases() {
     }
     std::ranges::sort(rules);
     rules.erase(std::ranges::unique(rules).begin(), rules.end());
+  }
+}
+
+void GrammarCompiler::MakeOperatorsAssociative() {
+  const size_t count = rules_.size();
+  for (size_t i = 0; i < count; ++i) {
+    const GrammarSymbol whole = ~static_cast<GrammarSymbol>(i);
+    const auto is_operand = [&](const SymbolList& rule) {
+      return rule.size() < 2 || rule.front() != whole || rule.back() != whole;
+    };
+    if (std::ranges::all_of(rules_[i], is_operand)) continue;
+    const GrammarSymbol operand = NewNonterminal();
+    for (SymbolList& rule : std::exchange(rules_[i], {{operand}})) {
+      if (is_operand(rule)) {
+        rules_[~operand].push_back(std::move(rule));
+      } else {
+        rule.back() = operand;
+        rules_[i].push_back(std::move(rule));
+      }
+    }
   }
 }
 

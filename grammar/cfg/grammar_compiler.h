@@ -48,6 +48,9 @@ class GrammarCompiler {
   void AddRule(GrammarSymbol nonterminal, SymbolList symbols);
 
   void ReplaceAliases();
+  // N: N a N | b derives b (a b)*, in as many ways as there are trees. It becomes N: N a M | M with
+  // M: b, which derives each in one way.
+  void MakeOperatorsAssociative();
   void AskTerminals();
   // For each nonterminal whether one of its rules has only symbols for which `terminals` says yes,
   // or this does.
