@@ -115,10 +115,9 @@ RegexId RegexArena::Repeat(RegexId id, uint32_t min, std::optional<uint32_t> max
 
 RegexId RegexArena::Not(RegexId id) {
   if (table_.failed()) return RegexId::kNothing;
-  const RegexNode& node = table_.node(id);
   if (id == RegexId::kNothing) return AnyText();
   if (id == AnyText()) return RegexId::kNothing;
-  if (node.kind == RegexKind::kNot) return And(table_.a(id), AnyText());
+  if (table_.node(id).kind == RegexKind::kNot) return And(table_.a(id), AnyText());
   return table_.Unary(RegexKind::kNot, id, 0, 0);
 }
 
