@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace weft {
 
 class StringDfa;
@@ -36,6 +38,8 @@ class Recognizer {
   virtual State Step(State state, uint8_t byte) = 0;
   // Whether the text is one of the language as it stands.
   virtual bool Accepts(State state) = 0;
+  // kResourceExhausted once a limit was reached: steps may have been dead for that alone.
+  virtual Result<void> status() const { return {}; }
 
   // A short cut for masks: nullopt where there is none.
   virtual std::optional<TextRun> RunAt(State /*state*/) { return std::nullopt; }

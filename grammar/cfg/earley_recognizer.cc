@@ -38,6 +38,9 @@ Recognizer::State EarleyRecognizer::Start() { return failure_ ? kDead : 0; }
 
 Result<void> EarleyRecognizer::status() const {
   WEFT_RETURN_IF_ERROR(regexes_.status());
+  for (const std::unique_ptr<Recognizer>& terminal : terminals_) {
+    if (terminal != nullptr) WEFT_RETURN_IF_ERROR(terminal->status());
+  }
   if (failure_) return tl::unexpected(*failure_);
   return {};
 }
@@ -170,7 +173,7 @@ int32_t EarleyRecognizer::ColumnOfPending() {
   size_t work = 0;
   const auto remove_doubles = [&] {
     std::ranges::sort(kernel_);
-    kernel_.erase(std::ranges::unique(kernel_).begin(), kernel_.end());
+    kernel_.erase(std::unique(kernel_.begin(), kernel_.end()), kernel_.end());
     unsorted = 0;
   };
   for (const Item& item : pending_) add(item);
@@ -245,12 +248,13 @@ void EarleyRecognizer::ResolveReturns() {
   predicted_returns_.resize(predicted_.size());
   is_handed_on_.assign(predicted_.size(), 0);
   for (size_t i = 0; i < predicted_.size(); ++i) {
-    const auto waiting = std::ranges::equal_range(waiting_, predicted_[i], {}, &Waiting::symbol);
-    const ReturnId next = waiting.front().item.next;
-    if (std::ranges::all_of(waiting, [&](const Waiting& one) {
-          return one.item.next == next &&
-                 grammar_->SymbolAt(one.item.position) == Grammar::kRuleEnd;
-        })) {
+    const auto first = std::ranges::lower_bound(waiting_, predicted_[i], {}, &Waiting::symbol);
+    const ReturnId next = first->item.next;
+    const auto differs = std::find_if(first, waiting_.end(), [&](const Waiting& one) {
+      return one.symbol != first->symbol || one.item.next != next ||
+             grammar_->SymbolAt(one.item.position) != Grammar::kRuleEnd;
+    });
+    if (differs == waiting_.end() || differs->symbol != first->symbol) {
       is_handed_on_[i] = 1;
       predicted_returns_[i] = next;
       continue;

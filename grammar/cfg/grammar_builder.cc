@@ -62,6 +62,14 @@ GrammarExpr GrammarBuilder::Choice(std::span<const GrammarExpr> alternatives) {
 
 GrammarExpr GrammarBuilder::Repeat(GrammarExpr body, int32_t min, std::optional<int32_t> max) {
   WEFT_CHECK(min >= 0 && (!max || *max >= min));
+  const GrammarNode& inner = nodes_.nodes[static_cast<size_t>(body)];
+  if (inner.kind == Kind::kRepeat && max != 0) {
+    // x* and x+ any number of times, x? some times: quantifiers may come in long chains.
+    if (inner.max == GrammarNode::kUnbounded && inner.count <= 1) {
+      return Repeat(GrammarExpr{inner.first}, inner.count * min, std::nullopt);
+    }
+    if (inner.max == 1 && inner.count == 0) return Repeat(GrammarExpr{inner.first}, 0, max);
+  }
   return Add({.kind = Kind::kRepeat,
               .first = static_cast<int32_t>(body),
               .count = min,

@@ -224,7 +224,7 @@ void GrammarCompiler::ReplaceAliases() {
       }
     }
     std::ranges::sort(rules);
-    rules.erase(std::ranges::unique(rules).begin(), rules.end());
+    rules.erase(std::unique(rules.begin(), rules.end()), rules.end());
   }
 }
 

@@ -62,11 +62,12 @@ class LarkCompiler {
 
  private:
   using Kind = LarkNode::Kind;
-  static constexpr int kMaxDepth = 1000;  // of terminals in terminals
+  static constexpr int kMaxDepth = 1000;  // of expressions, with those of terminals in terminals
 
   const LarkNode& NodeOf(int32_t node) const { return syntax_.nodes[node]; }
   Result<GrammarExpr> RuleBody(const LarkDefinition& rule);
-  Result<GrammarExpr> ExprOf(int32_t node);
+  Result<void> CheckDepth(const LarkNode& node, int depth) const;
+  Result<GrammarExpr> ExprOf(int32_t node, int depth);
   Result<GrammarExpr> NameExpr(int32_t node);
   Result<GrammarExpr> JsonExpr(const LarkNode& node);
   Result<GrammarExpr> SpecialExpr(const LarkNode& node);
@@ -115,7 +116,7 @@ Result<GrammarExpr> LarkCompiler::Compile() {
 }
 
 Result<GrammarExpr> LarkCompiler::RuleBody(const LarkDefinition& rule) {
-  if (!rule.is_lazy) return ExprOf(rule.body);
+  if (!rule.is_lazy) return ExprOf(rule.body, 0);
   WEFT_ASSIGN_OR_RETURN(const RegexId body, RegexOf(rule.body, 0));
   const RegexId whole = arena_.Concat(body, arena_.Literal(rule.suffix));
   return Lexeme(builder_.Regex(Shortest(whole)));
@@ -126,8 +127,15 @@ RegexId LarkCompiler::Shortest(RegexId regex) {
   return arena_.And(regex, arena_.Not(arena_.Concat(regex, more)));
 }
 
-Result<GrammarExpr> LarkCompiler::ExprOf(int32_t node) {
+Result<void> LarkCompiler::CheckDepth(const LarkNode& node, int depth) const {
+  if (depth < kMaxDepth) return {};
+  return text_.WrongAt(node.offset,
+                       fmt::format("more than {} expressions in one another", kMaxDepth));
+}
+
+Result<GrammarExpr> LarkCompiler::ExprOf(int32_t node, int depth) {
   const LarkNode& what = NodeOf(node);
+  WEFT_RETURN_IF_ERROR(CheckDepth(what, depth));
   std::vector<GrammarExpr> children;
   switch (what.kind) {
     case Kind::kString:
@@ -151,7 +159,7 @@ Result<GrammarExpr> LarkCompiler::ExprOf(int32_t node) {
       break;
   }
   for (const int32_t child : what.children) {
-    WEFT_ASSIGN_OR_RETURN(children.emplace_back(), ExprOf(child));
+    WEFT_ASSIGN_OR_RETURN(children.emplace_back(), ExprOf(child, depth + 1));
   }
   if (what.kind == Kind::kSequence) return builder_.Sequence(children);
   if (what.kind == Kind::kChoice) return builder_.Choice(children);
@@ -221,10 +229,7 @@ Result<int32_t> LarkCompiler::SpecialById(const LarkNode& node, int64_t id) cons
 
 Result<RegexId> LarkCompiler::RegexOf(int32_t node, int depth) {
   const LarkNode& what = NodeOf(node);
-  if (depth == kMaxDepth) {
-    return text_.WrongAt(what.offset,
-                         fmt::format("more than {} terminals in one another", kMaxDepth));
-  }
+  WEFT_RETURN_IF_ERROR(CheckDepth(what, depth));
   std::vector<RegexId> children;
   for (const int32_t child : what.children) {
     WEFT_ASSIGN_OR_RETURN(children.emplace_back(), RegexOf(child, depth + 1));

@@ -135,8 +135,7 @@ std::vector<RegexId> RegexArena::Flatten(std::span<const RegexId> parts, RegexKi
     }
   }
   std::ranges::sort(flat);
-  const auto [first, last] = std::ranges::unique(flat);
-  flat.erase(first, last);
+  flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   return flat;
 }
 

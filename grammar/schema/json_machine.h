@@ -47,8 +47,7 @@ class JsonMachine : public Recognizer {
   std::optional<TextRun> RunAt(State state) override;
   int64_t RunEndClass(State state, std::string_view rest) override;
 
-  // kResourceExhausted: a limit was reached, and steps may have been dead for that alone.
-  Result<void> status() const;
+  Result<void> status() const override;
 
  private:
   enum class Place : uint8_t {

@@ -73,6 +73,7 @@ Result<void> GrammarMatcher::FillMask(TokenMask mask) {
     return {};
   }
   shared_->maker.Fill(state, mask);
+  WEFT_RETURN_IF_ERROR(shared_->recognizer->status());
   if (shared_->masks.size() == Shared::kMostMasks) shared_->masks.clear();
   shared_->masks.emplace(state, std::vector<uint32_t>(mask.begin(), mask.end()));
   return {};
@@ -86,6 +87,7 @@ bool GrammarMatcher::Allows(TokenId token) {
 Result<void> GrammarMatcher::Accept(TokenId token) {
   const std::lock_guard lock(shared_->mutex);
   const Recognizer::State next = Behind(token);
+  WEFT_RETURN_IF_ERROR(shared_->recognizer->status());
   if (next == Recognizer::kDead)
     return Fail(ErrorCode::kInternal,
                 "the token {} came, which the grammar does not allow behind "

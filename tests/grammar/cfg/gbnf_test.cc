@@ -149,6 +149,17 @@ TEST(Gbnf, SaysWhereAndWhatIsWrong) {
   }
 }
 
+TEST(Gbnf, QuantifiersMayFollowOneAnother) {
+  ExpectTexts("root ::= \"a\"{2}{3}?", {{"", kWhole}, {"aa", kBegun}, {"aaaaaa", kWhole}});
+  ExpectTexts("root ::= \"a\"+? \"b\"", {{"b", kWhole}, {"aab", kWhole}});
+  ExpectTexts("root ::= \"a\"?{2,3}", {{"", kWhole}, {"aaa", kWhole}, {"aaaa", kWrong}});
+  ExpectTexts("root ::= \"a\"+{2,3}", {{"a", kBegun}, {"aaaaa", kWhole}});
+  ExpectTexts("root ::= \"a\"*{0,0} \"b\"", {{"a", kWrong}, {"b", kWhole}});
+  ExpectTexts("root ::= \"a\"" + std::string(100'000, '+'), {{"", kBegun}, {"aa", kWhole}});
+  ExpectTexts("root ::= x" + std::string(100'000, '+') + "\nx ::= \"(\" x \")\" | \"a\"",
+              {{"", kBegun}, {"a(a)", kWhole}});
+}
+
 TEST(Gbnf, GroupsAreNoDeeperThanTheLimit) {
   const auto nested = [](size_t depth) {
     return "root ::= " + std::string(depth, '(') + "\"a\"" + std::string(depth, ')');

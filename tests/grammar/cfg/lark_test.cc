@@ -206,12 +206,14 @@ TEST(Lark, NestingIsLimited) {
   EXPECT_EQ(Compile(nested(201)).error().message,
             "lark:1:208: more than 200 expressions in one another");
   EXPECT_FALSE(Compile("start: X\nX: " + std::string(1'000'000, '~') + "\"a\"").has_value());
+  EXPECT_EQ(Compile("start: start \"a\"" + std::string(1'000'000, '*')).error().message,
+            "lark:1:14: more than 1000 expressions in one another");
   std::string chain = "start: T0\n";
   for (int i = 0; i < 10'000; ++i) {
     chain += fmt::format("T{}: T{}\n", i, i + 1);
   }
   EXPECT_EQ(Compile(chain + "T10000: \"a\"").error().message,
-            "lark:1001:7: more than 1000 terminals in one another");
+            "lark:1001:7: more than 1000 expressions in one another");
 }
 
 }  // namespace
