@@ -244,11 +244,16 @@ TEST_F(TokenConstraintTest, BeamsKeepToItAndAreWorthWhatTheModelThinks) {
   EXPECT_NEAR(sink->choice(2).finishes[0].logprob_sum, -50, 0.01);
   EXPECT_EQ(sink->choice(0).finishes[0].completion_tokens, 2);
   EXPECT_EQ(sink->choice(2).finishes[0].completion_tokens, 2);  // the end token included
-  // There are only two: the choices that are left repeat the last one.
-  request.constraint = std::make_shared<const LetterConstraint>(
-      [](TokenId token) { return token == 1 ? BytesOf(token) : std::string_view(); }, kVocab, 1);
-  request.id = next_id_++;
-  EXPECT_EQ(texts_of(*Run(request)), (std::vector<std::string>{"b", "", "", ""}));
+  // There are fewer: the choices that are left repeat the last one.
+  const auto texts_of_b = [&](size_t most) {
+    request.constraint = std::make_shared<const LetterConstraint>(
+        [](TokenId token) { return token == 1 ? BytesOf(token) : std::string_view(); }, kVocab,
+        most);
+    request.id = next_id_++;
+    return texts_of(*Run(request));
+  };
+  EXPECT_EQ(texts_of_b(1), (std::vector<std::string>{"b", "", "", ""}));
+  EXPECT_EQ(texts_of_b(2), (std::vector<std::string>{"bb", "b", "", ""}));
 }
 
 TEST_F(TokenConstraintTest, BeamsThatFindNoTextFail) {
