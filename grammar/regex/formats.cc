@@ -209,9 +209,10 @@ std::optional<RegexId> FormatRegex(RegexArena* arena, std::string_view format) {
 }
 
 bool IsAnnotationFormat(std::string_view format) {
-  constexpr std::array<std::string_view, 16> kFormats = {
-      "int8",  "int16",  "int32",    "int64",  "uint8", "uint16", "uint32",    "uint64",
-      "float", "double", "password", "binary", "byte",  "path",   "file-path", "directory-path"};
+  constexpr std::array<std::string_view, 17> kFormats = {
+      "int8",   "int16",  "int32",  "int64",     "uint",          "uint8",
+      "uint16", "uint32", "uint64", "float",     "double",        "password",
+      "binary", "byte",   "path",   "file-path", "directory-path"};
   return std::ranges::find(kFormats, format) != kFormats.end();
 }
 
