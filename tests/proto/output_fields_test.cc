@@ -110,9 +110,9 @@ const Meaning kSharedMeanings[] = {
     {R"("structured_outputs":{"structural_tag":"{\"format\":{\"type\":\"any_text\"}}"})",
      OutputKind::kStructuralTag, "structured_outputs.structural_tag",
      R"({"format":{"type":"any_text"}})"},
-    {R"("structural_tag":{"structures":[{"begin":"<a>","schema":{},"end":"</a>"}],"triggers":["<"]})",
+    {R"("structural_tag":{"structures":[{"begin":"<a>","end":"</a>"}],"triggers":["<"]})",
      OutputKind::kStructuralTag, "structural_tag",
-     R"({"structures":[{"begin":"<a>","schema":{},"end":"</a>"}],"triggers":["<"]})"},
+     R"({"structures":[{"begin":"<a>","end":"</a>"}],"triggers":["<"]})"},
     {R"("guided_json":{"z":1,"a":2})", OutputKind::kJsonSchema, "guided_json", R"({"z":1,"a":2})"},
     {R"("guided_json":"{}")", OutputKind::kJsonSchema, "guided_json", "{}"},
     {R"("guided_regex":"a|b","guided_decoding_backend":"xgrammar:no-fallback")", OutputKind::kRegex,
@@ -142,25 +142,25 @@ TEST_P(TypedOutputTest, MeansWhatItsEndpointSays) {
 std::vector<std::pair<Dialect, Meaning>> TypedMeanings() {
   std::vector<std::pair<Dialect, Meaning>> meanings;
   for (const Dialect dialect : {Dialect::kCompletions, Dialect::kChat}) {
-    for (
-        const Meaning& meaning : std::initializer_list<Meaning>{
-            {R"("response_format":{"type":"text"},"guided_regex":"a")", OutputKind::kRegex,
-             "guided_regex", "a"},
-            {R"("response_format":{"type":"json_object","json_schema":null})",
-             OutputKind::kJsonObject, "response_format", ""},
-            {R"("response_format":{"type":"json_object","schema":{"z":1,"a":2}})",
-             OutputKind::kJsonSchema, "response_format.schema", R"({"z":1,"a":2})"},
-            {R"("response_format":{"type":"json_schema","schema":{"z":1,"a":2}})",
-             OutputKind::kJsonSchema, "response_format.schema", R"({"z":1,"a":2})"},
-            {R"("response_format":{"type":"json_schema","json_schema":{"name":"n",
+    for (const Meaning& meaning : std::initializer_list<Meaning>{
+             {R"("response_format":{"type":"text"},"guided_regex":"a")", OutputKind::kRegex,
+              "guided_regex", "a"},
+             {R"("response_format":{"type":"json_object","json_schema":null})",
+              OutputKind::kJsonObject, "response_format", ""},
+             {R"("response_format":{"type":"json_object","schema":{"z":1,"a":2}})",
+              OutputKind::kJsonSchema, "response_format.schema", R"({"z":1,"a":2})"},
+             {R"("response_format":{"type":"json_schema","schema":{"z":1,"a":2}})",
+              OutputKind::kJsonSchema, "response_format.schema", R"({"z":1,"a":2})"},
+             {R"("response_format":{"type":"json_schema","json_schema":{"name":"n",
                  "description":"d","strict":true,"schema":{"z":1,"a":2}}})",
-             OutputKind::kJsonSchema, "response_format.json_schema.schema", R"({"z":1,"a":2})"},
-            {R"("response_format":{"type":"json_schema","json_schema":{"strict":false,"schema":{}}})",
-             OutputKind::kJsonSchema, "response_format.json_schema.schema", "{}"},
-            {R"("response_format":{"type":"structural_tag","format":{"type":"any_text"}})",
-             OutputKind::kStructuralTag, "response_format",
-             R"({"type":"structural_tag","format":{"type":"any_text"}})"},
-        }) {
+              OutputKind::kJsonSchema, "response_format.json_schema.schema", R"({"z":1,"a":2})"},
+             {R"("response_format":{"type":"json_schema",
+                 "json_schema":{"strict":false,"schema":{}}})",
+              OutputKind::kJsonSchema, "response_format.json_schema.schema", "{}"},
+             {R"("response_format":{"type":"structural_tag","format":{"type":"any_text"}})",
+              OutputKind::kStructuralTag, "response_format",
+              R"({"type":"structural_tag","format":{"type":"any_text"}})"},
+         }) {
       meanings.emplace_back(dialect, meaning);
     }
   }
