@@ -26,8 +26,7 @@ FormulaId FormulaStore::Intern(FormulaKind kind, std::span<const FormulaId> part
     if (this->kind(known) == kind && std::ranges::equal(this->parts(known), parts)) return known;
   }
   const auto id = static_cast<int32_t>(nodes_.size());
-  nodes_.push_back(
-      {kind, static_cast<int32_t>(parts_.size()), static_cast<int32_t>(parts.size())});
+  nodes_.push_back({kind, static_cast<int32_t>(parts_.size()), static_cast<int32_t>(parts.size())});
   parts_.insert(parts_.end(), parts.begin(), parts.end());
   index_.emplace(hash, id);
   return static_cast<FormulaId>(id);
@@ -57,8 +56,7 @@ FormulaId FormulaStore::Not(FormulaId f) {
 
 std::vector<FormulaId> FormulaStore::Simplify(std::span<const FormulaId> parts, FormulaKind kind,
                                               FormulaId absorbing) const {
-  const FormulaId neutral =
-      absorbing == FormulaId::kFalse ? FormulaId::kTrue : FormulaId::kFalse;
+  const FormulaId neutral = absorbing == FormulaId::kFalse ? FormulaId::kTrue : FormulaId::kFalse;
   std::vector<FormulaId> flat;
   for (const FormulaId part : parts) {
     if (part == absorbing) return {absorbing};

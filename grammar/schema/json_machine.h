@@ -3,8 +3,8 @@
 // A value is read with a goal: a value formula that it must satisfy, and others of which it is to
 // be known, when it ends, whether it does. Of a string or a number these are automata that run
 // beside it; of an object or an array formulas over its atoms, in which each property or item
-// replaces what it decides. So every combination of schemas is followed exactly, and the solver says
-// what may come so that the first one can still be satisfied.
+// replaces what it decides. So every combination of schemas is followed exactly, and the solver
+// says what may come so that the first one can still be satisfied.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@ class JsonMachine : public Recognizer {
 
  private:
   enum class Place : uint8_t {
-    kValue,          // before a value
-    kString,         // in one
+    kValue,   // before a value
+    kString,  // in one
     kNumber,
     kConstant,       // in null, false or true
     kObjectStart,    // behind `{`
@@ -143,7 +143,7 @@ class JsonMachine : public Recognizer {
   State EndObject(const Frame& frame, TextId text);
   State EndArray(const Frame& frame, TextId text);
 
-  int32_t WatchedStarts(StringDfa& dfa, const Goal& goal, bool of_strings);
+  int32_t WatchedStarts(StringDfa& dfa, std::span<const RegexId> languages);
   int32_t StepWatched(StringDfa& dfa, int32_t watched, uint8_t byte);
   Truths WatchedTruths(const StringDfa& dfa, int32_t watched) const;
 

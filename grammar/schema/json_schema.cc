@@ -19,8 +19,8 @@ SchemaResult<JsonSchema> JsonSchema::Compile(const nlohmann::ordered_json& schem
     return tl::unexpected(SchemaError{status.error().code, "", "", status.error().message});
   }
   if (!is_satisfiable) {
-    return tl::unexpected(SchemaError{ErrorCode::kUnsupported, "", "",
-                                      "no value was found that satisfies it"});
+    return tl::unexpected(
+        SchemaError{ErrorCode::kUnsupported, "", "", "no value was found that satisfies it"});
   }
   return JsonSchema(std::make_shared<const SchemaLogic>(*std::move(logic)));
 }

@@ -16,8 +16,7 @@ constexpr size_t kMostRegions = 64;
 }  // namespace
 
 int32_t SchemaSolver::OrderOf(FormulaId object) {
-  const auto [entry, is_new] =
-      order_ids_.emplace(object, static_cast<int32_t>(orders_.size()));
+  const auto [entry, is_new] = order_ids_.emplace(object, static_cast<int32_t>(orders_.size()));
   if (!is_new) return entry->second;
   std::unordered_map<NameId, int32_t> order;
   for (const NameId name : ListedNames(TablesOf(object, AtomKind::kProperties))) {
@@ -91,6 +90,14 @@ FormulaId SchemaSolver::Objects(FormulaId value) {
 
 // Where a property tells the schemas of a oneOf apart, one of them is exactly one.
 FormulaId SchemaSolver::Loosened(FormulaId object) {
+  const auto found = loosened_.find(object);
+  if (found != loosened_.end()) return found->second;
+  const FormulaId loosened = FindLoosened(object);
+  loosened_.emplace(object, loosened);
+  return loosened;
+}
+
+FormulaId SchemaSolver::FindLoosened(FormulaId object) {
   FormulaStore& formulas = logic_.formulas();
   const FormulaKind kind = formulas.kind(object);
   if (kind == FormulaKind::kAnd || kind == FormulaKind::kOr) {
@@ -125,8 +132,8 @@ bool SchemaSolver::AreDisjoint(FormulaId a, FormulaId b) {
       if (atom.kind == AtomKind::kHasName) required.push_back(static_cast<NameId>(atom.subject));
     }
   }
-  return std::ranges::any_of(
-      required, [&](NameId name) { return HasNoValue(ValueUnder(tables, name)); });
+  return std::ranges::any_of(required,
+                             [&](NameId name) { return HasNoValue(ValueUnder(tables, name)); });
 }
 
 bool SchemaSolver::HasNoValue(FormulaId value) {
@@ -150,9 +157,9 @@ FormulaId SchemaSolver::PropertyValue(FormulaId object, NameId name, const Objec
 
 FormulaId SchemaSolver::FindPropertyValue(FormulaId object, NameId name,
                                           const ObjectContext& after) {
-  return ElementValue(object, AtomsOfProperty(object, name),
-                      [&](FormulaId left) { return ObjectCanEnd(left, after); },
-                      kMostPropertyBranches);
+  return ElementValue(
+      object, AtomsOfProperty(object, name),
+      [&](FormulaId left, FormulaId) { return ObjectCanEnd(left, after); }, kMostPropertyBranches);
 }
 
 RegexId SchemaSolver::NextNames(FormulaId object, const ObjectContext& context) {
@@ -268,11 +275,10 @@ bool SchemaSolver::SearchObject(FormulaId object, const ObjectContext& context) 
     }
   }
   if (clauses.empty()) return HasObject(literals, context);
-  const FormulaId left = formulas.Replace(
-      formulas.And(clauses), [&](FormulaId atom, const Atom&) {
-        const auto found = known.find(atom);
-        return found == known.end() ? atom : found->second;
-      });
+  const FormulaId left = formulas.Replace(formulas.And(clauses), [&](FormulaId atom, const Atom&) {
+    const auto found = known.find(atom);
+    return found == known.end() ? atom : found->second;
+  });
   std::vector<FormulaId> facts;
   for (const auto& [atom, value] : known) {
     facts.push_back(value == FormulaId::kTrue ? atom : formulas.Not(atom));
@@ -296,9 +302,8 @@ bool SchemaSolver::SearchObject(FormulaId object, const ObjectContext& context) 
     if (i != chosen) facts.push_back(clauses[i]);
   }
   const FormulaId rest = formulas.And(facts);
-  return std::ranges::any_of(fewest, [&](FormulaId branch) {
-    return SearchObject(formulas.And(rest, branch), context);
-  });
+  return std::ranges::any_of(
+      fewest, [&](FormulaId branch) { return SearchObject(formulas.And(rest, branch), context); });
 }
 
 void SchemaSolver::ObjectLiterals::Add(const Atom& atom, bool is_negated) {

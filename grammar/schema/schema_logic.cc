@@ -74,9 +74,9 @@ SchemaResult<void> SchemaLogic::CheckTexts() {
     }
     const std::optional<RegexId> regex = FormatRegex(&regexes_, *node.format);
     if (!regex) {
-      return tl::unexpected(SchemaError{
-          ErrorCode::kUnsupported, node.pointer + "/format", "format",
-          fmt::format("'{}' is no format that can be enforced", *node.format)});
+      return tl::unexpected(
+          SchemaError{ErrorCode::kUnsupported, node.pointer + "/format", "format",
+                      fmt::format("'{}' is no format that can be enforced", *node.format)});
     }
     formats_.emplace(*node.format, *regex);
   }
@@ -127,8 +127,8 @@ FormulaId SchemaLogic::OneOfValues(const SchemaNode& node, ValueKind kind) {
     all = formulas_.Or(parts);
   }
   if (!node.const_value) return all;
-  const FormulaId one = IsOf(*node.const_value, kind) ? Equals(constants_.Of(*node.const_value))
-                                                      : FormulaId::kFalse;
+  const FormulaId one =
+      IsOf(*node.const_value, kind) ? Equals(constants_.Of(*node.const_value)) : FormulaId::kFalse;
   return formulas_.And(all, one);
 }
 
@@ -194,8 +194,8 @@ FormulaId SchemaLogic::StructureOfConstant(ConstantId id, ValueKind kind) {
   if (kind == ValueKind::kObject) {
     PropertyTable table;
     for (const auto& [name, value] : constant.members) {
-      parts.push_back(formulas_.Of({.kind = AtomKind::kHasName,
-                                    .subject = static_cast<int32_t>(name)}));
+      parts.push_back(
+          formulas_.Of({.kind = AtomKind::kHasName, .subject = static_cast<int32_t>(name)}));
       table.named.emplace_back(name, Equals(value));
     }
     table.others = FormulaId::kFalse;
@@ -219,13 +219,13 @@ FormulaId SchemaLogic::AddTable(PropertyTable table) {
 
 FormulaId SchemaLogic::AddTable(ItemTable table) {
   item_tables_.push_back(std::move(table));
-  return formulas_.Of({.kind = AtomKind::kItems,
-                       .subject = static_cast<int32_t>(item_tables_.size()) - 1});
+  return formulas_.Of(
+      {.kind = AtomKind::kItems, .subject = static_cast<int32_t>(item_tables_.size()) - 1});
 }
 
 FormulaId SchemaLogic::HasName(std::string_view name) {
-  return formulas_.Of({.kind = AtomKind::kHasName,
-                       .subject = static_cast<int32_t>(constants_.NameOf(name))});
+  return formulas_.Of(
+      {.kind = AtomKind::kHasName, .subject = static_cast<int32_t>(constants_.NameOf(name))});
 }
 
 FormulaId SchemaLogic::Counted(AtomKind kind, int64_t count, int32_t subject) {
@@ -256,8 +256,7 @@ void SchemaLogic::AddObjectKeywords(const SchemaNode& node, std::vector<FormulaI
     parts.push_back(Counted(AtomKind::kMinProperties, *node.min_properties));
   }
   if (node.max_properties && *node.max_properties < std::numeric_limits<int64_t>::max()) {
-    parts.push_back(
-        formulas_.Not(Counted(AtomKind::kMinProperties, *node.max_properties + 1)));
+    parts.push_back(formulas_.Not(Counted(AtomKind::kMinProperties, *node.max_properties + 1)));
   }
   for (const auto& [name, others] : node.dependent_required) {
     std::vector<FormulaId> all;
@@ -282,8 +281,7 @@ void SchemaLogic::AddArrayKeywords(const SchemaNode& node, std::vector<FormulaId
     const auto subject = static_cast<int32_t>(Schema(*node.contains));
     parts.push_back(Counted(AtomKind::kContains, node.min_contains.value_or(1), subject));
     if (node.max_contains && *node.max_contains < kMost) {
-      parts.push_back(
-          formulas_.Not(Counted(AtomKind::kContains, *node.max_contains + 1, subject)));
+      parts.push_back(formulas_.Not(Counted(AtomKind::kContains, *node.max_contains + 1, subject)));
     }
   }
   if (node.min_items) parts.push_back(Counted(AtomKind::kMinItems, *node.min_items));

@@ -29,8 +29,7 @@ bool SchemaSolver::Ask(const Key& key, const Find& find) {
     return false;
   }
   answer = {.is_open = true, .depth = ++depth_};
-  const int assumed_before =
-      std::exchange(assumed_depth_, std::numeric_limits<int>::max());
+  const int assumed_before = std::exchange(assumed_depth_, std::numeric_limits<int>::max());
   answer.yes = find();
   answer.is_open = false;
   // A no that rests on a question which is still open says nothing by itself.
@@ -122,7 +121,9 @@ FormulaId SchemaSolver::ElementValue(FormulaId formula, const std::vector<Elemen
       }
     }
   }
-  if (relevant.empty()) return can_end(formula) ? FormulaId::kTrue : FormulaId::kFalse;
+  if (relevant.empty()) {
+    return can_end(formula, FormulaId::kTrue) ? FormulaId::kTrue : FormulaId::kFalse;
+  }
   // One way after the other, of formulas that know several.
   std::vector<FormulaId> others;
   std::vector<FormulaId> branches;
@@ -130,9 +131,8 @@ FormulaId SchemaSolver::ElementValue(FormulaId formula, const std::vector<Elemen
     for (const FormulaId part : formulas.PartsOf(formula)) {
       const bool is_affected = std::ranges::any_of(
           formulas.Occurrences(part), [&](const FormulaStore::Occurrence& occurrence) {
-            return std::ranges::any_of(relevant, [&](const ElementAtom& each) {
-              return each.atom == occurrence.atom;
-            });
+            return std::ranges::any_of(
+                relevant, [&](const ElementAtom& each) { return each.atom == occurrence.atom; });
           });
       std::vector<FormulaId> of_part;
       if (branches.empty() && is_affected && Branches(part, of_part)) {
@@ -201,14 +201,13 @@ bool SchemaSolver::Branches(FormulaId formula, std::vector<FormulaId>& branches)
 
 // Atoms without which the formula is false are taken to be true. Of the others, which may turn out
 // either way, as few as possible are demanded to turn out well; of many, none, one or all.
-FormulaId SchemaSolver::ValueOfConjunction(FormulaId formula,
-                                           const std::vector<ElementAtom>& atoms,
+FormulaId SchemaSolver::ValueOfConjunction(FormulaId formula, const std::vector<ElementAtom>& atoms,
                                            const CanEnd& can_end) {
   FormulaStore& formulas = logic_.formulas();
   struct Choice {
     FormulaId atom;
-    FormulaId well;              // what it becomes
-    FormulaId value_if_well;     // what is demanded for that
+    FormulaId well;           // what it becomes
+    FormulaId value_if_well;  // what is demanded for that
     FormulaId otherwise;
     FormulaId value_otherwise;
   };
@@ -218,23 +217,21 @@ FormulaId SchemaSolver::ValueOfConjunction(FormulaId formula,
   for (const FormulaStore::Occurrence& occurrence : formulas.Occurrences(formula)) {
     const auto each = std::ranges::find(atoms, occurrence.atom, &ElementAtom::atom);
     if (each == atoms.end()) continue;
-    const FormulaId without =
-        formulas.Replace(formula, [&](FormulaId atom, const Atom&) {
-          return atom == each->atom ? each->if_false : atom;
-        });
+    const FormulaId without = formulas.Replace(formula, [&](FormulaId atom, const Atom&) {
+      return atom == each->atom ? each->if_false : atom;
+    });
     const FormulaId refused = formulas.Not(each->value);
     if (without == FormulaId::kFalse) {
       demanded.push_back(each->value);
-      choices.push_back({each->atom, each->if_true, FormulaId::kTrue, each->if_true,
-                         FormulaId::kTrue});
+      choices.push_back(
+          {each->atom, each->if_true, FormulaId::kTrue, each->if_true, FormulaId::kTrue});
       continue;
     }
     if (occurrence.positive && occurrence.negative) {
       choices.push_back({each->atom, each->if_true, each->value, each->if_false, refused});
       none_is_free = true;
     } else if (occurrence.positive) {
-      choices.push_back(
-          {each->atom, each->if_true, each->value, each->if_false, FormulaId::kTrue});
+      choices.push_back({each->atom, each->if_true, each->value, each->if_false, FormulaId::kTrue});
     } else {
       choices.push_back({each->atom, each->if_false, refused, each->if_true, FormulaId::kTrue});
     }
@@ -274,7 +271,7 @@ FormulaId SchemaSolver::ValueOfConjunction(FormulaId formula,
       return atom;
     });
     const FormulaId value = formulas.And(all);
-    if (value == FormulaId::kFalse || !can_end(left)) continue;
+    if (value == FormulaId::kFalse || !can_end(left, value)) continue;
     values.push_back(value);
     if (!none_is_free && std::ranges::none_of(way, std::identity())) break;
   }

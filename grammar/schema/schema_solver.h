@@ -26,17 +26,19 @@ namespace weft {
 // What has come of an object, as far as it matters for the rest.
 struct ObjectContext {
   std::vector<NameId> seen = {};  // ascending; names that the order alone would let come again
-  int32_t order = 0;         // see SchemaSolver::OrderOf
-  int32_t position = 0;      // of that order: what stands before it is over
-  int64_t count = 0;         // of properties
+  int32_t order = 0;              // see SchemaSolver::OrderOf
+  int32_t position = 0;           // of that order: what stands before it is over
+  int64_t count = 0;              // of properties
 
   auto operator<=>(const ObjectContext&) const = default;
 };
 
 // What has come of an array.
 struct ArrayContext {
-  int64_t count = 0;              // of items
+  int64_t count = 0;                   // of items
   std::vector<ConstantId> items = {};  // ascending; where it matters whether an item is there twice
+  // What the solver has taken others to be, whose values are not known. Ascending.
+  std::vector<FormulaId> assumed = {};
 
   auto operator<=>(const ArrayContext&) const = default;
 };
@@ -59,8 +61,6 @@ class SchemaSolver {
   // The logic is the caller's and stays where it is.
   SchemaSolver(SchemaLogic* logic, const SolverOptions& options)
       : logic_(*logic), options_(options) {}
-  // A copy goes on by itself, over a copy of the logic.
-  SchemaSolver(const SchemaSolver& other, SchemaLogic* logic);
 
   // Whether a value satisfies the value formula.
   bool IsSatisfiable(FormulaId value);
@@ -110,8 +110,8 @@ class SchemaSolver {
   };
   // A conjunction of what is true and what is not, of an object.
   struct ObjectLiterals {
-    std::vector<int32_t> tables;      // each property satisfies them
-    std::vector<int32_t> violated;    // of each, some property does not
+    std::vector<int32_t> tables;    // each property satisfies them
+    std::vector<int32_t> violated;  // of each, some property does not
     std::vector<NameId> required;
     std::vector<NameId> forbidden;
     int64_t least = 0;
@@ -125,7 +125,9 @@ class SchemaSolver {
     std::vector<NameId> listed;
     std::vector<RegexId> others;
   };
-  using CanEnd = std::function<bool(FormulaId)>;
+  // Whether what is left of a formula can end behind an element that satisfies `value`, whichever
+  // it is.
+  using CanEnd = std::function<bool(FormulaId left, FormulaId value)>;
 
   template <typename Find>
   bool Ask(const Key& key, const Find& find);
@@ -156,7 +158,13 @@ class SchemaSolver {
                                const CanEnd& can_end);
 
   bool HasPlainArray(FormulaId array, const ArrayContext& context, bool& has_it);
+  // Whether there is a value that none of the others is, whichever those are.
+  bool HasAnother(FormulaId value, const std::vector<FormulaId>& others);
+  FormulaId WithoutItems(const ArrayContext& context);
+  // How many there are, `limit` at most; may be fewer than there are.
   uint64_t CountValues(FormulaId value, uint64_t limit);
+  uint64_t CountArrays(FormulaId array, uint64_t limit);
+  uint64_t CountObjects(FormulaId object, uint64_t limit);
 
   std::vector<int32_t> TablesOf(FormulaId formula, AtomKind kind);
   int32_t ContextId(const ObjectContext& context);
@@ -166,18 +174,21 @@ class SchemaSolver {
   SolverOptions options_;
   FormulaId FindPropertyValue(FormulaId object, NameId name, const ObjectContext& after);
   FormulaId Loosened(FormulaId object);
+  FormulaId FindLoosened(FormulaId object);
   bool AreDisjoint(FormulaId a, FormulaId b);
   bool HasNoValue(FormulaId value);
 
   std::map<Key, Answer> answers_;
   std::unordered_map<FormulaId, bool> may_end_;  // of objects and arrays: no atom is of both
   std::unordered_map<FormulaId, FormulaId> objects_;
+  std::unordered_map<FormulaId, FormulaId> loosened_;
   std::map<std::tuple<FormulaId, NameId, int32_t>, FormulaId> property_values_;
   std::map<ObjectContext, int32_t> object_contexts_;
   std::map<ArrayContext, int32_t> array_contexts_;
   std::map<FormulaId, int32_t> order_ids_;
   std::vector<std::unordered_map<NameId, int32_t>> orders_;
   int depth_ = 0;
+  int count_depth_ = 0;  // of values in values that are counted
   int assumed_depth_ = std::numeric_limits<int>::max();
   int64_t steps_ = 0;  // of the question that was asked from outside
   bool gave_up_ = false;
