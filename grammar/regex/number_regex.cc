@@ -38,7 +38,8 @@ class UnsignedNumbers {
   RegexId Exponent() {
     const RegexId e = arena_.Set(SymbolSet({{'E', 'E'}, {'e', 'e'}}));
     const RegexId sign = arena_.Set(SymbolSet({{'+', '+'}, {'-', '-'}}));
-    return arena_.Optional(Join({e, arena_.Optional(sign), Digit(), Digits()}));
+    // No longer than ParseDecimal reads.
+    return arena_.Optional(Join({e, arena_.Optional(sign), arena_.Repeat(Digit(), 1, 9)}));
   }
 
   struct Bound {

@@ -8,6 +8,7 @@ namespace weft {
 namespace {
 
 constexpr int kMostItemBranches = 256;
+constexpr int kMostCountDepth = 4;
 
 }  // namespace
 
@@ -46,12 +47,7 @@ std::vector<ElementAtom> SchemaSolver::AtomsOfItem(FormulaId array, const ArrayC
                                                        .subject = atom.subject,
                                                        .count = atom.count - 1});
     } else if (atom.kind == AtomKind::kUnique) {
-      std::vector<FormulaId> parts;
-      for (const ConstantId item : context.items) {
-        parts.push_back(formulas.Not(
-            formulas.Of({.kind = AtomKind::kEquals, .subject = static_cast<int32_t>(item)})));
-      }
-      element.value = formulas.And(parts);
+      element.value = WithoutItems(context);
     } else {
       continue;
     }
@@ -86,12 +82,36 @@ bool SchemaSolver::LooksForEqualItems(FormulaId array) {
   });
 }
 
+FormulaId SchemaSolver::WithoutItems(const ArrayContext& context) {
+  FormulaStore& formulas = logic_.formulas();
+  std::vector<FormulaId> parts;
+  for (const ConstantId item : context.items) {
+    parts.push_back(formulas.Not(
+        formulas.Of({.kind = AtomKind::kEquals, .subject = static_cast<int32_t>(item)})));
+  }
+  return formulas.And(parts);
+}
+
 FormulaId SchemaSolver::ItemValue(FormulaId array, const ArrayContext& context) {
   const ArrayContext after = ContextWith(context);
   const FormulaId with = WithItem(array, after);
-  return ElementValue(
-      with, AtomsOfItem(with, context), [&](FormulaId left) { return ArrayCanEnd(left, after); },
-      kMostItemBranches);
+  const auto can_end = [&](FormulaId left, FormulaId value) {
+    if (!LooksForEqualItems(left)) return ArrayCanEnd(left, after);
+    if (!HasAnother(value, context.assumed)) return false;
+    ArrayContext next = after;
+    next.assumed.insert(std::ranges::upper_bound(next.assumed, value), value);
+    return ArrayCanEnd(left, next);
+  };
+  return ElementValue(with, AtomsOfItem(with, context), can_end, kMostItemBranches);
+}
+
+bool SchemaSolver::HasAnother(FormulaId value, const std::vector<FormulaId>& others) {
+  if (CountValues(value, others.size() + 1) > others.size()) return true;
+  const auto meets = [&](FormulaId other) {
+    return IsSatisfiable(logic_.formulas().And(value, other));
+  };
+  const auto met = static_cast<uint64_t>(std::ranges::count_if(others, meets));
+  return CountValues(value, met + 1) > met;
 }
 
 bool SchemaSolver::FindArray(FormulaId array, const ArrayContext& context) {
@@ -128,32 +148,26 @@ bool SchemaSolver::HasPlainArray(FormulaId array, const ArrayContext& context, b
       return false;
     }
   }
+  std::vector<FormulaId> others = context.assumed;
   const auto item_at = [&](int64_t index) {
     std::vector<FormulaId> values;
+    if (is_unique) values.push_back(WithoutItems(context));
     for (const int32_t table : tables) values.push_back(logic_.ItemAt(table, index));
     return formulas.And(values);
   };
   has_it = least <= most;
   for (int64_t index = context.count; has_it && index < std::min(prefix, least); ++index) {
-    has_it = IsSatisfiable(item_at(index));
+    const FormulaId item = item_at(index);
+    has_it = is_unique ? HasAnother(item, others) : IsSatisfiable(item);
+    if (is_unique) others.push_back(item);
   }
   if (!has_it || least <= prefix) return true;
-  if (!is_unique) {
-    has_it = IsSatisfiable(item_at(prefix));
-    return true;
-  }
-  std::vector<FormulaId> values = {item_at(prefix)};
-  for (const ConstantId item : context.items) {
-    values.push_back(formulas.Not(
-        formulas.Of({.kind = AtomKind::kEquals, .subject = static_cast<int32_t>(item)})));
-  }
-  const auto needed = static_cast<uint64_t>(least - context.count);
-  has_it = CountValues(formulas.And(values), needed) >= needed;
+  const FormulaId item = item_at(prefix);
+  const uint64_t needed = is_unique ? static_cast<uint64_t>(least - prefix) + others.size() : 1;
+  has_it = IsSatisfiable(item) && CountValues(item, needed) >= needed;
   return true;
 }
 
-// How many values there are, `limit` at most; of objects and arrays it is not known, and taken to
-// be many.
 uint64_t SchemaSolver::CountValues(FormulaId value, uint64_t limit) {
   uint64_t count = 0;
   for (const ValueKind kind : {ValueKind::kNull, ValueKind::kFalse, ValueKind::kTrue}) {
@@ -170,13 +184,46 @@ uint64_t SchemaSolver::CountValues(FormulaId value, uint64_t limit) {
     const RegexId numbers = regexes.And(logic_.Numbers(value), zero_once);
     count += regexes.CountWords(numbers, limit - count);
   }
-  if (count >= limit) return limit;
-  const FormulaId array = logic_.Arrays(value);
-  const FormulaId object = Objects(value);
-  const bool has_structures =
-      (array != FormulaId::kFalse && ArrayCanEnd(array, {})) ||
-      (object != FormulaId::kFalse && ObjectCanEnd(object, {.order = OrderOf(object)}));
-  return has_structures ? limit : count;
+  if (count < limit) count += CountArrays(logic_.Arrays(value), limit - count);
+  if (count < limit) count += CountObjects(Objects(value), limit - count);
+  return std::min(count, limit);
+}
+
+// The empty one, and those whose first items differ.
+uint64_t SchemaSolver::CountArrays(FormulaId array, uint64_t limit) {
+  if (array == FormulaId::kFalse || !ArrayCanEnd(array, {})) return 0;
+  if (limit == 1 || count_depth_ >= kMostCountDepth) return 1;
+  ++count_depth_;
+  const uint64_t empty = ArrayMayEnd(array) ? 1 : 0;
+  const uint64_t count = empty + CountValues(ItemValue(array, {}), limit);
+  --count_depth_;
+  return std::clamp<uint64_t>(count, 1, limit);
+}
+
+// Those that differ in one property's name, where it is one of many, or in its value.
+uint64_t SchemaSolver::CountObjects(FormulaId object, uint64_t limit) {
+  if (object == FormulaId::kFalse) return 0;
+  const ObjectContext context = {.order = OrderOf(object)};
+  if (!ObjectCanEnd(object, context)) return 0;
+  if (limit == 1 || count_depth_ >= kMostCountDepth) return 1;
+  ++count_depth_;
+  uint64_t count = 1;
+  const auto value_of = [&](NameId name) {
+    const ObjectContext after = ContextWith(context, name);
+    return PropertyValue(WithName(object, name, after), name, after);
+  };
+  const std::vector<int32_t> tables = TablesOf(object, AtomKind::kProperties);
+  const OpenNames open = FindOpenNames({}, tables, context, {});
+  for (const RegexId region : open.others) {
+    const std::optional<NameId> example = ExampleOf(region);
+    if (count >= limit || !example || !IsSatisfiable(value_of(*example))) continue;
+    count = std::max(count, logic_.regexes().CountWords(region, limit));
+  }
+  for (const NameId name : open.listed) {
+    if (count < limit) count = std::max(count, CountValues(value_of(name), limit));
+  }
+  --count_depth_;
+  return count;
 }
 
 }  // namespace weft

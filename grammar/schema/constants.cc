@@ -9,66 +9,86 @@
 
 namespace weft {
 
-// Makes constants from the inside out.
-class Constants::Reader : public nlohmann::json_sax<nlohmann::ordered_json> {
+// Makes constants from the inside out. The JSON library reads no number beyond a double.
+class Constants::Reader {
  public:
-  explicit Reader(Constants& constants) : constants_(constants) {}
+  Reader(Constants& constants, std::string_view text) : constants_(constants), text_(text) {}
 
-  std::optional<ConstantId> result() const { return result_; }
-
-  bool null() override { return Add({.kind = ValueKind::kNull}); }
-  bool boolean(bool value) override {
-    return Add({.kind = value ? ValueKind::kTrue : ValueKind::kFalse});
-  }
-  bool number_integer(number_integer_t value) override { return AddNumber(std::to_string(value)); }
-  bool number_unsigned(number_unsigned_t value) override {
-    return AddNumber(std::to_string(value));
-  }
-  bool number_float(number_float_t /*value*/, const string_t& text) override {
-    return AddNumber(text);
-  }
-  bool string(string_t& text) override { return Add({.kind = ValueKind::kString, .text = text}); }
-  bool binary(binary_t& /*bytes*/) override { return false; }
-  bool start_object(size_t /*count*/) override {
-    open_.push_back({.kind = ValueKind::kObject});
-    return true;
-  }
-  bool key(string_t& name) override {
-    open_.back().members.emplace_back(constants_.NameOf(name), ConstantId{});
-    return true;
-  }
-  bool end_object() override {
-    std::ranges::sort(open_.back().members, {}, [](const auto& member) { return member.first; });
-    const auto is_same = [](const auto& a, const auto& b) { return a.first == b.first; };
-    if (std::ranges::adjacent_find(open_.back().members, is_same) != open_.back().members.end()) {
-      return false;
+  std::optional<ConstantId> Read() {
+    bool goes_on = ReadValue();
+    while (goes_on && !result_) {
+      if (!Take(',')) {
+        goes_on = Take(open_.back().kind == ValueKind::kArray ? ']' : '}') && Close();
+      } else {
+        goes_on = (open_.back().kind == ValueKind::kArray || ReadName()) && ReadValue();
+      }
     }
-    return Close();
-  }
-  bool start_array(size_t /*count*/) override {
-    open_.push_back({.kind = ValueKind::kArray});
-    return true;
-  }
-  bool end_array() override { return Close(); }
-  bool parse_error(size_t /*position*/, const std::string& /*token*/,
-                   const nlohmann::detail::exception& /*error*/) override {
-    return false;
+    SkipSpace();
+    return goes_on && text_.empty() ? result_ : std::nullopt;
   }
 
  private:
-  bool AddNumber(const std::string& text) {
-    const Result<Decimal> number = ParseDecimal(text);
-    if (!number) return false;
-    const std::string digits = number->IsZero() ? "0" : number->digits;
-    return Add({.kind = ValueKind::kNumber,
-                .text = fmt::format("{}{}e{}", number->negative ? "-" : "", digits,
-                                    number->IsZero() ? 0 : number->exponent)});
+  // A value; of one with parts all up to the first that has none.
+  bool ReadValue() {
+    for (;;) {
+      if (Take('[')) {
+        open_.push_back({.kind = ValueKind::kArray});
+        if (Take(']')) return Close();
+      } else if (Take('{')) {
+        open_.push_back({.kind = ValueKind::kObject});
+        if (Take('}')) return Close();
+        if (!ReadName()) return false;
+      } else {
+        return ReadPlainValue();
+      }
+    }
   }
+
+  bool ReadPlainValue() {
+    if (text_.starts_with('"')) {
+      std::optional<std::string> text = ReadString();
+      return text && Add({.kind = ValueKind::kString, .text = *std::move(text)});
+    }
+    const size_t size = std::min(text_.find_first_of(" \t\r\n,]}"), text_.size());
+    const std::string_view token = text_.substr(0, size);
+    text_.remove_prefix(size);
+    if (token == "null") return Add({.kind = ValueKind::kNull});
+    if (token == "false") return Add({.kind = ValueKind::kFalse});
+    if (token == "true") return Add({.kind = ValueKind::kTrue});
+    const Result<Decimal> number = ParseDecimal(token);
+    if (!number) return false;
+    return Add({.kind = ValueKind::kNumber,
+                .text = fmt::format("{}{}e{}", number->negative ? "-" : "",
+                                    number->IsZero() ? "0" : number->digits, number->exponent)});
+  }
+
+  // With the colon.
+  bool ReadName() {
+    SkipSpace();
+    const std::optional<std::string> name = ReadString();
+    if (!name) return false;
+    open_.back().members.emplace_back(constants_.NameOf(*name), ConstantId{});
+    return Take(':');
+  }
+
+  std::optional<std::string> ReadString() {
+    size_t end = 1;
+    while (end < text_.size() && text_[end] != '"') end += text_[end] == '\\' ? 2 : 1;
+    if (end >= text_.size()) return std::nullopt;
+    const auto read = nlohmann::json::parse(text_.substr(0, end + 1), nullptr, false);
+    text_.remove_prefix(end + 1);
+    return read.is_string() ? std::optional(read.get<std::string>()) : std::nullopt;
+  }
+
   bool Close() {
     Constant closed = std::move(open_.back());
     open_.pop_back();
-    return Add(std::move(closed));
+    std::ranges::sort(closed.members, {}, [](const auto& member) { return member.first; });
+    const auto is_same = [](const auto& a, const auto& b) { return a.first == b.first; };
+    return std::ranges::adjacent_find(closed.members, is_same) == closed.members.end() &&
+           Add(std::move(closed));
   }
+
   bool Add(Constant constant) {
     const ConstantId id = constants_.Intern(std::move(constant));
     if (open_.empty()) {
@@ -81,7 +101,19 @@ class Constants::Reader : public nlohmann::json_sax<nlohmann::ordered_json> {
     return true;
   }
 
+  void SkipSpace() {
+    text_.remove_prefix(std::min(text_.find_first_not_of(" \t\r\n"), text_.size()));
+  }
+
+  bool Take(char byte) {
+    SkipSpace();
+    if (!text_.starts_with(byte)) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+
   Constants& constants_;
+  std::string_view text_;
   std::vector<Constant> open_;
   std::optional<ConstantId> result_;
 };
@@ -112,9 +144,7 @@ ConstantId Constants::Of(const nlohmann::ordered_json& value) {
 }
 
 std::optional<ConstantId> Constants::Parse(std::string_view json) {
-  Reader reader(*this);
-  if (!nlohmann::ordered_json::sax_parse(json, &reader)) return std::nullopt;
-  return reader.result();
+  return Reader(*this, json).Read();
 }
 
 }  // namespace weft

@@ -67,7 +67,8 @@ Recognizer::State JsonMachine::Step(State state, uint8_t byte) {
   const uint64_t key = (static_cast<uint64_t>(state) << 8U) | byte;
   const auto known = steps_.find(key);
   if (known != steps_.end()) return known->second;
-  const State next = FindStep(state, byte);
+  State next = FindStep(state, byte);
+  if (!status()) next = kDead;  // automata that are cut off say nothing certain
   steps_.emplace(key, next);
   return next;
 }
@@ -153,16 +154,22 @@ Recognizer::State JsonMachine::BeginValue(const Frame& frame, TextId text, uint8
     next.place = Place::kString;
     next.state = strings_.Start(logic_.Strings(goal.value));
     if (next.state == kDead) return kDead;
-    next.watched = WatchedStarts(strings_, goal, true);
+    std::vector<RegexId> watched;
+    for (const FormulaId value : goal.watched) watched.push_back(logic_.Strings(value));
+    next.watched = WatchedStarts(strings_, watched);
     return StateOf(next, with);
   }
   if (byte == '-' || (byte >= '0' && byte <= '9')) {
-    const StringDfa::State start = numbers_.Start(logic_.Numbers(goal.value));
+    std::vector<FormulaId> values = {goal.value};
+    values.insert(values.end(), goal.watched.begin(), goal.watched.end());
+    const std::vector<RegexId> languages = logic_.Numbers(values);
+    const StringDfa::State start = numbers_.Start(languages[0]);
     if (start == kDead) return kDead;
     next.place = Place::kNumber;
     next.state = numbers_.Step(start, byte);
     if (next.state == kDead) return kDead;
-    next.watched = StepWatched(numbers_, WatchedStarts(numbers_, goal, false), byte);
+    const int32_t watched = WatchedStarts(numbers_, std::span(languages).subspan(1));
+    next.watched = StepWatched(numbers_, watched, byte);
     return StateOf(next, with);
   }
   if (byte == '{') return BeginObject(next, with);
@@ -220,13 +227,10 @@ Recognizer::State JsonMachine::StepNumber(const Frame& frame, TextId text, uint8
   return end == kDead ? kDead : Step(end, byte);
 }
 
-int32_t JsonMachine::WatchedStarts(StringDfa& dfa, const Goal& goal, bool of_strings) {
-  if (goal.watched.empty()) return kNone;
+int32_t JsonMachine::WatchedStarts(StringDfa& dfa, std::span<const RegexId> languages) {
+  if (languages.empty()) return kNone;
   std::vector<StringDfa::State> starts;
-  for (const FormulaId value : goal.watched) {
-    const RegexId language = of_strings ? logic_.Strings(value) : logic_.Numbers(value);
-    starts.push_back(dfa.Start(language));
-  }
+  for (const RegexId language : languages) starts.push_back(dfa.Start(language));
   return watched_.Of(starts);
 }
 

@@ -149,7 +149,7 @@ class JsonMachine : public Recognizer {
   State EndObject(const Frame& frame, TextId text);
   State EndArray(const Frame& frame, TextId text);
 
-  int32_t WatchedStarts(StringDfa& dfa, const Goal& goal, bool of_strings);
+  int32_t WatchedStarts(StringDfa& dfa, std::span<const RegexId> languages);
   int32_t StepWatched(StringDfa& dfa, int32_t watched, uint8_t byte);
   Truths WatchedTruths(const StringDfa& dfa, int32_t watched) const;
 

@@ -91,6 +91,14 @@ FormulaId SchemaSolver::Objects(FormulaId value) {
 // Where a property tells the schemas of a oneOf apart, one of them is exactly one. `context` is
 // true as well.
 FormulaId SchemaSolver::Loosened(FormulaId object, FormulaId context) {
+  const auto found = loosened_.find({object, context});
+  if (found != loosened_.end()) return found->second;
+  const FormulaId loosened = FindLoosened(object, context);
+  loosened_.emplace(std::pair(object, context), loosened);
+  return loosened;
+}
+
+FormulaId SchemaSolver::FindLoosened(FormulaId object, FormulaId context) {
   FormulaStore& formulas = logic_.formulas();
   const FormulaKind kind = formulas.kind(object);
   if (kind == FormulaKind::kAnd || kind == FormulaKind::kOr) {
@@ -153,7 +161,7 @@ FormulaId SchemaSolver::FindPropertyValue(FormulaId object, NameId name,
                                           const ObjectContext& after) {
   return ElementValue(
       object, AtomsOfProperty(object, name),
-      [&](FormulaId left) { return ObjectCanEnd(left, after); }, kMostPropertyBranches);
+      [&](FormulaId left, FormulaId) { return ObjectCanEnd(left, after); }, kMostPropertyBranches);
 }
 
 RegexId SchemaSolver::NextNames(FormulaId object, const ObjectContext& context) {

@@ -21,6 +21,15 @@ class LanguageOfFormula {
       : formulas_(formulas), regexes_(regexes), universe_(universe), leaf_(std::move(leaf)) {}
 
   std::optional<RegexId> Of(FormulaId f) {
+    const auto known = known_.find(f);
+    if (known != known_.end()) return known->second;
+    const std::optional<RegexId> language = Find(f);
+    known_.emplace(f, language);
+    return language;
+  }
+
+ private:
+  std::optional<RegexId> Find(FormulaId f) {
     switch (formulas_.kind(f)) {
       case FormulaKind::kFalse:
         return RegexArena::Nothing();
@@ -35,7 +44,6 @@ class LanguageOfFormula {
     }
   }
 
- private:
   RegexId Complement(RegexId id) { return regexes_.And(universe_, regexes_.Not(id)); }
 
   std::optional<RegexId> OfParts(FormulaId f) {
@@ -71,6 +79,7 @@ class LanguageOfFormula {
   RegexArena& regexes_;
   RegexId universe_;
   Leaf leaf_;
+  std::unordered_map<FormulaId, std::optional<RegexId>> known_;
 };
 
 }  // namespace
@@ -123,17 +132,28 @@ RegexId SchemaLogic::StringsOf(const SchemaNode& node) {
   return regexes_.And(parts);
 }
 
-RegexId SchemaLogic::Numbers(FormulaId value) {
-  const auto found = numbers_.find(value);
-  if (found != numbers_.end()) return found->second;
-  const std::optional<RegexId> loose = NumbersIn(value, NumberForm::kWithExponent);
-  const std::optional<RegexId> numbers = loose ? loose : NumbersIn(value, NumberForm::kPlain);
-  if (!numbers) Fail("a number's multipleOf is too large to be enforced");
-  numbers_.emplace(value, numbers.value_or(RegexArena::Nothing()));
-  return numbers.value_or(RegexArena::Nothing());
+RegexId SchemaLogic::Numbers(FormulaId value) { return Numbers(std::span(&value, 1))[0]; }
+
+std::vector<RegexId> SchemaLogic::Numbers(std::span<const FormulaId> values) {
+  std::vector<RegexId> languages;
+  for (const NumberForm form : {NumberForm::kWithExponent, NumberForm::kPlain}) {
+    languages.clear();
+    for (const FormulaId value : values) {
+      const std::optional<RegexId> numbers = NumbersIn(value, form);
+      if (!numbers) break;
+      languages.push_back(*numbers);
+    }
+    if (languages.size() == values.size()) return languages;
+  }
+  Fail("a number's multipleOf is too large to be enforced");
+  languages.assign(values.size(), RegexArena::Nothing());
+  return languages;
 }
 
 std::optional<RegexId> SchemaLogic::NumbersIn(FormulaId value, NumberForm form) {
+  auto& known = numbers_in_[static_cast<size_t>(form)];
+  const auto found = known.find(value);
+  if (found != known.end()) return found->second;
   const Level level(*this);
   if (level.is_too_deep()) return RegexArena::Nothing();
   const RegexId universe =
@@ -145,7 +165,9 @@ std::optional<RegexId> SchemaLogic::NumbersIn(FormulaId value, NumberForm form) 
         if (constant.kind != ValueKind::kNumber) return RegexArena::Nothing();
         return NumbersLike(constant.text, form);
       });
-  return language.Of(value);
+  const std::optional<RegexId> numbers = language.Of(value);
+  known.emplace(value, numbers);
+  return numbers;
 }
 
 std::optional<RegexId> SchemaLogic::NumbersOf(const SchemaNode& node, NumberForm form) {

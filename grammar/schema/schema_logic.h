@@ -8,8 +8,11 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -60,6 +63,8 @@ class SchemaLogic {
   bool HoldsFor(FormulaId value, ValueKind constant);  // kNull, kFalse, kTrue
   RegexId Strings(FormulaId value);                    // what they say
   RegexId Numbers(FormulaId value);                    // their texts
+  // Of several that are asked about one text: all with exponents or all without.
+  std::vector<RegexId> Numbers(std::span<const FormulaId> values);
   FormulaId Objects(FormulaId value);
   FormulaId Arrays(FormulaId value);
 
@@ -76,14 +81,18 @@ class SchemaLogic {
   // Names that a schema has looked at, or items, where it holds.
   struct Coverage {
     bool all = false;
-    std::vector<NameId> names;
-    std::vector<RegexId> patterns;
+    std::set<NameId> names;
+    std::set<RegexId> patterns;
     int64_t prefix = 0;
-    std::vector<FormulaId> contains;  // items that satisfy one of them
+    std::set<FormulaId> contains;  // items that satisfy one of them
+
+    auto operator<=>(const Coverage&) const = default;
   };
   struct Alternative {
     FormulaId condition = FormulaId::kTrue;  // over the atoms of the kind
     Coverage coverage;
+
+    auto operator<=>(const Alternative&) const = default;
   };
   enum class NumberForm : uint8_t { kWithExponent, kPlain };
 
@@ -120,8 +129,9 @@ class SchemaLogic {
   FormulaId Counted(AtomKind kind, int64_t count, int32_t subject = 0);
   FormulaId Unevaluated(const SchemaNode& node, ValueKind kind);
   // Of a schema that holds: what it may have looked at, under which conditions.
-  using Alternatives = std::vector<Alternative>;
-  Alternatives AlternativesOf(const SchemaNode& node, ValueKind kind, bool with_unevaluated);
+  using Alternatives = std::set<Alternative>;
+  const Alternatives& AlternativesOf(SchemaId schema, ValueKind kind);
+  Alternatives FindAlternatives(const SchemaNode& node, ValueKind kind, bool with_unevaluated);
   Coverage OwnCoverage(const SchemaNode& node, ValueKind kind, bool with_unevaluated);
   // Of a schema in place that holds on `condition`.
   Alternatives AlternativesIf(FormulaId condition, SchemaId schema, ValueKind kind);
@@ -154,9 +164,11 @@ class SchemaLogic {
   std::unordered_map<std::string, RegexId> patterns_;  // by their text
   std::unordered_map<std::string, RegexId> formats_;
   std::unordered_map<FormulaId, RegexId> strings_;
-  std::unordered_map<FormulaId, RegexId> numbers_;
+  // By form; nullopt: it cannot be said in it.
+  std::array<std::unordered_map<FormulaId, std::optional<RegexId>>, 2> numbers_in_;
   std::array<std::unordered_map<FormulaId, FormulaId>, 7> structures_;  // by kind
   std::optional<std::string> failure_;
+  std::map<std::pair<SchemaId, ValueKind>, Alternatives> alternatives_;
   int depth_ = 0;
 };
 

@@ -121,7 +121,9 @@ FormulaId SchemaSolver::ElementValue(FormulaId formula, const std::vector<Elemen
       }
     }
   }
-  if (relevant.empty()) return can_end(formula) ? FormulaId::kTrue : FormulaId::kFalse;
+  if (relevant.empty()) {
+    return can_end(formula, FormulaId::kTrue) ? FormulaId::kTrue : FormulaId::kFalse;
+  }
   // One way after the other, of formulas that know several.
   std::vector<FormulaId> others;
   std::vector<FormulaId> branches;
@@ -269,7 +271,7 @@ FormulaId SchemaSolver::ValueOfConjunction(FormulaId formula, const std::vector<
       return atom;
     });
     const FormulaId value = formulas.And(all);
-    if (value == FormulaId::kFalse || !can_end(left)) continue;
+    if (value == FormulaId::kFalse || !can_end(left, value)) continue;
     values.push_back(value);
     if (!none_is_free && std::ranges::none_of(way, std::identity())) break;
   }

@@ -38,6 +38,8 @@ struct ObjectContext {
 struct ArrayContext {
   int64_t count = 0;                   // of items
   std::vector<ConstantId> items = {};  // ascending; where it matters whether an item is there twice
+  // What the solver has taken others to be, whose values are not known. Ascending.
+  std::vector<FormulaId> assumed = {};
 
   auto operator<=>(const ArrayContext&) const = default;
 };
@@ -60,8 +62,6 @@ class SchemaSolver {
   // The logic is the caller's and stays where it is.
   SchemaSolver(SchemaLogic* logic, const SolverOptions& options)
       : logic_(*logic), options_(options) {}
-  // A copy goes on by itself, over a copy of the logic.
-  SchemaSolver(const SchemaSolver& other, SchemaLogic* logic);
 
   // Whether a value satisfies the value formula.
   bool IsSatisfiable(FormulaId value);
@@ -126,7 +126,9 @@ class SchemaSolver {
     std::vector<NameId> listed;
     std::vector<RegexId> others;
   };
-  using CanEnd = std::function<bool(FormulaId)>;
+  // Whether what is left of a formula can end behind an element that satisfies `value`, whichever
+  // it is.
+  using CanEnd = std::function<bool(FormulaId left, FormulaId value)>;
 
   template <typename Find>
   bool Ask(const Key& key, const Find& find);
@@ -157,7 +159,13 @@ class SchemaSolver {
                                const CanEnd& can_end);
 
   bool HasPlainArray(FormulaId array, const ArrayContext& context, bool& has_it);
+  // Whether there is a value that none of the others is, whichever those are.
+  bool HasAnother(FormulaId value, const std::vector<FormulaId>& others);
+  FormulaId WithoutItems(const ArrayContext& context);
+  // How many there are, `limit` at most; may be fewer than there are.
   uint64_t CountValues(FormulaId value, uint64_t limit);
+  uint64_t CountArrays(FormulaId array, uint64_t limit);
+  uint64_t CountObjects(FormulaId object, uint64_t limit);
 
   std::vector<int32_t> TablesOf(FormulaId formula, AtomKind kind);
   int32_t ContextId(const ObjectContext& context);
@@ -167,18 +175,21 @@ class SchemaSolver {
   SolverOptions options_;
   FormulaId FindPropertyValue(FormulaId object, NameId name, const ObjectContext& after);
   FormulaId Loosened(FormulaId object, FormulaId context);
+  FormulaId FindLoosened(FormulaId object, FormulaId context);
   bool AreDisjoint(std::initializer_list<FormulaId> objects);
   bool HasNoValue(FormulaId value);
 
   std::map<Key, Answer> answers_;
   std::unordered_map<FormulaId, bool> may_end_;  // of objects and arrays: no atom is of both
   std::unordered_map<FormulaId, FormulaId> objects_;
+  std::map<std::pair<FormulaId, FormulaId>, FormulaId> loosened_;  // by context, too
   std::map<std::tuple<FormulaId, NameId, int32_t>, FormulaId> property_values_;
   std::map<ObjectContext, int32_t> object_contexts_;
   std::map<ArrayContext, int32_t> array_contexts_;
   std::map<FormulaId, int32_t> order_ids_;
   std::vector<std::unordered_map<NameId, int32_t>> orders_;
   int depth_ = 0;
+  int count_depth_ = 0;  // of values in values that are counted
   int assumed_depth_ = std::numeric_limits<int>::max();
   int64_t steps_ = 0;  // of the question that was asked from outside
   bool gave_up_ = false;

@@ -1,0 +1,54 @@
+// What a schema says of a value, read off its nodes word by word: the oracle of tests. Slow, and
+// recursive over both.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "grammar/regex/regex.h"
+#include "grammar/schema/schema_node.h"
+
+namespace weft {
+
+// Numbers are doubles to it.
+class NaiveValidator {
+ public:
+  // Borrows the document.
+  explicit NaiveValidator(const SchemaDocument& document) : document_(document) {}
+
+  bool Accepts(const nlohmann::ordered_json& value);
+
+ private:
+  // What has been looked at, of one value.
+  struct Evaluated {
+    std::set<std::string> properties;
+    std::set<size_t> items;
+
+    void Add(const Evaluated& other);
+  };
+
+  // `evaluated` grows if the schema holds.
+  bool Holds(SchemaId id, const nlohmann::ordered_json& value, Evaluated& evaluated);
+  bool HoldsAlone(SchemaId id, const nlohmann::ordered_json& value);
+  bool KeywordsHold(const SchemaNode& node, const nlohmann::ordered_json& value);
+  bool NumberHolds(const SchemaNode& node, double number) const;
+  bool StringHolds(const SchemaNode& node, const std::string& text);
+  bool ObjectHolds(const SchemaNode& node, const nlohmann::ordered_json& object,
+                   Evaluated& evaluated);
+  bool ArrayHolds(const SchemaNode& node, const nlohmann::ordered_json& array,
+                  Evaluated& evaluated);
+  bool InPlaceHolds(const SchemaNode& node, const nlohmann::ordered_json& value,
+                    Evaluated& evaluated);
+  bool UnevaluatedHolds(const SchemaNode& node, const nlohmann::ordered_json& value,
+                        Evaluated& evaluated);
+  bool Matches(const std::string& pattern, const std::string& text);
+
+  const SchemaDocument& document_;
+  RegexArena arena_;
+  std::map<std::string, RegexId> patterns_;
+};
+
+}  // namespace weft

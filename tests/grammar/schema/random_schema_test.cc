@@ -1,0 +1,220 @@
+// Random schemas: what the machine lets be written is as the schema wants it, nothing that begins
+// cannot end, and what the schema allows can be written.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "grammar/schema/json_schema.h"
+#include "tests/grammar/schema/naive_validator.h"
+#include "tests/grammar/schema/random_schemas.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using State = Recognizer::State;
+
+// Bytes that a walk chooses among; others only where none of these leads on.
+constexpr std::string_view kBytes = "\"{}[],:0123456789-.eEtrufalsnbxy \\\n\xC3\xA9";
+
+// Reads a text; nullopt: it is none of JSON, or has a name twice.
+std::optional<Json> ParseStrictly(const std::string& text) {
+  std::vector<std::vector<std::string>> names;
+  bool has_twice = false;
+  const auto look = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) names.emplace_back();
+    if (event == Json::parse_event_t::object_end) names.pop_back();
+    if (event == Json::parse_event_t::key) {
+      std::vector<std::string>& seen = names.back();
+      const auto name = parsed.get<std::string>();
+      has_twice = has_twice || std::ranges::find(seen, name) != seen.end();
+      seen.push_back(name);
+    }
+    return true;
+  };
+  Json value = Json::parse(text, look, false);
+  if (value.is_discarded() || has_twice) return std::nullopt;
+  return value;
+}
+
+class Walker {
+ public:
+  Walker(JsonMachine& machine, uint64_t seed) : machine_(machine), random_(seed) {}
+
+  // A text that is accepted; nullopt: a state from which nothing leads on, or no end was found.
+  std::optional<std::string> Walk(size_t free_bytes) {
+    text_.clear();
+    is_in_string_ = false;
+    State state = machine_.Start();
+    EXPECT_NE(state, Recognizer::kDead);
+    while (text_.size() < free_bytes + kMostBytesToEnd) {
+      const bool closes = text_.size() >= free_bytes;
+      if (machine_.Accepts(state) && (closes || random_() % 4 == 0)) return text_;
+      const State next = Choose(state, closes);
+      if (next == Recognizer::kDead) {
+        if (machine_.Accepts(state)) return text_;
+        text_ += "<dead end>";
+        return std::nullopt;
+      }
+      state = next;
+    }
+    return std::nullopt;
+  }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  static constexpr size_t kMostBytesToEnd = 5000;
+
+  State Choose(State state, bool closes) {
+    std::vector<std::string> choices;
+    if (closes && is_in_string_) choices = {random_() % 3 == 0 ? "\"" : "abc", "\""};
+    if (closes && !is_in_string_) choices = {random_() % 4 != 0 ? "}]" : "", "\":,[{0123tfn"};
+    choices.emplace_back(kBytes);
+    for (std::string& bytes : choices) {
+      if (EndsInDigits()) std::erase_if(bytes, IsDigit);
+      std::ranges::shuffle(bytes, random_);
+      if (const State next = FirstOf(state, bytes); next != Recognizer::kDead) return next;
+    }
+    if (machine_.Accepts(state)) return Recognizer::kDead;
+    std::string bytes;
+    for (int byte = 0; byte < 256; ++byte) bytes.push_back(static_cast<char>(byte));
+    std::ranges::shuffle(bytes, random_);
+    return FirstOf(state, bytes);
+  }
+
+  static bool IsDigit(char byte) { return byte >= '0' && byte <= '9'; }
+  // Longer numbers are too much for doubles.
+  bool EndsInDigits() const {
+    return text_.size() >= 2 && IsDigit(text_.back()) && IsDigit(text_[text_.size() - 2]);
+  }
+
+  State FirstOf(State state, std::string_view bytes) {
+    for (const char byte : bytes) {
+      const State next = machine_.Step(state, static_cast<uint8_t>(byte));
+      if (next == Recognizer::kDead) continue;
+      if (byte == '"' && !text_.ends_with('\\')) is_in_string_ = !is_in_string_;
+      text_.push_back(byte);
+      return next;
+    }
+    return Recognizer::kDead;
+  }
+
+  JsonMachine& machine_;
+  std::mt19937_64 random_;
+  std::string text_;
+  bool is_in_string_ = false;  // roughly: what follows two backslashes does not matter
+};
+
+// How many bytes of a text are not dead; its size and one more if it is accepted.
+size_t CountAlive(JsonMachine& machine, const std::string& text) {
+  State state = machine.Start();
+  for (size_t i = 0; i < text.size(); ++i) {
+    state = machine.Step(state, static_cast<uint8_t>(text[i]));
+    if (state == Recognizer::kDead) return i;
+  }
+  return text.size() + (machine.Accepts(state) ? 1 : 0);
+}
+
+// What became of many schemas.
+struct Tally {
+  int schemas = 0;
+  int refused = 0;  // by the compiler, though a value was found
+  int walks = 0;
+  int instances = 0;
+  int misses = 0;
+};
+
+class RandomSchemaTest : public testing::Test {
+ protected:
+  void Try(uint64_t seed) {
+    RandomSchemas random(seed);
+    const Json schema = random.Document();
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + schema.dump());
+    const SchemaResult<SchemaDocument> document = ReadSchema(schema, {});
+    if (!document) return;  // a circle of references
+    NaiveValidator oracle(*document);
+    std::vector<Json> allowed;
+    for (int i = 0; i < 40; ++i) {
+      Json value = random.Value(3);
+      if (oracle.Accepts(value)) allowed.push_back(std::move(value));
+    }
+    ++tally_.schemas;
+    const SchemaResult<JsonSchema> compiled = JsonSchema::Compile(schema);
+    if (!compiled) {
+      if (!allowed.empty()) {
+        ++tally_.refused;
+        Miss(seed, "refused, though it allows " + allowed[0].dump() + ": " +
+                       ToError(compiled.error()).message);
+      }
+      return;
+    }
+    TryWalks(*compiled, oracle, random);
+    const std::unique_ptr<JsonMachine> machine = compiled->NewMachine({.any_order = true});
+    for (const Json& value : allowed) {
+      ++tally_.instances;
+      const std::string text = value.dump();
+      if (CountAlive(*machine, text) == text.size() + 1) continue;
+      ++tally_.misses;
+      Miss(seed, "missed " + text);
+    }
+  }
+
+  void TryWalks(const JsonSchema& schema, NaiveValidator& oracle, RandomSchemas& random) {
+    for (int i = 0; i < 4; ++i) {
+      const JsonMachineOptions options = {.space = static_cast<JsonSpace>(random.Below(3)),
+                                          .any_order = random.OneIn(2)};
+      const std::unique_ptr<JsonMachine> machine = schema.NewMachine(options);
+      const std::unique_ptr<JsonMachine> other = schema.NewMachine(options);
+      Walker walker(*machine, random.Below(1U << 31U));
+      for (int walk = 0; walk < 4; ++walk) {
+        ++tally_.walks;
+        const std::optional<std::string> text = walker.Walk(10 + random.Below(60));
+        ASSERT_TRUE(text) << "no way on from " << walker.text() << " space "
+                          << static_cast<int>(options.space) << " any order " << options.any_order;
+        const std::optional<Json> value = ParseStrictly(*text);
+        ASSERT_TRUE(value) << *text;
+        ASSERT_TRUE(oracle.Accepts(*value)) << *text;
+        ASSERT_EQ(CountAlive(*machine, *text), text->size() + 1) << *text;
+        ASSERT_EQ(CountAlive(*other, *text), text->size() + 1) << *text;
+      }
+    }
+  }
+
+  static void Miss(uint64_t seed, const std::string& what) {
+    if (std::getenv("WEFT_SHOW_MISSES") != nullptr) std::cout << seed << ": " << what << "\n";
+  }
+
+  Tally tally_;
+};
+
+TEST_F(RandomSchemaTest, WalksAndInstances) {
+  const char* const asked = std::getenv("WEFT_SCHEMA_SEED");
+  uint64_t first = std::random_device()();
+  uint64_t count = 2000;
+  if (asked != nullptr) {
+    first = std::strtoull(asked, nullptr, 10);
+    count = 1;
+  }
+  if (const char* const more = std::getenv("WEFT_SCHEMA_COUNT")) {
+    count = std::strtoull(more, nullptr, 10);
+  }
+  std::cout << "fresh seeds: " << count << " from " << first << std::endl;
+  for (uint64_t seed = first; seed < first + count && !HasFatalFailure(); ++seed) Try(seed);
+  std::cout << tally_.schemas << " schemas, " << tally_.refused << " refused, " << tally_.walks
+            << " walks, " << tally_.instances << " instances, " << tally_.misses << " missed\n";
+}
+
+}  // namespace
+}  // namespace weft
