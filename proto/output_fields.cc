@@ -71,6 +71,10 @@ ApiResult<void> RefuseOtherMembers(const ordered_json& object, const std::string
   return {};
 }
 
+bool IsEmptyText(const ordered_json& value) {
+  return value.is_string() && value.get_ref<const std::string&>().empty();
+}
+
 // The fields of `table` that say something. llama.cpp's clients send an empty `grammar` for none.
 ApiResult<void> FindSources(ordered_json& object, std::string_view prefix,
                             std::span<const KindField> table, std::vector<OutputSource>& sources) {
@@ -84,7 +88,7 @@ ApiResult<void> FindSources(ordered_json& object, std::string_view prefix,
     }
     const bool says_nothing = field.kind == OutputKind::kJsonObject
                                   ? *value == false
-                                  : source.path == "grammar" && *value == "";
+                                  : source.path == "grammar" && IsEmptyText(*value);
     if (!says_nothing) sources.push_back(std::move(source));
   }
   return {};
@@ -228,7 +232,7 @@ ApiResult<void> TakeChoices(const OutputSource& source, std::vector<std::string>
 ApiResult<void> TakeText(const OutputSource& source, std::string_view what, std::string& text) {
   ordered_json& value = *source.value;
   const bool is_grammar = source.kind == OutputKind::kGrammar;
-  if (!value.is_string() || (is_grammar && value == "")) {
+  if (!value.is_string() || (is_grammar && IsEmptyText(value))) {
     return RefuseValue(source.path, what, value);
   }
   text = std::move(value.get_ref<std::string&>());

@@ -32,9 +32,9 @@ struct OutputFormat {
   // Of the field that says so, as the client names it: "response_format.json_schema.schema", of a
   // schema itself. Empty: none does.
   std::string path;
-  nlohmann::ordered_json schema;     // an object; kJsonSchema, kStructuralTag
-  std::string text;                  // kRegex, kGrammar
-  std::vector<std::string> choices;  // kChoice: not empty
+  nlohmann::ordered_json schema = nlohmann::ordered_json::object();  // kJsonSchema, kStructuralTag
+  std::string text;                                                  // kRegex, kGrammar
+  std::vector<std::string> choices;                                  // kChoice: not empty
   OutputSpace space = OutputSpace::kAfterSeparators;
   bool any_order = false;  // of properties
 };

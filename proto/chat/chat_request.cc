@@ -73,7 +73,7 @@ ApiResult<void> ReadAllowedChoice(const ordered_json& choice, ChatRequest& reque
 }
 
 // {"type":"function","function":{"name":...}}
-ApiResult<void> ReadToolChoiceObject(const ordered_json& choice, ChatRequest& request) {
+ApiResult<void> ReadChatChoiceObject(const ordered_json& choice, ChatRequest& request) {
   if (!choice.is_object()) return RefuseToolChoice(choice);
   const ordered_json* type = FindField(choice, "type");
   if (type != nullptr && *type == "allowed_tools") return ReadAllowedChoice(choice, request);
@@ -104,7 +104,7 @@ ApiResult<void> ReadChatToolChoice(const ordered_json& fields, ChatRequest& requ
     if (*mode != ToolChoiceKind::kAuto) request.tool_choice.kind = *mode;
     if (*mode != ToolChoiceKind::kRequired) return {};
   } else {
-    WEFT_RETURN_IF_ERROR(ReadToolChoiceObject(*choice, request));
+    WEFT_RETURN_IF_ERROR(ReadChatChoiceObject(*choice, request));
   }
   if (!request.tools.is_null()) return {};
   return RefuseCallWithoutTools();

@@ -27,7 +27,7 @@ using nlohmann::ordered_json;
 constexpr int32_t kLeastThinkingBudget = 1024;  // Anthropic's
 
 // What templates read, and what texts must be: the members keep their order.
-constexpr auto kOrderedFields =
+constexpr auto kOrderedMessageFields =
     JoinFields(std::to_array<std::string_view>(
                    {"messages", "system", "tools", "output_config", "output_format"}),
                kOutputFields);
@@ -247,8 +247,8 @@ ApiResult<void> ReadTemplateFields(const ordered_json& fields, ChatRequest& chat
 ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view text) {
   ApiResult<ordered_json> body = ParseOrderedBody(text);
   if (!body) return tl::unexpected(std::move(body).error());
-  SplitBody fields =
-      SplitFields(*std::move(body), kOrderedFields, kOtherMessageFields, kUnsupportedMessageFields);
+  SplitBody fields = SplitFields(*std::move(body), kOrderedMessageFields, kOtherMessageFields,
+                                 kUnsupportedMessageFields);
   MessagesRequest request;
   request.chat.max_tokens_path = "max_tokens";
   request.chat.tool_paths.function.clear();

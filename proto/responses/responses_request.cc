@@ -25,7 +25,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 // The fields that templates read, or that the answer repeats: their members keep their order.
-constexpr auto kOrderedFields =
+constexpr auto kOrderedResponseFields =
     JoinFields(std::to_array<std::string_view>({"input", "tool_choice", "metadata", "text"}),
                kSharedTemplateFields, kOutputFields);
 
@@ -367,7 +367,7 @@ ApiResult<void> ReadResponseFields(const json& body, ResponsesRequest& request) 
 ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text) {
   ApiResult<ordered_json> parsed = ParseOrderedBody(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
-  SplitBody split = SplitFields(*std::move(parsed), kOrderedFields, kOtherResponseFields,
+  SplitBody split = SplitFields(*std::move(parsed), kOrderedResponseFields, kOtherResponseFields,
                                 kUnsupportedResponseFields);
   ordered_json& fields = split.ordered;
   ResponsesRequest request;

@@ -162,8 +162,8 @@ class Chat(OpenAiCase):
                 {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}])
         self.assertEqual(image.exception.param, "messages[0].content[0].type")
         with self.assertRaises(self.openai.BadRequestError) as schema:
-            self.ask("Hi", response_format={"type": "json_object"})
-        self.assertEqual(schema.exception.code, "unsupported_parameter")
+            self.ask("Hi", response_format={"type": "xml"})
+        self.assertEqual(schema.exception.code, "unsupported_value")
         with self.assertRaises(self.openai.BadRequestError) as long:
             self.ask("a " * 5000)
         self.assertEqual(long.exception.code, "context_length_exceeded")

@@ -234,7 +234,7 @@ class Client(OpenAiCase):
         with self.assertRaises(self.openai.NotFoundError):
             self.client.responses.create(model="other", input="a")
         with self.assertRaises(self.openai.BadRequestError) as schema:
-            self.ask("a", text={"format": {"type": "json_object"}})
+            self.ask("a", text={"format": {"type": "xml"}})
         self.assertEqual(schema.exception.param, "text.format.type")
         with self.assertRaises(self.openai.BadRequestError) as long:
             self.ask("a " * 5000)
