@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "base/result.h"
+
 namespace weft {
 
 // States are numbers that stay what they are; what Step and Accepts have found out is kept. One
@@ -24,6 +26,8 @@ class Recognizer {
   virtual State Step(State state, uint8_t byte) = 0;
   // Whether the text is one of the language as it stands.
   virtual bool Accepts(State state) = 0;
+  // kResourceExhausted: a limit was reached, and steps were dead for that alone.
+  virtual Result<void> status() const { return {}; }
 };
 
 }  // namespace weft

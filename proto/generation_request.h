@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "proto/api_error.h"
+#include "proto/output_format.h"
 #include "proto/sampling_fields.h"
 
 namespace weft {
@@ -21,6 +22,7 @@ struct GenerationRequest {
   int32_t n = 1;                      // choices a prompt
   std::optional<int32_t> max_tokens;  // absent: as the endpoint has it
   SamplingFields sampling;
+  OutputFormat output;
   bool stream = false;
   bool include_usage = false;       // a last chunk with the usage of the whole stream
   bool continuous_usage = false;    // and in every other chunk, its choice's so far

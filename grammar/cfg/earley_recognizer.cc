@@ -39,6 +39,9 @@ Recognizer::State EarleyRecognizer::Start() { return failure_ ? kDead : 0; }
 Result<void> EarleyRecognizer::status() const {
   WEFT_RETURN_IF_ERROR(regexes_.status());
   if (failure_) return tl::unexpected(*failure_);
+  for (const std::unique_ptr<Recognizer>& terminal : terminals_) {
+    if (terminal != nullptr) WEFT_RETURN_IF_ERROR(terminal->status());
+  }
   return {};
 }
 

@@ -21,7 +21,7 @@ class TextRecognizer : public Recognizer {
   bool Accepts(State state) override { return dfa_.Accepts(state); }
 
   // An error once a limit of the arena was reached: steps may have been dead for that alone.
-  Result<void> status() const { return arena_.status(); }
+  Result<void> status() const override { return arena_.status(); }
 
  private:
   RegexArena arena_;

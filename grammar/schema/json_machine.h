@@ -44,7 +44,7 @@ class JsonMachine : public Recognizer {
   bool Accepts(State state) override;
 
   // kResourceExhausted: a limit was reached, and steps may have been dead for that alone.
-  Result<void> status() const;
+  Result<void> status() const override;
 
  private:
   enum class Place : uint8_t {
