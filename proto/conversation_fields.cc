@@ -1,9 +1,13 @@
 #include "proto/conversation_fields.h"
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 #include <fmt/core.h>
 
+#include "base/result.h"
+#include "proto/chat/chat_messages.h"
 #include "proto/field_reader.h"
 #include "proto/json_checks.h"
 #include "proto/json_reader.h"
@@ -12,6 +16,23 @@ namespace weft {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
+
+namespace {
+
+// One of the tools that may be called, in the shape that the request's tools have.
+ApiResult<std::string> ReadAllowedName(const ordered_json& tool, const std::string& path,
+                                       const ChatRequest& request) {
+  if (!tool.is_object()) return RefuseValue(path, "an object", tool);
+  WEFT_RETURN_IF_ERROR(CheckToolType(tool, path));
+  if (request.tool_paths.function.empty()) return ReadToolName(tool, path, request);
+  const std::string function_path = path + request.tool_paths.function;
+  const ordered_json* function = FindField(tool, "function");
+  if (function == nullptr) return RefuseMissing(function_path, "it names the tool");
+  if (!function->is_object()) return RefuseValue(function_path, "an object", *function);
+  return ReadToolName(*function, function_path, request);
+}
+
+}  // namespace
 
 std::optional<ToolChoiceKind> ToolModeOf(std::string_view mode) {
   if (mode == "none") return ToolChoiceKind::kNone;
@@ -48,20 +69,48 @@ ApiResult<void> SetReasoningEffort(const std::string& effort, const std::string&
   return {};
 }
 
-ApiResult<void> CheckTextFormat(const json& format, const std::string& path) {
-  if (!format.is_object()) return RefuseValue(path, "an object", format);
-  const std::string type_path = path + ".type";
-  const json* type = FindField(format, "type");
-  if (type == nullptr || !type->is_string()) {
-    return tl::unexpected(
-        InvalidField(type_path, fmt::format("'{}' must be a string: \"text\"", type_path)));
+ApiResult<ToolChoiceKind> ReadToolMode(const ordered_json& mode, const std::string& path) {
+  if (mode.is_string()) {
+    if (const auto kind = ToolModeOf(mode.get_ref<const std::string&>())) return *kind;
   }
-  if (*type == "text") return {};
-  return tl::unexpected(UnsupportedParameter(
-      type_path,
-      fmt::format("'{}' is {}, but output that follows a grammar or schema is not supported yet; "
-                  "leave it out or send \"text\"",
-                  type_path, DescribeJson(*type))));
+  return RefuseValue(path, "\"none\", \"auto\" or \"required\"", mode);
+}
+
+ApiResult<std::string> ReadToolName(const ordered_json& tool, const std::string& path,
+                                    const ChatRequest& request) {
+  WEFT_RETURN_IF_ERROR(CheckRequiredString(tool, "name", path, "it says which function"));
+  auto name = tool["name"].get<std::string>();
+  WEFT_RETURN_IF_ERROR(CheckToolExists(request, name, path + ".name"));
+  return name;
+}
+
+ApiResult<void> ReadAllowedTools(const ordered_json& allowed, const std::string& path,
+                                 ChatRequest& request) {
+  const ordered_json* mode = FindField(allowed, "mode");
+  const ApiResult<ToolChoiceKind> kind =
+      mode == nullptr ? ToolChoiceKind::kAuto : ReadToolMode(*mode, path + ".mode");
+  if (!kind) return tl::unexpected(kind.error());
+  const ordered_json* tools = FindField(allowed, "tools");
+  if (tools == nullptr) return RefuseMissing(path + ".tools", "they are what may be called");
+  if (!tools->is_array() || tools->empty()) {
+    return RefuseValue(path + ".tools", "an array of at least one tool", *tools);
+  }
+  std::unordered_set<std::string> names;
+  for (size_t i = 0; i < tools->size(); ++i) {
+    ApiResult<std::string> name =
+        ReadAllowedName((*tools)[i], fmt::format("{}.tools[{}]", path, i), request);
+    if (!name) return tl::unexpected(std::move(name).error());
+    names.insert(*std::move(name));
+  }
+  ordered_json kept = ordered_json::array();
+  for (size_t i = 0; i < request.tools.size(); ++i) {
+    if (!names.contains(request.tools[i]["function"]["name"].get<std::string>())) continue;
+    kept.push_back(std::move(request.tools[i]));
+    request.tool_paths.positions.push_back(i);
+  }
+  request.tools = std::move(kept);
+  request.tool_choice.kind = *kind;
+  return {};
 }
 
 }  // namespace weft

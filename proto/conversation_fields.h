@@ -38,16 +38,20 @@ inline constexpr std::array kSharedUnsupportedFields = {
 
 // "none", "auto" and "required"; nullopt: none of them.
 std::optional<ToolChoiceKind> ToolModeOf(std::string_view mode);
+ApiResult<ToolChoiceKind> ReadToolMode(const nlohmann::ordered_json& mode, const std::string& path);
 // Refuses a name that no tool has; `path` is where the request says it.
 ApiResult<void> CheckToolExists(const ChatRequest& request, const std::string& name,
                                 const std::string& path);
+// The name that the object at `path` gives of a tool.
+ApiResult<std::string> ReadToolName(const nlohmann::ordered_json& tool, const std::string& path,
+                                    const ChatRequest& request);
+// {"mode":...,"tools":[...]}: the model hears of those alone, and `request` keeps no others.
+ApiResult<void> ReadAllowedTools(const nlohmann::ordered_json& allowed, const std::string& path,
+                                 ChatRequest& request);
 tl::unexpected<ApiError> RefuseCallWithoutTools();
 
 // Tells the template, unless `chat_template_kwargs` says something else.
 ApiResult<void> SetReasoningEffort(const std::string& effort, const std::string& path,
                                    ChatRequest& request);
-
-// {"type":"text"}: what the text that is generated has to follow.
-ApiResult<void> CheckTextFormat(const nlohmann::json& format, const std::string& path);
 
 }  // namespace weft

@@ -10,6 +10,23 @@
 namespace weft {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+template <typename Json>
+ApiResult<void> ReadFlag(const Json& object, std::string_view name, bool& output,
+                         std::string_view path_prefix) {
+  const Json* value = FindField(object, name);
+  if (value == nullptr) return {};
+  if (!value->is_boolean()) {
+    return RefuseValue(fmt::format("{}{}", path_prefix, name), "true or false", *value);
+  }
+  output = value->template get<bool>();
+  return {};
+}
+
+}  // namespace
 
 json IntegerOf(const json& value) {
   if (value.is_number_integer()) return value;
@@ -68,13 +85,12 @@ ApiResult<void> ReadNumber(const json& object, std::string_view name, double min
 
 ApiResult<void> ReadBool(const json& object, std::string_view name, bool& output,
                          std::string_view path_prefix) {
-  const json* value = FindField(object, name);
-  if (value == nullptr) return {};
-  if (!value->is_boolean()) {
-    return RefuseValue(fmt::format("{}{}", path_prefix, name), "true or false", *value);
-  }
-  output = value->get<bool>();
-  return {};
+  return ReadFlag(object, name, output, path_prefix);
+}
+
+ApiResult<void> ReadBool(const ordered_json& object, std::string_view name, bool& output,
+                         std::string_view path_prefix) {
+  return ReadFlag(object, name, output, path_prefix);
 }
 
 ApiResult<void> CheckObject(const json& object, std::string_view name) {

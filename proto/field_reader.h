@@ -18,7 +18,7 @@ inline constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 // nullptr if absent or null. Valid while `object`, a json or an ordered_json, lives.
 template <typename Json>
-const Json* FindField(const Json& object, std::string_view name) {
+Json* FindField(Json& object, std::string_view name) {
   const auto found = object.find(name);
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
@@ -39,6 +39,8 @@ ApiResult<void> ReadNumber(const nlohmann::json& object, std::string_view name, 
                            double maximum, double& output);
 // `path_prefix` names the object that holds the field: "stream_options.".
 ApiResult<void> ReadBool(const nlohmann::json& object, std::string_view name, bool& output,
+                         std::string_view path_prefix = "");
+ApiResult<void> ReadBool(const nlohmann::ordered_json& object, std::string_view name, bool& output,
                          std::string_view path_prefix = "");
 // An object of whatever members, for a field without effect.
 ApiResult<void> CheckObject(const nlohmann::json& object, std::string_view name);

@@ -1,5 +1,4 @@
-// What the requests of all endpoints that generate have in common. The readers: include from .cc
-// files only.
+// What the requests of all endpoints that generate have in common. Include from .cc files only.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include "proto/api_error.h"
 #include "proto/output_format.h"
@@ -23,6 +22,8 @@ struct GenerationRequest {
   std::optional<int32_t> max_tokens;  // absent: as the endpoint has it
   SamplingFields sampling;
   OutputFormat output;
+  // What the text must be is completed within max_tokens, the cheapest way if need be.
+  bool finish_by_length = false;
   bool stream = false;
   bool include_usage = false;       // a last chunk with the usage of the whole stream
   bool continuous_usage = false;    // and in every other chunk, its choice's so far

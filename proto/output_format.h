@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +29,12 @@ enum class OutputSpace : uint8_t {
 
 struct OutputFormat {
   OutputKind kind = OutputKind::kText;
-  std::string path;  // of the field that says so, as the client names it; of a schema itself
-  nlohmann::ordered_json schema;
-  std::string text;
-  std::vector<std::string> choices;
+  // Of the field that says so, as the client names it: "response_format.json_schema.schema", of a
+  // schema itself. Empty: none does.
+  std::string path;
+  nlohmann::ordered_json schema;     // an object; kJsonSchema, kStructuralTag
+  std::string text;                  // kRegex, kGrammar
+  std::vector<std::string> choices;  // kChoice: not empty
   OutputSpace space = OutputSpace::kAfterSeparators;
   bool any_order = false;  // of properties
 };

@@ -11,6 +11,7 @@
 #include "proto/field_reader.h"
 #include "proto/json_checks.h"
 #include "proto/json_reader.h"
+#include "proto/output_fields.h"
 #include "proto/template_fields.h"
 #include "proto/unsupported_fields.h"
 
@@ -20,17 +21,17 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-// The fields that templates read, whose members keep their order.
-constexpr auto kChatTemplateFields =
-    JoinFields(std::to_array<std::string_view>({"messages"}), kSharedTemplateFields);
+// What templates read, and what texts must be: the members keep their order.
+constexpr auto kOrderedChatFields =
+    JoinFields(std::to_array<std::string_view>({"messages", "tool_choice", "response_format"}),
+               kSharedTemplateFields, kOutputFields);
 
 constexpr auto kOtherChatFields = JoinFields(
-    kSharedChatFields,
-    std::to_array<std::string_view>({"n", "max_tokens", "max_completion_tokens", "logprobs",
-                                     "tool_choice", "response_format", "modalities",
-                                     "reasoning_effort", "functions", "function_call", "timings",
-                                     // Accepted, without effect.
-                                     "metadata", "store", "prediction"}));
+    kSharedChatFields, std::to_array<std::string_view>(
+                           {"n", "max_tokens", "max_completion_tokens", "logprobs", "modalities",
+                            "reasoning_effort", "functions", "function_call", "timings",
+                            // Accepted, without effect.
+                            "metadata", "store", "prediction"}));
 
 constexpr auto kUnsupportedChatFields = JoinFields(
     std::array{UnsupportedField{"audio", "null"}, UnsupportedField{"web_search_options", "null"},
@@ -57,23 +58,33 @@ ApiResult<void> ReadConversation(ordered_json& fields, ChatRequest& request) {
   return ReadTemplateVariables(fields, request);
 }
 
-tl::unexpected<ApiError> RefuseToolChoice(const json& choice) {
+tl::unexpected<ApiError> RefuseToolChoice(const ordered_json& choice) {
   return RefuseValue("tool_choice", "none, auto, required or an object that names a function",
                      choice);
 }
 
+// {"type":"allowed_tools","allowed_tools":{"mode":...,"tools":[...]}}
+ApiResult<void> ReadAllowedChoice(const ordered_json& choice, ChatRequest& request) {
+  const std::string path = "tool_choice.allowed_tools";
+  const ordered_json* allowed = FindField(choice, "allowed_tools");
+  if (allowed == nullptr) return RefuseMissing(path, "it says which tools may be called");
+  if (!allowed->is_object()) return RefuseValue(path, "an object", *allowed);
+  return ReadAllowedTools(*allowed, path, request);
+}
+
 // {"type":"function","function":{"name":...}}
-ApiResult<void> ReadNamedToolChoice(const json& choice, ChatRequest& request) {
+ApiResult<void> ReadToolChoiceObject(const ordered_json& choice, ChatRequest& request) {
   if (!choice.is_object()) return RefuseToolChoice(choice);
-  const json* type = FindField(choice, "type");
+  const ordered_json* type = FindField(choice, "type");
+  if (type != nullptr && *type == "allowed_tools") return ReadAllowedChoice(choice, request);
   if (type == nullptr || *type != "function") {
-    return tl::unexpected(
-        UnsupportedParameter("tool_choice.type",
-                             "'tool_choice.type' must be \"function\"; this server "
-                             "knows no other"));
+    return tl::unexpected(UnsupportedParameter(
+        "tool_choice.type",
+        "'tool_choice.type' must be \"function\" or \"allowed_tools\"; this server knows no "
+        "other"));
   }
-  const json* function = FindField(choice, "function");
-  const json* name =
+  const ordered_json* function = FindField(choice, "function");
+  const ordered_json* name =
       function != nullptr && function->is_object() ? FindField(*function, "name") : nullptr;
   if (name == nullptr || !name->is_string()) {
     return tl::unexpected(InvalidField("tool_choice.function.name",
@@ -83,10 +94,9 @@ ApiResult<void> ReadNamedToolChoice(const json& choice, ChatRequest& request) {
   return CheckToolExists(request, request.tool_choice.function, "tool_choice.function.name");
 }
 
-ApiResult<void> ReadChatToolChoice(const json& body, ChatRequest& request) {
+ApiResult<void> ReadChatToolChoice(const ordered_json& fields, ChatRequest& request) {
   if (!request.tools.is_null()) request.tool_choice.kind = ToolChoiceKind::kAuto;
-  WEFT_RETURN_IF_ERROR(ReadBool(body, "parallel_tool_calls", request.parallel_tool_calls));
-  const json* choice = FindField(body, "tool_choice");
+  const ordered_json* choice = FindField(fields, "tool_choice");
   if (choice == nullptr) return {};
   if (choice->is_string()) {
     const auto mode = ToolModeOf(choice->get_ref<const std::string&>());
@@ -94,7 +104,7 @@ ApiResult<void> ReadChatToolChoice(const json& body, ChatRequest& request) {
     if (*mode != ToolChoiceKind::kAuto) request.tool_choice.kind = *mode;
     if (*mode != ToolChoiceKind::kRequired) return {};
   } else {
-    WEFT_RETURN_IF_ERROR(ReadNamedToolChoice(*choice, request));
+    WEFT_RETURN_IF_ERROR(ReadToolChoiceObject(*choice, request));
   }
   if (!request.tools.is_null()) return {};
   return RefuseCallWithoutTools();
@@ -147,6 +157,7 @@ ApiResult<void> ReadChatLengths(const json& body, ChatRequest& request) {
 }
 
 ApiResult<void> ReadChatOutput(const json& body, ChatRequest& request) {
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "parallel_tool_calls", request.parallel_tool_calls));
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "n", 1, kMaxChoices, request.n));
   WEFT_RETURN_IF_ERROR(ReadBool(body, "logprobs", request.logprobs));
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "top_logprobs", 0, kMaxTopLogprobs, request.top_logprobs));
@@ -199,11 +210,7 @@ ApiResult<void> ReadReasoningEffort(const json& body, ChatRequest& request) {
 ApiResult<void> ReadChatFields(const json& body, ChatRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadString(body, "model", request.model));
   WEFT_RETURN_IF_ERROR(RefuseOldTools(body));
-  WEFT_RETURN_IF_ERROR(ReadChatToolChoice(body, request));
   WEFT_RETURN_IF_ERROR(ReadPromptShape(body, request));
-  if (const json* format = FindField(body, "response_format")) {
-    WEFT_RETURN_IF_ERROR(CheckTextFormat(*format, "response_format"));
-  }
   WEFT_RETURN_IF_ERROR(CheckModalities(body));
   WEFT_RETURN_IF_ERROR(ReadChatOutput(body, request));
   WEFT_RETURN_IF_ERROR(ReadChatLengths(body, request));
@@ -214,6 +221,10 @@ ApiResult<void> ReadChatFields(const json& body, ChatRequest& request) {
 
 }  // namespace
 
+std::string ToolPaths::FunctionOf(size_t tool) const {
+  return fmt::format("tools[{}]{}", positions.empty() ? tool : positions[tool], function);
+}
+
 ApiResult<ChatRequest> ParseChatRequest(std::string_view text) {
   ApiResult<ordered_json> parsed = ParseOrderedBody(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
@@ -222,9 +233,12 @@ ApiResult<ChatRequest> ParseChatRequest(std::string_view text) {
 
 ApiResult<ChatRequest> ReadChatRequest(ordered_json body) {
   SplitBody fields =
-      SplitFields(std::move(body), kChatTemplateFields, kOtherChatFields, kUnsupportedChatFields);
+      SplitFields(std::move(body), kOrderedChatFields, kOtherChatFields, kUnsupportedChatFields);
   ChatRequest request;
   WEFT_RETURN_IF_ERROR(ReadConversation(fields.ordered, request));
+  WEFT_RETURN_IF_ERROR(ReadChatToolChoice(fields.ordered, request));
+  const TypedFormat format{"response_format", FindField(fields.ordered, "response_format"), true};
+  WEFT_RETURN_IF_ERROR(ReadOutputFields(fields.ordered, format, request));
   WEFT_RETURN_IF_ERROR(ReadChatFields(fields.plain, request));
   request.unknown_field_count += fields.unknown_count;
   return request;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -28,12 +29,16 @@ struct ToolChoice {
 struct ToolPaths {
   std::string function = ".function";     // behind "tools[0]"
   std::string parameters = "parameters";  // of the function
+  std::vector<size_t> positions;          // in the client's list; empty: the same
+
+  // "tools[0].function"
+  std::string FunctionOf(size_t tool) const;
 };
 
 // Without max_tokens: what the context leaves.
 struct ChatRequest : GenerationRequest {
   nlohmann::ordered_json messages;   // see CheckMessages
-  nlohmann::ordered_json tools;      // see CheckTools; null if there are none
+  nlohmann::ordered_json tools;      // see CheckTools: those that may be called; null if none
   nlohmann::ordered_json documents;  // an array of objects, for templates that read them; or null
   nlohmann::ordered_json template_variables = nlohmann::ordered_json::object();
   ToolChoice tool_choice;

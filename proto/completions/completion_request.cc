@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "proto/field_reader.h"
 #include "proto/json_reader.h"
+#include "proto/output_fields.h"
 #include "proto/prompt_reader.h"
 #include "proto/unsupported_fields.h"
 
@@ -16,6 +17,7 @@ namespace weft {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 ApiResult<void> ReadLengths(const json& body, CompletionRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "max_tokens", 0, kMaxInt32, request.max_tokens));
@@ -96,24 +98,28 @@ constexpr std::array kUnsupportedCompletionFields = {
     UnsupportedField{"add_special_tokens", "true"},
 };
 
-constexpr std::array<std::string_view, 18> kSupportedCompletionFields = {"use_beam_search",
-                                                                         "length_penalty",
-                                                                         "early_stopping",
-                                                                         "prompt_logprobs",
-                                                                         "suffix",
-                                                                         "model",
-                                                                         "prompt",
-                                                                         "n",
-                                                                         "best_of",
-                                                                         "max_tokens",
-                                                                         "echo",
-                                                                         "logprobs",
-                                                                         "stream",
-                                                                         "stream_options",
-                                                                         "user",
-                                                                         "metadata",
-                                                                         "timings",
-                                                                         "task"};
+constexpr auto kTextFields =
+    JoinFields(std::to_array<std::string_view>({"response_format"}), kOutputFields);
+
+constexpr auto kSupportedCompletionFields =
+    JoinFields(std::to_array<std::string_view>(
+                   {"use_beam_search", "length_penalty", "early_stopping", "prompt_logprobs",
+                    "suffix", "model", "prompt", "n", "best_of", "max_tokens", "echo", "logprobs",
+                    "stream", "stream_options", "user", "metadata", "timings", "task"}),
+               kTextFields);
+
+// A schema's members keep their order, so the body is read once more if it may have one: prompts
+// may be more token ids than an ordered body can have.
+ApiResult<void> ReadOutputFormat(const json& body, std::string_view text,
+                                 CompletionRequest& request) {
+  const bool has_fields = std::ranges::any_of(
+      kTextFields, [&](std::string_view name) { return FindField(body, name) != nullptr; });
+  if (!has_fields) return {};
+  ApiResult<ordered_json> fields = ParseOrderedBody(text);
+  if (!fields) return tl::unexpected(std::move(fields).error());
+  const TypedFormat format{"response_format", FindField(*fields, "response_format"), true};
+  return ReadOutputFields(*fields, format, request);
+}
 
 }  // namespace
 
@@ -139,6 +145,7 @@ ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view text) {
   WEFT_RETURN_IF_ERROR(ReadBeamSearch(body, request));
   WEFT_RETURN_IF_ERROR(ReadLengths(body, request));
   WEFT_RETURN_IF_ERROR(ReadOutput(body, request));
+  WEFT_RETURN_IF_ERROR(ReadOutputFormat(body, text, request));
   WEFT_RETURN_IF_ERROR(ReadString(body, "user", user));
   WEFT_RETURN_IF_ERROR(CheckObject(body, "metadata"));
   WEFT_RETURN_IF_ERROR(RefuseUnsupported(body, kUnsupportedCompletionFields));

@@ -1,5 +1,5 @@
 // The body of POST /v1/completions, validated: every value is in its range, every default filled
-// in.
+// in. Include from .cc files only.
 #pragma once
 
 #include <cstdint>

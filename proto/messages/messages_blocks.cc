@@ -239,12 +239,13 @@ ApiResult<ordered_json> ReadTool(const ordered_json& tool, const std::string& pa
     return RefuseValue(path + ".input_schema", "a JSON schema (an object)", *schema);
   }
   ordered_json function = ordered_json::object();
-  for (const std::string_view name : {"name", "description", "strict"}) {
-    if (const ordered_json* value = FindField(tool, name)) function[name] = *value;
+  for (const auto& [name, own_name] : {std::pair("name", "name"),
+                                       {"description", "description"},
+                                       {"parameters", "input_schema"},
+                                       {"strict", "strict"}}) {
+    if (const ordered_json* value = FindField(tool, own_name)) function[name] = *value;
   }
   WEFT_RETURN_IF_ERROR(CheckFunction(function, path));
-  function.erase("strict");  // nothing enforces it
-  function["parameters"] = *schema;
   return ordered_json{{"type", "function"}, {"function", std::move(function)}};
 }
 

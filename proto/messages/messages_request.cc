@@ -13,6 +13,7 @@
 #include "proto/json_checks.h"
 #include "proto/json_reader.h"
 #include "proto/messages/messages_blocks.h"
+#include "proto/output_fields.h"
 #include "proto/sampling_fields.h"
 #include "proto/template_fields.h"
 #include "proto/unsupported_fields.h"
@@ -25,19 +26,26 @@ using nlohmann::ordered_json;
 
 constexpr int32_t kLeastThinkingBudget = 1024;  // Anthropic's
 
-constexpr std::array<std::string_view, 3> kTemplateFields = {"messages", "system", "tools"};
+// What templates read, and what texts must be: the members keep their order.
+constexpr auto kOrderedFields =
+    JoinFields(std::to_array<std::string_view>(
+                   {"messages", "system", "tools", "output_config", "output_format"}),
+               kOutputFields);
 
-constexpr std::array<std::string_view, 13> kOtherMessageFields = {
+constexpr std::array<std::string_view, 12> kOtherMessageFields = {
     "model", "max_tokens", "stream", "stop_sequences", "stop", "tool_choice", "thinking",
-    "output_config",
     // Accepted, without effect.
     "metadata", "service_tier", "cache_control", "user_profile_id", "workspace_id"};
 
 constexpr std::array kUnsupportedMessageFields = {
-    UnsupportedField{"container", "null"},     UnsupportedField{"context_management", "null"},
-    UnsupportedField{"diagnostics", "null"},   UnsupportedField{"inference_geo", "null"},
-    UnsupportedField{"mcp_servers", "[]"},     UnsupportedField{"speed", "\"standard\""},
-    UnsupportedField{"output_format", "null"}, UnsupportedField{"chat_template_kwargs", "{}"},
+    UnsupportedField{"container", "null"},
+    UnsupportedField{"context_management", "null"},
+    UnsupportedField{"diagnostics", "null"},
+    UnsupportedField{"inference_geo", "null"},
+    UnsupportedField{"mcp_servers", "[]"},
+    UnsupportedField{"speed", "\"standard\""},
+    UnsupportedField{"response_format", "{\"type\":\"text\"}"},
+    UnsupportedField{"chat_template_kwargs", "{}"},
 };
 
 // The member "type" of an object; empty: absent. Errors where it is no string.
@@ -124,17 +132,22 @@ ApiResult<void> ReadThinking(const json& body, MessagesRequest& request) {
                   budget_tokens, *max_tokens)));
 }
 
-ApiResult<void> ReadOutputConfig(const json& body, ChatRequest& chat) {
-  const json* config = FindField(body, "output_config");
-  if (config == nullptr) return {};
+// {"format":{"type":"json_schema","schema":...}}; `output_format` is that format's older place.
+ApiResult<void> ReadOutputConfig(ordered_json& fields, ChatRequest& chat) {
+  TypedFormat format{"output_format", FindField(fields, "output_format")};
+  ordered_json* config = FindField(fields, "output_config");
+  if (config == nullptr) return ReadOutputFields(fields, format, chat);
   if (!config->is_object()) return RefuseValue("output_config", "an object", *config);
-  if (FindField(*config, "format") != nullptr) {
-    return tl::unexpected(UnsupportedParameter(
-        "output_config.format",
-        "'output_config.format' is not supported: output that follows a schema cannot be had yet; "
-        "leave it out"));
+  if (ordered_json* newer = FindField(*config, "format")) {
+    if (format.value != nullptr) {
+      return tl::unexpected(InvalidField(
+          "output_format",
+          "'output_format' is what 'output_config.format' has replaced; send one of them"));
+    }
+    format = {"output_config.format", newer};
   }
-  const json* effort = FindField(*config, "effort");
+  WEFT_RETURN_IF_ERROR(ReadOutputFields(fields, format, chat));
+  const ordered_json* effort = FindField(*config, "effort");
   if (effort == nullptr) return {};
   if (!effort->is_string()) return RefuseValue("output_config.effort", "a string", *effort);
   return SetReasoningEffort(effort->get<std::string>(), "output_config.effort", chat);
@@ -188,7 +201,6 @@ ApiResult<void> ReadPlainFields(const json& body, MessagesRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "max_tokens", 1, kMaxInt32, chat.max_tokens));
   WEFT_RETURN_IF_ERROR(ReadAnthropicToolChoice(body, chat));
   WEFT_RETURN_IF_ERROR(ReadThinking(body, request));
-  WEFT_RETURN_IF_ERROR(ReadOutputConfig(body, chat));
   WEFT_RETURN_IF_ERROR(ReadSampling(body, chat));
   WEFT_RETURN_IF_ERROR(ReadBool(body, "stream", chat.stream));
   WEFT_RETURN_IF_ERROR(CheckFieldsWithoutEffect(body));
@@ -235,12 +247,14 @@ ApiResult<void> ReadTemplateFields(const ordered_json& fields, ChatRequest& chat
 ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view text) {
   ApiResult<ordered_json> body = ParseOrderedBody(text);
   if (!body) return tl::unexpected(std::move(body).error());
-  const SplitBody fields = SplitFields(*std::move(body), kTemplateFields, kOtherMessageFields,
-                                       kUnsupportedMessageFields);
+  SplitBody fields =
+      SplitFields(*std::move(body), kOrderedFields, kOtherMessageFields, kUnsupportedMessageFields);
   MessagesRequest request;
   request.chat.max_tokens_path = "max_tokens";
-  request.chat.tool_paths = {.function = "", .parameters = "input_schema"};
+  request.chat.tool_paths.function.clear();
+  request.chat.tool_paths.parameters = "input_schema";
   WEFT_RETURN_IF_ERROR(ReadTemplateFields(fields.ordered, request.chat));
+  WEFT_RETURN_IF_ERROR(ReadOutputConfig(fields.ordered, request.chat));
   WEFT_RETURN_IF_ERROR(ReadPlainFields(fields.plain, request));
   request.chat.unknown_field_count = fields.unknown_count;
   return request;

@@ -13,6 +13,7 @@
 #include "proto/field_reader.h"
 #include "proto/json_checks.h"
 #include "proto/json_reader.h"
+#include "proto/output_fields.h"
 #include "proto/responses/response_items.h"
 #include "proto/template_fields.h"
 #include "proto/unsupported_fields.h"
@@ -24,14 +25,15 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 // The fields that templates read, or that the answer repeats: their members keep their order.
-constexpr auto kOrderedFields = JoinFields(
-    std::to_array<std::string_view>({"input", "tool_choice", "metadata"}), kSharedTemplateFields);
+constexpr auto kOrderedFields =
+    JoinFields(std::to_array<std::string_view>({"input", "tool_choice", "metadata", "text"}),
+               kSharedTemplateFields, kOutputFields);
 
 constexpr auto kOtherResponseFields =
     JoinFields(kSharedChatFields,
-               std::to_array<std::string_view>(
-                   {"instructions", "previous_response_id", "store", "background", "include",
-                    "max_output_tokens", "max_tool_calls", "reasoning", "text", "truncation"}));
+               std::to_array<std::string_view>({"instructions", "previous_response_id", "store",
+                                                "background", "include", "max_output_tokens",
+                                                "max_tool_calls", "reasoning", "truncation"}));
 
 constexpr auto kUnsupportedResponseFields = JoinFields(
     std::array{
@@ -103,58 +105,10 @@ ApiResult<void> ReadTools(const ordered_json& fields, ResponsesRequest& request)
   return {};
 }
 
-// A tool that `tool_choice` names, at `path`.
-ApiResult<std::string> ReadToolName(const ordered_json& choice, const std::string& path,
-                                    const ChatRequest& request) {
-  WEFT_RETURN_IF_ERROR(CheckRequiredString(choice, "name", path, "it says which function"));
-  auto name = choice["name"].get<std::string>();
-  WEFT_RETURN_IF_ERROR(CheckToolExists(request, name, path + ".name"));
-  return name;
-}
-
-ApiResult<ToolChoiceKind> ReadToolMode(const ordered_json& mode, const std::string& path) {
-  if (mode.is_string()) {
-    if (const auto kind = ToolModeOf(mode.get_ref<const std::string&>())) return *kind;
-  }
-  return RefuseValue(path, "\"none\", \"auto\" or \"required\"", mode);
-}
-
-// {"type":"allowed_tools","mode":...,"tools":[...]}: the model hears of those alone.
-ApiResult<void> ReadAllowedTools(const ordered_json& choice, ChatRequest& request) {
-  const ordered_json* mode = FindField(choice, "mode");
-  const ApiResult<ToolChoiceKind> kind =
-      mode == nullptr ? ToolChoiceKind::kAuto : ReadToolMode(*mode, "tool_choice.mode");
-  if (!kind) return tl::unexpected(kind.error());
-  const ordered_json* tools = FindField(choice, "tools");
-  if (tools == nullptr) return RefuseMissing("tool_choice.tools", "they are what may be called");
-  if (!tools->is_array() || tools->empty()) {
-    return RefuseValue("tool_choice.tools", "an array of at least one tool", *tools);
-  }
-  std::unordered_set<std::string> names;
-  for (size_t i = 0; i < tools->size(); ++i) {
-    const std::string path = fmt::format("tool_choice.tools[{}]", i);
-    const ordered_json& tool = (*tools)[i];
-    if (!tool.is_object()) return RefuseValue(path, "an object", tool);
-    WEFT_RETURN_IF_ERROR(CheckToolType(tool, path));
-    ApiResult<std::string> name = ReadToolName(tool, path, request);
-    if (!name) return tl::unexpected(std::move(name).error());
-    names.insert(*std::move(name));
-  }
-  ordered_json allowed = ordered_json::array();
-  for (ordered_json& tool : request.tools) {
-    if (names.contains(tool["function"]["name"].get<std::string>())) {
-      allowed.push_back(std::move(tool));
-    }
-  }
-  request.tools = std::move(allowed);
-  request.tool_choice.kind = *kind;
-  return {};
-}
-
 ApiResult<void> ReadToolChoiceObject(const ordered_json& choice, ChatRequest& request) {
   WEFT_RETURN_IF_ERROR(
       CheckRequiredString(choice, "type", "tool_choice", "send \"function\" or \"allowed_tools\""));
-  if (choice["type"] == "allowed_tools") return ReadAllowedTools(choice, request);
+  if (choice["type"] == "allowed_tools") return ReadAllowedTools(choice, "tool_choice", request);
   if (choice["type"] == "function") {
     ApiResult<std::string> name = ReadToolName(choice, "tool_choice", request);
     if (!name) return tl::unexpected(std::move(name).error());
@@ -229,11 +183,15 @@ ApiResult<void> ReadInclude(const json& body, ChatRequest& request) {
 }
 
 // A string among `values`, at `object.name`; null if absent.
-ApiResult<json> ReadEnum(const json& object, std::string_view name, const std::string& path,
+template <typename Json>
+ApiResult<json> ReadEnum(const Json& object, std::string_view name, const std::string& path,
                          std::initializer_list<std::string_view> values) {
-  const json* value = FindField(object, name);
+  const Json* value = FindField(object, name);
   if (value == nullptr) return json();
-  if (value->is_string() && IsOneOf(value->get_ref<const std::string&>(), values)) return *value;
+  if (value->is_string()) {
+    const auto& text = value->template get_ref<const std::string&>();
+    if (IsOneOf(text, values)) return json(text);
+  }
   return RefuseValue(path, fmt::format("one of {}", fmt::join(values, ", ")), *value);
 }
 
@@ -263,10 +221,25 @@ ApiResult<void> ReadReasoningOptions(const json& body, ResponsesRequest& request
   return {};
 }
 
-ApiResult<void> ReadTextOptions(const json& body, ResponsesRequest& request) {
-  request.echo["text"] = {{"format", {{"type", "text"}}}, {"verbosity", "medium"}};
-  const json* text = FindField(body, "text");
-  if (text == nullptr) return {};
+// What the answer says about the format, whose schema is `output`'s now: null for what the request
+// does not.
+ordered_json RepeatedFormat(const ordered_json& format, const OutputFormat& output) {
+  ordered_json repeated = {{"type", format["type"]}};
+  if (format["type"] != "json_schema") return repeated;
+  for (const char* const name : {"name", "description", "schema", "strict"}) {
+    const ordered_json* value = FindField(format, name);
+    repeated[name] = value == nullptr ? ordered_json() : *value;
+  }
+  repeated["schema"] = output.schema;
+  return repeated;
+}
+
+ApiResult<void> ReadTextOptions(ordered_json& fields, ResponsesRequest& request) {
+  ordered_json& echo = request.echo["text"];
+  echo = {{"format", {{"type", "text"}}}, {"verbosity", "medium"}};
+  ordered_json* text = FindField(fields, "text");
+  TypedFormat format{"text.format"};
+  if (text == nullptr) return ReadOutputFields(fields, format, request.chat);
   if (!text->is_object()) return RefuseValue("text", "an object", *text);
   const ApiResult<json> verbosity =
       ReadEnum(*text, "verbosity", "text.verbosity", {"low", "medium", "high"});
@@ -276,8 +249,10 @@ ApiResult<void> ReadTextOptions(const json& body, ResponsesRequest& request) {
         "text.verbosity",
         "'text.verbosity' must be \"medium\"; this server's models know no other"));
   }
-  const json* format = FindField(*text, "format");
-  return format == nullptr ? ApiResult<void>() : CheckTextFormat(*format, "text.format");
+  format.value = FindField(*text, "format");
+  WEFT_RETURN_IF_ERROR(ReadOutputFields(fields, format, request.chat));
+  if (format.value != nullptr) echo["format"] = RepeatedFormat(*format.value, request.chat.output);
+  return {};
 }
 
 ApiResult<void> ReadTruncationStrategy(const json& body, ResponsesRequest& request) {
@@ -378,7 +353,6 @@ ApiResult<void> ReadResponseFields(const json& body, ResponsesRequest& request) 
   request.echo["parallel_tool_calls"] = request.chat.parallel_tool_calls;
   WEFT_RETURN_IF_ERROR(ReadInclude(body, request.chat));
   WEFT_RETURN_IF_ERROR(ReadReasoningOptions(body, request));
-  WEFT_RETURN_IF_ERROR(ReadTextOptions(body, request));
   WEFT_RETURN_IF_ERROR(ReadTruncationStrategy(body, request));
   WEFT_RETURN_IF_ERROR(ReadStreamFields(body, request.chat));
   WEFT_RETURN_IF_ERROR(ReadStorage(body, request));
@@ -404,6 +378,7 @@ ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text) {
   WEFT_RETURN_IF_ERROR(ReadTools(fields, request));
   WEFT_RETURN_IF_ERROR(ReadToolChoice(fields, request));
   WEFT_RETURN_IF_ERROR(ReadMetadata(fields, request));
+  WEFT_RETURN_IF_ERROR(ReadTextOptions(fields, request));
   WEFT_RETURN_IF_ERROR(ReadDocuments(fields, request.chat));
   WEFT_RETURN_IF_ERROR(ReadTemplateVariables(fields, request.chat));
   WEFT_RETURN_IF_ERROR(ReadResponseFields(split.plain, request));

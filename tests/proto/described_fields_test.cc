@@ -278,7 +278,7 @@ void TryList(const json& schema, std::vector<Try>& tries) {
 }
 
 void TryText(const json& schema, std::vector<Try>& tries) {
-  if (!AllowsType(schema, "string")) return;
+  if (!AllowsType(schema, "string") || schema.contains("contentMediaType")) return;
   const auto least = schema.value("minLength", size_t{0});
   tries.push_back({std::string(least, 'x'), true});
   if (least > 0) tries.push_back({std::string(least - 1, 'x')});

@@ -192,7 +192,7 @@ const Refusal kRefusals[] = {
     {R"({"allowed_token_ids":7})", "allowed_token_ids", "array"},
     {R"({"bad_words":["a",""]})", "bad_words[1]", "1 to 128"},
     {R"({"bad_words":"a"})", "bad_words", "array of strings"},
-    {R"({"guided_json":{}})", "guided_json", "leave it out"},
+    {R"({"grammar_lazy":true})", "grammar_lazy", "leave it out"},
 };
 INSTANTIATE_TEST_SUITE_P(All, SamplingRefusalTest, testing::ValuesIn(kRefusals));
 
@@ -210,9 +210,9 @@ TEST(SamplingFieldsTest, ListsHaveTheirLimits) {
 
 TEST(SamplingFieldsTest, KnowsItsNames) {
   for (const char* name : {"stop", "seed", "logit_bias", "samplers", "min_tokens", "top_k",
-                           "ignore_eos", "guided_json", "response_format"})
+                           "ignore_eos", "grammar_lazy", "n_probs"})
     EXPECT_TRUE(IsSamplingField(name)) << name;
-  for (const char* name : {"prompt", "n", "max_tokens", "frobnicate", ""})
+  for (const char* name : {"prompt", "n", "max_tokens", "guided_json", "frobnicate", ""})
     EXPECT_FALSE(IsSamplingField(name)) << name;
 }
 

@@ -35,7 +35,7 @@ std::optional<ApiError> FindToolAtFault(const ChatTemplate& chat_template,
       failed = std::move(rendered);
     }
   }
-  std::string path = fmt::format("tools[{}]{}", bad - 1, paths.function);
+  std::string path = paths.FunctionOf(bad - 1);
   ordered_json& tool = variables["tools"] = ordered_json::array({tools[bad - 1]});
   tool[0]["function"].erase("parameters");
   tool = FilledTools(std::move(tool));

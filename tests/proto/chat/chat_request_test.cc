@@ -104,6 +104,22 @@ TEST(ChatRequestTest, KeepsTheOrderOfWhatTemplatesPrint) {
   EXPECT_EQ(request.tools[0]["function"]["parameters"].dump(), R"({"z":1,"a":2,"m":3})");
 }
 
+TEST(ChatRequestTest, OfAllowedToolsTheModelHearsAlone) {
+  const ChatRequest request = Parsed(With(R"("tools":[{"type":"function","function":{"name":"f"}},
+                       {"type":"function","function":{"name":"g"}},
+                       {"type":"function","function":{"name":"h"}}],
+              "tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[
+                {"type":"function","function":{"name":"h"}},
+                {"type":"function","function":{"name":"g"}}]}})"));
+  EXPECT_EQ(request.tool_choice.kind, ToolChoiceKind::kRequired);
+  ASSERT_EQ(request.tools.size(), 2U);
+  EXPECT_EQ(request.tools[0]["function"]["name"], "g");
+  EXPECT_EQ(request.tools[1]["function"]["name"], "h");
+  EXPECT_EQ(request.tool_paths.FunctionOf(0), "tools[1].function");
+  EXPECT_EQ(request.tool_paths.FunctionOf(1), "tools[2].function");
+  EXPECT_EQ(Parsed(WithTool("")).tool_paths.FunctionOf(0), "tools[0].function");
+}
+
 TEST(ChatRequestTest, OldAndNewNameOfTheLengthMayAgree) {
   EXPECT_EQ(Parsed(With(R"("max_tokens":5)")).max_tokens, 5);
   EXPECT_EQ(Parsed(With(R"("max_tokens":5)")).max_tokens_path, "max_tokens");
@@ -230,6 +246,10 @@ const RefusalCase kMessageRefusals[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Messages, ChatRefusalTest, testing::ValuesIn(kMessageRefusals));
 
+std::string Allowed(const std::string& allowed) {
+  return WithTool(R"("tool_choice":{"type":"allowed_tools","allowed_tools":)" + allowed + "}");
+}
+
 std::string Tool(const std::string& function) {
   return With(R"("tools":[{"type":"function","function":)" + function + "}]");
 }
@@ -254,8 +274,16 @@ const RefusalCase kToolRefusals[] = {
     {With(R"("tool_choice":"required")"), "tool_choice", "no 'tools'"},
     {WithTool(R"("tool_choice":"maybe")"), "tool_choice", "none, auto, required"},
     {WithTool(R"("tool_choice":{})"), "tool_choice.type", "function", kUnsupported},
-    {WithTool(R"("tool_choice":{"type":"allowed_tools"})"), "tool_choice.type", "function",
-     kUnsupported},
+    {WithTool(R"("tool_choice":{"type":"allowed_tools"})"), "tool_choice.allowed_tools",
+     "which tools may be called", kMissing},
+    {Allowed("5"), "tool_choice.allowed_tools", "an object"},
+    {Allowed(R"({"mode":"any","tools":[]})"), "tool_choice.allowed_tools.mode", "\"required\""},
+    {Allowed(R"({"mode":"auto"})"), "tool_choice.allowed_tools.tools", "is missing", kMissing},
+    {Allowed(R"({"mode":"auto","tools":[]})"), "tool_choice.allowed_tools.tools", "at least one"},
+    {Allowed(R"({"tools":[{"type":"function","name":"weather"}]})"),
+     "tool_choice.allowed_tools.tools[0].function", "is missing", kMissing},
+    {Allowed(R"({"tools":[{"type":"function","function":{"name":"time"}}]})"),
+     "tool_choice.allowed_tools.tools[0].function.name", "no tool"},
     {WithTool(R"("tool_choice":{"type":"function"})"), "tool_choice.function.name", "name of"},
     {WithTool(R"("tool_choice":{"type":"function","function":{"name":"time"}})"),
      "tool_choice.function.name", "no tool"},
@@ -283,12 +311,6 @@ const RefusalCase kFieldRefusals[] = {
     {With(R"("stream":true,"stream_options":5)"), "stream_options", "an object"},
     {With(R"("stream":true,"stream_options":{"include_usage":5})"), "stream_options.include_usage",
      "true or false"},
-    {With(R"("response_format":"text")"), "response_format", "an object"},
-    {With(R"("response_format":{})"), "response_format.type", "\"text\""},
-    {With(R"("response_format":{"type":"json_object"})"), "response_format.type",
-     "not supported yet", kUnsupported},
-    {With(R"("response_format":{"type":"json_schema","json_schema":{}})"), "response_format.type",
-     "not supported yet", kUnsupported},
     {With(R"("modalities":["text","audio"])"), "modalities", "text", kUnsupported},
     {With(R"("audio":{})"), "audio", "not supported", kUnsupported},
     {With(R"("web_search_options":{})"), "web_search_options", "not supported", kUnsupported},

@@ -228,8 +228,6 @@ const Refusal kRefusals[] = {
      "stream_options.include_usage", "true or false"},
     {R"({"prompt":"","user":5})", "user", "must be a string"},
     {R"({"prompt":"","suffix":5})", "suffix", "must be a string"},
-    {R"({"prompt":"","guided_regex":"a"})", "guided_regex", "leave it out",
-     "unsupported_parameter"},
     {R"({"prompt":"","prompt":""})", "prompt", "appears twice", "duplicate_key"},
     {R"({"prompt":"a","x":[{"y":1,"y":2}]})", "x[0].y", "appears twice", "duplicate_key"},
     {R"({"prompt":"a","x":[1,[],{"y":{"z":[]},"w":[[],{"k":1,"k":2}]}]})", "x[2].w[1].k",
