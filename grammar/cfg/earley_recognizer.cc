@@ -42,6 +42,9 @@ Result<void> EarleyRecognizer::status() const {
     if (terminal != nullptr) WEFT_RETURN_IF_ERROR(terminal->status());
   }
   if (failure_) return tl::unexpected(*failure_);
+  for (const std::unique_ptr<Recognizer>& terminal : terminals_) {
+    if (terminal != nullptr) WEFT_RETURN_IF_ERROR(terminal->status());
+  }
   return {};
 }
 

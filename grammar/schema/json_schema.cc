@@ -29,4 +29,10 @@ std::unique_ptr<JsonMachine> JsonSchema::NewMachine(const JsonMachineOptions& op
   return std::make_unique<JsonMachine>(*logic_, options);
 }
 
+StringLanguage JsonSchema::Strings() const {
+  SchemaLogic logic = *logic_;
+  const RegexId texts = logic.Strings(logic.root());
+  return {.regexes = std::move(logic.regexes()), .texts = texts};
+}
+
 }  // namespace weft

@@ -29,8 +29,6 @@
 
 namespace weft {
 
-enum class TableId : int32_t {};
-
 // What the values of properties must be, by their names.
 struct PropertyTable {
   std::vector<std::pair<NameId, FormulaId>> named;  // in the schema's order

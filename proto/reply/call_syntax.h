@@ -14,20 +14,18 @@ struct JsonCallSyntax {
   CallFormat format;
   std::string_view open;
   std::string_view close;
-  std::string_view before;  // between the tag and the first call, to make a model write one
   std::string_view name_key = "name";
   std::string_view arguments_key = "arguments";
 };
 inline constexpr auto kJsonCallSyntaxes = std::to_array<JsonCallSyntax>({
-    {CallFormat::kHermes, "<tool_call>", "</tool_call>", "\n"},
-    {CallFormat::kGranite, "<|tool_call|>", "<|/tool_call|>", "["},
-    {CallFormat::kCommandR, "<|START_ACTION|>", "<|END_ACTION|>", "[\n    ", "tool_name",
-     "parameters"},
-    {CallFormat::kCommandAction, "Action:\n```json", "```", "\n[\n    ", "tool_name", "parameters"},
-    {CallFormat::kHunyuan, "<tool_calls>", "</tool_calls>", "["},
-    {CallFormat::kNemotron, "<TOOLCALL>", "</TOOLCALL>", "["},
-    {CallFormat::kNemotronMini, "<toolcall>", "</toolcall>", " "},
-    {CallFormat::kApertus, "<|tools_prefix|>", "<|tools_suffix|>", "["},
+    {CallFormat::kHermes, "<tool_call>", "</tool_call>"},
+    {CallFormat::kGranite, "<|tool_call|>", "<|/tool_call|>"},
+    {CallFormat::kCommandR, "<|START_ACTION|>", "<|END_ACTION|>", "tool_name", "parameters"},
+    {CallFormat::kCommandAction, "Action:\n```json", "```", "tool_name", "parameters"},
+    {CallFormat::kHunyuan, "<tool_calls>", "</tool_calls>"},
+    {CallFormat::kNemotron, "<TOOLCALL>", "</TOOLCALL>"},
+    {CallFormat::kNemotronMini, "<toolcall>", "</toolcall>"},
+    {CallFormat::kApertus, "<|tools_prefix|>", "<|tools_suffix|>"},
 });
 
 // Parameters between tags, without quotes.
@@ -73,11 +71,10 @@ struct PythonCallSyntax {
   CallFormat format;
   std::string_view open;
   std::string_view close;
-  std::string_view before;  // as in JsonCallSyntax
 };
 inline constexpr auto kPythonCallSyntaxes = std::to_array<PythonCallSyntax>({
-    {CallFormat::kOlmo, "<function_calls>", "</function_calls>", "\n"},
-    {CallFormat::kLfm2, "<|tool_call_start|>", "<|tool_call_end|>", "["},
+    {CallFormat::kOlmo, "<function_calls>", "</function_calls>"},
+    {CallFormat::kLfm2, "<|tool_call_start|>", "<|tool_call_end|>"},
 });
 
 // nullptr: the format is none of these.

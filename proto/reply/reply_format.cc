@@ -3,8 +3,6 @@
 #include <array>
 #include <functional>
 
-#include <fmt/core.h>
-
 #include "proto/reply/call_syntax.h"
 
 namespace weft {
@@ -83,9 +81,11 @@ constexpr auto kReasoningTags = std::to_array<ReasoningTags>({
 ReplyFormat ReplyFormatOf(std::string_view template_source) {
   ReplyFormat format;
   format.calls = CallFormatOf(template_source);
+  format.reasons = Has(template_source, format.reasoning_close) || HasMessages(format.calls);
   for (const ReasoningTags& tags : kReasoningTags) {
     // The closing tag alone: some templates open in the prompt, some cut old reasoning away.
     if (!Has(template_source, tags.close)) continue;
+    format.reasons = true;
     format.reasoning_open = tags.open;
     format.reasoning_close = tags.close;
   }
@@ -174,62 +174,6 @@ std::vector<std::string_view> TagsOf(const ReplyFormat& format, bool with_calls)
   // Gemma 4's has a token and a word.
   if (format.reasoning_open.starts_with("<|channel>")) tags.push_back("<|channel>");
   return tags;
-}
-
-std::string CallOpening(const ReplyFormat& format, std::string_view function) {
-  // Without the space after the last colon: vocabularies have it in one token with the brace.
-  const auto json = [&](const JsonCallSyntax& syntax) {
-    const std::string opening =
-        fmt::format("{}{}{{\"{}\": \"", syntax.open, syntax.before, syntax.name_key);
-    return function.empty()
-               ? opening
-               : fmt::format("{}{}\", \"{}\":", opening, function, syntax.arguments_key);
-  };
-  const auto named = [&](std::string_view before, std::string_view after) {
-    return function.empty() ? std::string(before) : fmt::format("{}{}{}", before, function, after);
-  };
-  const CallFormat calls = format.calls;
-  if (calls == CallFormat::kApertus) return named("<|tools_prefix|>[{\"", "\":");
-  if (const auto* syntax = FindSyntax(kJsonCallSyntaxes, calls)) return json(*syntax);
-  if (const auto* xml = FindSyntax(kXmlCallSyntaxes, calls)) {
-    return named(
-        fmt::format("{}{}{}", xml->wrap_open, xml->wrap_open.empty() ? "" : "\n", xml->call_open),
-        fmt::format("{}\n", xml->name_close));
-  }
-  if (const auto* dict = FindSyntax(kDictCallSyntaxes, calls)) {
-    return named(fmt::format("{}{}", dict->open, kDictCallBegin), "{");
-  }
-  if (const auto* python = FindSyntax(kPythonCallSyntaxes, calls)) {
-    return named(fmt::format("{}{}", python->open, python->before), "(");
-  }
-  switch (calls) {
-    case CallFormat::kLlama:
-      return json({.format = calls,
-                   .open = "",
-                   .close = "",
-                   .before = "",
-                   .name_key = "name",
-                   .arguments_key = "parameters"});
-    case CallFormat::kMistral:
-      return json({.format = calls, .open = "[TOOL_CALLS][", .close = "", .before = ""});
-    case CallFormat::kMistralNamed:
-      return named("[TOOL_CALLS]", "[ARGS]");
-    case CallFormat::kDeepSeekV3:
-      return named("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>",
-                   "\n```json\n");
-    case CallFormat::kDeepSeekV31:
-      return named("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>", "<｜tool▁sep｜>");
-    case CallFormat::kKimi:
-      return named("<|tool_calls_section_begin|><|tool_call_begin|>functions.",
-                   ":0<|tool_call_argument_begin|>");
-    case CallFormat::kHarmony:
-      return named("<|channel|>commentary to=functions.", " <|constrain|>json<|message|>");
-    case CallFormat::kSolar:  // ids have ten letters or digits
-      return named("<|tool_calls|><|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>",
-                   "<|tool_call:args|>");
-    default:
-      return json({.format = calls, .open = "", .close = "", .before = ""});
-  }
 }
 
 bool BeginsInReasoning(const ReplyFormat& format, std::string_view prompt) {

@@ -56,6 +56,7 @@ struct ReplyFormat {
   // Around reasoning, at the beginning of a reply. Empty where replies have messages instead.
   std::string reasoning_open = "<think>";
   std::string reasoning_close = "</think>";
+  bool reasons = false;  // the template knows reasoning
   // Around the answer, if the model wraps it: dropped. Empty: it does not.
   std::string answer_open = {};
   std::string answer_close = {};
@@ -70,9 +71,6 @@ std::vector<std::string_view> CallTagsOf(CallFormat format);
 // Every tag that a reply in this format may have, those of calls only on request. A vocabulary may
 // have them as control tokens, whose text is needed to understand the reply.
 std::vector<std::string_view> TagsOf(const ReplyFormat& format, bool with_calls);
-
-// What begins a call, to make a model write one: of this function, or, if it is empty, of any.
-std::string CallOpening(const ReplyFormat& format, std::string_view function);
 
 // Whether a reply that follows this prompt begins inside reasoning, because the template has opened
 // it.

@@ -85,6 +85,7 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   job_.received = received_;
   job_.trace = request_.trace;
   context_.metrics->CountUnknownFields(job_.unknown_field_count);
+  context_.metrics->CountLooseTools(job_.loose_tool_count);
   job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));
 
   if (job_.background != nullptr) co_return co_await AnswerBackground();
@@ -123,12 +124,14 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
       .models = context_.models, .responses = &context_.responses, .owner = request_.key_name};
   // What a long body's work holds is of its size.
   context.max_bytes = body_bytes <= inline_bytes ? inline_bytes : 2 * body_bytes;
+  context.may_compile = body_bytes > inline_bytes;
   ApiResult<GenerationJob> job;
   const std::function<void()> work = [&] { job = prepare_(body_, context); };
   ApiResult<void> run =
       co_await RunHeldPreparation(context_, body_bytes, PreparationBytes(body_), held_, work);
   if (run && job && job->excess_bytes > 0) {  // it stands for more than it holds
     context.max_bytes = std::numeric_limits<size_t>::max();
+    context.may_compile = true;
     const size_t excess_bytes = job->excess_bytes;
     run = co_await RunHeldPreparation(context_, excess_bytes, PreparationBytes(excess_bytes), held_,
                                       work);

@@ -41,6 +41,12 @@ GenerationSummary Summarize(const GenerationJob& job) {
   return summary;
 }
 
+GenerationJob ExcessJob(const PrepareContext& context) {
+  GenerationJob excess;
+  excess.excess_bytes = context.max_bytes + 1;
+  return excess;
+}
+
 void SetCacheUse(const SamplingFields& fields, GenerationJob& job) {
   job.reads_prefix_cache = fields.cache_prompt;
   if (fields.cache_salt) job.cache_salt = DigestOf(*fields.cache_salt);

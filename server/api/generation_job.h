@@ -57,6 +57,7 @@ struct GenerationJob {
   bool has_seed = false;                                // otherwise the server draws one
   bool stream = false;
   int32_t unknown_field_count = 0;
+  int32_t loose_tool_count = 0;  // see CompiledOutput
   // Not 0: there is so much to work through, and nothing else is set; see PrepareContext.
   size_t excess_bytes = 0;
   std::unique_ptr<GenerationAnswer> answer;
@@ -83,7 +84,12 @@ struct PrepareContext {
   // Where a body and what it refers to, or what its texts come to together, are longer, the job is
   // an excess: it has to be prepared where that may take long (law 5), with memory held for it.
   size_t max_bytes = std::numeric_limits<size_t>::max();
+  // Otherwise a request whose constraint has to be compiled is an excess, too.
+  bool may_compile = true;
 };
+
+// Nothing but that the request has to be prepared where that may take long.
+GenerationJob ExcessJob(const PrepareContext& context);
 
 // What the request's fields say about the prefix cache.
 void SetCacheUse(const SamplingFields& fields, GenerationJob& job);

@@ -12,6 +12,7 @@
 #include "server/api/conversation/chat_format.h"
 #include "server/api/conversation/chat_ml.h"
 #include "server/api/conversation/chat_template_file.h"
+#include "server/api/structured/structured_output.h"
 
 namespace weft {
 namespace {
@@ -106,6 +107,7 @@ Result<ServedModel> ServeOne(const ServeOptions& options, const ServedSettings& 
   served.id = name;
   served.created = static_cast<int64_t>(std::time(nullptr));
   served.tokenizer = checkpoint.tokenizer;
+  served.structured = std::make_shared<StructuredOutput>(checkpoint.tokenizer);
   served.engine = &model.engine();
   served.target = spec.target;
   WEFT_ASSIGN_OR_RETURN(served.task, TaskOf(checkpoint, settings.tasks[i]));

@@ -82,6 +82,10 @@ struct Metrics::Families {
   Counter& unknown_fields =
       Counters(registry, "weft_unknown_request_fields_total", "Request fields that were ignored.")
           .Add({});
+  Counter& loose_tools =
+      Counters(registry, "weft_loose_tools_total",
+               "Tools in requests whose arguments are not held to all of their schema.")
+          .Add({});
   Gauge& connections = Gauges(registry, "weft_connections", "Open client connections.").Add({});
   Counter& refused_connections =
       Counters(registry, "weft_connections_refused_total", "Connections beyond the limit.").Add({});
@@ -126,6 +130,8 @@ void Metrics::CountKey(const std::string& name, int64_t prompt_tokens, int64_t c
 }
 
 void Metrics::CountUnknownFields(int32_t count) { families_->unknown_fields.Increment(count); }
+
+void Metrics::CountLooseTools(int32_t count) { families_->loose_tools.Increment(count); }
 
 void Metrics::ChangeConnections(int change) { families_->connections.Increment(change); }
 

@@ -29,6 +29,8 @@ class Metrics {
   // A request with an API key, by the key's name.
   void CountKey(const std::string& name, int64_t prompt_tokens, int64_t completion_tokens);
   void CountUnknownFields(int32_t count);
+  // Tools that the schema of their arguments does not hold all of.
+  void CountLooseTools(int32_t count);
   void ChangeConnections(int change);
   void CountRefusedConnection();
   void CountFailedHandshake();

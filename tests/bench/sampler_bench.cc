@@ -1,8 +1,6 @@
 // What a row of logits costs to sample: a vocabulary of 151,936 tokens behind a context of 2,048,
 // one thread.
 //   sampler_bench
-#include <algorithm>
-#include <iterator>
 #include <random>
 #include <string>
 #include <string_view>
@@ -11,7 +9,6 @@
 #include <benchmark/benchmark.h>
 
 #include "engine/sampler.h"
-#include "server/api/conversation/call_constraint.h"
 
 namespace weft {
 namespace {
@@ -77,53 +74,12 @@ void Sample(benchmark::State& state, const Case& setting) {
   }
 }
 
-// The first token of a call's name, of 100 tools, between which the model may choose freely.
-void SampleName(benchmark::State& state) {
-  std::mt19937 random(1);
-  std::vector<std::string> bytes(kVocabSize);
-  for (size_t i = 0; i < kVocabSize; ++i) {
-    if (i < 256) {
-      bytes[i] = static_cast<char>(i);
-      continue;
-    }
-    if (random() % 2 == 0) bytes[i] = ' ';
-    for (uint32_t left = 1 + random() % 9; left > 0; --left)
-      bytes[i] += static_cast<char>('a' + random() % 26);
-  }
-  ReplySetup setup;
-  setup.options.format.calls = CallFormat::kHermes;
-  setup.options.parses_calls = true;
-  const std::string verbs[] = {"get_", "list_", "create_", "update_", "search_"};
-  for (size_t i = 0; i < 100; ++i)
-    setup.options.tools.push_back({verbs[i % std::size(verbs)] + bytes[300 + i].substr(1), {}});
-  setup.begin = CallOpening(setup.options.format, "");
-  const TokenBytes token_bytes = [&](TokenId token) -> std::string_view {
-    return bytes[static_cast<size_t>(token)];
-  };
-  const auto constraint =
-      MakeCallConstraint(setup, {.text_of = token_bytes, .count = TokenId{kVocabSize}});
-  const auto matcher = constraint->NewMatcher();
-  std::vector<uint32_t> mask(TokenMaskWords(kVocabSize));
-  const std::vector<float> logits(kVocabSize, 1);
-  Sampler sampler(kVocabSize, token_bytes);
-  uint32_t position = 0;
-  for (auto unused : state) {
-    const RandomKey key{.seed = 1, .choice = 0, .position = position++};
-    std::ranges::fill(mask, 0);
-    const bool is_filled = matcher->FillMask(mask).has_value();
-    benchmark::DoNotOptimize(is_filled);
-    const auto token = sampler.Sample(logits, {}, {}, key, {}, {.mask = mask, .allows = {}});
-    benchmark::DoNotOptimize(&token);
-  }
-}
-
 void RegisterAll() {
   for (const Case& setting : kCases) {
     benchmark::RegisterBenchmark(setting.name, [&](benchmark::State& state) {
       Sample(state, setting);
     })->Unit(benchmark::kMicrosecond);
   }
-  benchmark::RegisterBenchmark("a call's name", SampleName)->Unit(benchmark::kMicrosecond);
 }
 
 }  // namespace

@@ -1,19 +1,15 @@
-// Replies of a model: whatever it writes and however it is cut, the same comes out, and names of
-// calls stand nowhere but where the scanner of names looks.
+// Replies of a model: whatever it writes and however it is cut, the same comes out.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "proto/reply/call_names.h"
 #include "proto/reply/reply_parser.h"
-#include "proto/tool_name.h"
 #include "tests/proto/reply/call_formats.h"
 
 namespace weft {
@@ -51,39 +47,6 @@ std::vector<size_t> CountBytes(std::string_view text) {
   return counts;
 }
 
-// Whatever in the text can be a name, and parts of it.
-void AddNames(std::string_view text, std::vector<ToolSignature>& tools) {
-  while (!text.empty()) {
-    const size_t end =
-        std::distance(text.begin(), std::ranges::find_if_not(text, IsToolNameCharacter));
-    std::string_view name = text.substr(0, end);
-    text.remove_prefix(std::max<size_t>(end, 1));
-    while (!name.empty()) {
-      tools.push_back({.name = std::string(name), .parameter_is_string = {}});
-      const size_t colon = name.rfind(':');
-      if (colon != std::string_view::npos && colon > 0)
-        tools.push_back({.name = std::string(name.substr(0, colon)), .parameter_is_string = {}});
-      const size_t dot = name.find_first_of(".=");
-      name.remove_prefix(dot == std::string_view::npos ? name.size() : dot + 1);
-    }
-  }
-}
-
-// As much of the text as may be written where names are constrained is read the same, whatever
-// other tools there are.
-void CheckNames(const ReplyOptions& options, std::string_view text) {
-  const std::optional<CallNameRules> rules = CallNameRulesOf(options, "");
-  if (!rules) return;
-  CallNameScanner scanner(*rules, options.begins_in_reasoning);
-  size_t size_bytes = 0;
-  while (size_bytes < text.size() && scanner.Feed(text[size_bytes])) ++size_bytes;
-  const std::string_view allowed = text.substr(0, size_bytes);
-  ReplyOptions wider = options;
-  AddNames(allowed, wider.tools);
-  if (Parse(options, allowed, text.size() + 1) != Parse(wider, allowed, text.size() + 1))
-    std::abort();
-}
-
 }  // namespace
 }  // namespace weft
 
@@ -107,7 +70,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   const std::string_view text(reinterpret_cast<const char*>(data + 3), size_bytes - 3);
   const std::vector<weft::ReplyDelta> whole = weft::Parse(options, text, text.size() + 1);
   if (weft::Parse(options, text, 1) != whole) std::abort();
-  weft::CheckNames(options, text);
   if (weft::Parse(options, text, 1 + data[2] % 16) != whole) std::abort();
   if (options.parses_calls || weft::HasMessages(options.format.calls)) return 0;
   // Without calls only tags and white space may go.

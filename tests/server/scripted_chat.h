@@ -27,12 +27,12 @@ inline constexpr std::string_view kTemplate =
     "{{- ns.text -}}"
     "{%- if add_generation_prompt -%}{{- '.' * (250 - ns.text | length) -}}<asst>{%- endif -%}";
 
-// Replies so; `begun_bytes` of the reply are in the prompt.
-inline TestModelOptions Saying(std::string reply, int32_t begun_bytes = 0) {
+// Replies so.
+inline TestModelOptions Saying(std::string reply) {
   TestModelOptions options;
   options.chat_template = kTemplate;
   options.reply = std::move(reply);
-  options.reply_position = kPromptBytes + begun_bytes;
+  options.reply_position = kPromptBytes;
   options.max_context = 1024;
   return options;
 }

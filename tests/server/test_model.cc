@@ -163,6 +163,7 @@ ServedModel TestModel::Served() const {
   model.id = id_;
   model.created = 1700000000;
   model.tokenizer = tokenizer_;
+  model.structured = structured_;
   model.engine = engine_.get();
   model.embedding_size = static_cast<int64_t>(FakeModelRunner::kHiddenSize);
   model.chat = chat_;

@@ -23,7 +23,7 @@ ApiResult<GenerationJob> PrepareChat(std::string_view body, const PrepareContext
       .reply = {},
       .names_function = request->tool_choice.kind == ToolChoiceKind::kFunction};
   ApiResult<GenerationJob> job = PrepareReply(*request, context, answer.reply);
-  if (!job) return job;
+  if (!job || job->excess_bytes > 0) return job;
   answer.model = job->model;
   answer.prompt_tokens = std::ssize(job->prompts.front());
   job->logprobs.is_streamed = job->stream;

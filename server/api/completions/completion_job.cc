@@ -12,6 +12,7 @@
 #include "server/api/completions/infill.h"
 #include "server/api/prompt_tokens.h"
 #include "server/api/sampling_mapping.h"
+#include "server/api/structured/job_constraint.h"
 
 namespace weft {
 namespace {
@@ -154,6 +155,8 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
   GenerationJob job;
   job.model = *model;
   job.choice_count = request.use_beam_search ? request.n : request.best_of;
+  WEFT_RETURN_IF_ERROR(SetOutputConstraint(request.output, context, job));
+  if (job.excess_bytes > 0) return job;
   WEFT_RETURN_IF_ERROR(SetGeneration(request, job));
   CompletionAnswerOptions answer{.model = job.model,
                                  .choice_count = job.choice_count,

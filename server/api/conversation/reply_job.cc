@@ -9,10 +9,11 @@
 
 #include "base/result.h"
 #include "engine/engine.h"
-#include "server/api/conversation/call_constraint.h"
 #include "server/api/conversation/chat_format.h"
 #include "server/api/prompt_tokens.h"
 #include "server/api/sampling_mapping.h"
+#include "server/api/structured/job_constraint.h"
+#include "server/api/structured/reply_grammar.h"
 
 namespace weft {
 namespace {
@@ -60,13 +61,13 @@ bool OffersTools(const ChatRequest& request) {
   return request.tool_choice.kind != ToolChoiceKind::kNone;
 }
 
-// What the parser of the replies has to know; the prompt gets the opening of a call if the client
-// wants one.
+// What the parser of the replies has to know.
 ReplySetup ReplySetupOf(const ChatRequest& request, const ChatFormat& format,
-                        RenderedPrompt& prompt) {
+                        const RenderedPrompt& prompt) {
   ReplySetup setup;
   setup.shared_bytes = prompt.shared_bytes;
   setup.last_message_at = prompt.last_message_at;
+  setup.is_continued = prompt.continued.has_value();
   ReplyOptions& reply = setup.options;
   reply.format = format.reply_format();
   const ToolChoice& choice = request.tool_choice;
@@ -76,11 +77,59 @@ ReplySetup ReplySetupOf(const ChatRequest& request, const ChatFormat& format,
   if (!reply.parses_calls) return setup;
   for (const ordered_json& tool : request.tools) reply.tools.push_back(SignatureOf(tool));
   if (!request.parallel_tool_calls || choice.kind == ToolChoiceKind::kFunction) reply.max_calls = 1;
-  if (choice.kind == ToolChoiceKind::kAuto || prompt.continued) return setup;
-  if (reply.begins_in_reasoning) setup.begin = "\n" + reply.format.reasoning_close + "\n\n";
-  setup.begin += CallOpening(reply.format, choice.function);
-  prompt.text += setup.begin;
   return setup;
+}
+
+// Those that may be called.
+std::vector<CallableTool> CallableToolsOf(const ChatRequest& request) {
+  std::vector<CallableTool> tools;
+  const ToolChoice& choice = request.tool_choice;
+  for (size_t i = 0; i < request.tools.size(); ++i) {
+    static const ordered_json kAnyObject;
+    const ordered_json& function = request.tools[i]["function"];
+    const std::string name = function["name"];
+    if (choice.kind == ToolChoiceKind::kFunction && name != choice.function) continue;
+    const auto parameters = function.find("parameters");
+    tools.push_back({.name = name,
+                     .parameters = parameters == function.end() ? &kAnyObject : &*parameters,
+                     .strict = function.contains("strict") && function["strict"] == true,
+                     .path = fmt::format("tools[{}]{}.{}", i, request.tool_paths.function,
+                                         request.tool_paths.parameters)});
+  }
+  return tools;
+}
+
+CallUse CallUseOf(const ToolChoice& choice) {
+  if (choice.kind == ToolChoiceKind::kNone) return CallUse::kNone;
+  return choice.kind == ToolChoiceKind::kAuto ? CallUse::kMay : CallUse::kMust;
+}
+
+// All that the grammar of a reply depends on, but the model.
+ordered_json ContentOf(const ReplyGrammarRequest& grammar) {
+  ordered_json tools = ordered_json::array();
+  for (const CallableTool& tool : grammar.tools)
+    tools.push_back({tool.name, *tool.parameters, tool.strict, tool.path});
+  return {{"begins_in_reasoning", grammar.reply.begins_in_reasoning},
+          {"is_continued", grammar.is_continued},
+          {"max_calls", grammar.reply.max_calls},
+          {"calls", grammar.calls},
+          {"tools", std::move(tools)},
+          {"output", ContentOf(grammar.output)}};
+}
+
+ApiResult<void> SetReplyConstraint(const ChatRequest& request, const PrepareContext& context,
+                                   const ReplySetup& setup, GenerationJob& job) {
+  const ReplyGrammarRequest grammar{.reply = setup.options,
+                                    .is_continued = setup.is_continued,
+                                    .calls = CallUseOf(request.tool_choice),
+                                    .tools = CallableToolsOf(request),
+                                    .output = request.output,
+                                    .tools_path = "tools"};
+  if (!NeedsGrammar(grammar)) return {};
+  const auto compile = [&] {
+    return CompileReply(grammar, *job.model->tokenizer, job.model->engine->options().end_tokens);
+  };
+  return SetConstraint(ContentOf(grammar), context, compile, job);
 }
 
 // The one prompt, tokenised as transformers does: control tokens by their text, nothing added.
@@ -143,18 +192,6 @@ ApiResult<void> SetSampling(const ChatRequest& request, GenerationJob& job) {
   return {};
 }
 
-// As the engine will have them.
-ReplyTokens TokensOf(const GenerationJob& job) {
-  const auto& tokenizer = job.model->tokenizer;
-  return {.text_of = [tokenizer, visible = job.visible_tokens](TokenId id) -> std::string_view {
-            const std::string_view bytes = tokenizer->TokenBytes(id);
-            if (!bytes.empty() || visible == nullptr) return bytes;
-            const auto found = visible->find(id);
-            return found == visible->end() ? std::string_view() : found->second;
-          },
-          .count = static_cast<TokenId>(tokenizer->vocab_size())};
-}
-
 }  // namespace
 
 ApiResult<std::string> RenderReplyPrompt(const ChatRequest& request, const ServedModel& model,
@@ -173,18 +210,19 @@ ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareC
   WEFT_RETURN_IF_ERROR(CheckChoiceCount(**model, request.n));
   const ApiResult<std::string> prompt = RenderReplyPrompt(request, **model, setup);
   if (!prompt) return tl::unexpected(prompt.error());
+  GenerationJob job;
+  job.model = *model;
+  WEFT_RETURN_IF_ERROR(SetReplyConstraint(request, context, setup, job));
+  if (job.excess_bytes > 0) return job;
   ApiResult<std::vector<TokenId>> tokens = Tokenize(request, *prompt, *(*model)->tokenizer);
   if (!tokens) return tl::unexpected(std::move(tokens).error());
 
-  GenerationJob job;
-  job.model = *model;
   job.choice_count = request.n;
   if (job.model->engine->options().keeps_states) {
     job.shared_counts = CountShared(setup, *job.model->tokenizer, *prompt, tokens->size());
   }
   job.prompts.push_back(*std::move(tokens));
   job.visible_tokens = job.model->chat->visible_tokens(OffersTools(request));
-  job.constraint = MakeCallConstraint(setup, TokensOf(job));
   WEFT_RETURN_IF_ERROR(SetSampling(request, job));
   return job;
 }

@@ -17,15 +17,9 @@ void Append(std::vector<ReplyDelta> more, std::vector<ReplyDelta>& deltas) {
 
 }  // namespace
 
-std::vector<ReplyDelta> ReplyStream::Begin() {
-  if (begin_.empty()) return {};
-  return parser_.Push(std::exchange(begin_, {}));
-}
-
 std::vector<ReplyDelta> ReplyStream::Push(const TokensEvent& event, Usage& usage) {
-  std::vector<ReplyDelta> deltas = Begin();
   const bool reasoned = parser_.in_reasoning();
-  Append(parser_.Push(decoder_.Append(event.text)), deltas);
+  std::vector<ReplyDelta> deltas = parser_.Push(decoder_.Append(event.text));
   if (reasoned || parser_.in_reasoning()) {
     usage.reasoning_tokens += static_cast<int64_t>(event.tokens.size());
   }
@@ -33,8 +27,7 @@ std::vector<ReplyDelta> ReplyStream::Push(const TokensEvent& event, Usage& usage
 }
 
 std::vector<ReplyDelta> ReplyStream::Finish() {
-  std::vector<ReplyDelta> deltas = Begin();
-  Append(parser_.Push(decoder_.Finish()), deltas);
+  std::vector<ReplyDelta> deltas = parser_.Push(decoder_.Finish());
   Append(parser_.Finish(), deltas);
   return deltas;
 }

@@ -18,7 +18,7 @@ namespace weft {
 // How the replies to a request are read.
 struct ReplySetup {
   ReplyOptions options;
-  std::string begin;           // of every reply: the end of the prompt, which the parser must see
+  bool is_continued = false;   // they go on with the last message
   size_t shared_bytes = 0;     // RenderedPrompt's
   size_t last_message_at = 0;  // RenderedPrompt's
 };
@@ -26,7 +26,7 @@ struct ReplySetup {
 // One thread.
 class ReplyStream {
  public:
-  explicit ReplyStream(const ReplySetup& setup) : parser_(setup.options), begin_(setup.begin) {}
+  explicit ReplyStream(const ReplySetup& setup) : parser_(setup.options) {}
 
   // `usage` gets the tokens of reasoning, those of its tags included.
   std::vector<ReplyDelta> Push(const TokensEvent& event, Usage& usage);
@@ -37,11 +37,8 @@ class ReplyStream {
   bool in_reasoning() const { return parser_.in_reasoning(); }
 
  private:
-  std::vector<ReplyDelta> Begin();
-
   IncrementalDecoder decoder_;
   ReplyParser parser_;
-  std::string begin_;  // not parsed yet
 };
 
 // FNV-1a, 64 bits.

@@ -17,7 +17,7 @@ ApiResult<GenerationJob> PrepareMessages(std::string_view body, const PrepareCon
   if (!request) return tl::unexpected(request.error());
   MessagesAnswerOptions answer;
   ApiResult<GenerationJob> job = PrepareReply(request->chat, context, answer.reply);
-  if (!job) return job;
+  if (!job || job->excess_bytes > 0) return job;
   answer.model = job->model;
   answer.prompt_tokens = std::ssize(job->prompts.front());
   answer.stream = request->chat.stream;

@@ -139,7 +139,7 @@ ApiResult<GenerationJob> PrepareResponse(std::string_view body, const PrepareCon
   request->chat.messages = *std::move(messages);
 
   ApiResult<GenerationJob> job = PrepareReply(request->chat, context, answer.reply);
-  if (!job) return job;
+  if (!job || job->excess_bytes > 0) return job;
   answer.model = job->model;
   answer.logprobs = request->chat.logprobs;
   answer.stream = request->chat.stream;

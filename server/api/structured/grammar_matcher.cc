@@ -1,14 +1,13 @@
 #include "server/api/structured/grammar_matcher.h"
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <span>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
-#include "grammar/mask/mask_maker.h"
 #include "grammar/regex/symbol_set.h"
 
 namespace weft {
@@ -38,23 +37,44 @@ std::string GrammarVocabulary::BytesOf(TokenId token) const {
   return token < tokenizer_->vocab_size() ? GrammarBytes(*tokenizer_, token) : std::string();
 }
 
-struct GrammarMatcher::Shared {
-  Shared(const TokenTrie& trie, std::unique_ptr<Recognizer> of)
-      : recognizer(std::move(of)), maker(&trie, recognizer.get()) {}
+std::unique_ptr<SharedRecognizer> MatcherPool::Take(Owner owner) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(idle_, owner, &Idle::owner);
+  if (found == idle_.end()) return nullptr;
+  std::unique_ptr<SharedRecognizer> shared = std::move(found->shared);
+  state_count_ -= shared->state_count;
+  idle_.erase(found);
+  return shared;
+}
 
-  // Masks of states that come again: inside a string, for instance, at every token.
-  static constexpr size_t kMostMasks = 16;
+void MatcherPool::Give(Owner owner, std::unique_ptr<SharedRecognizer> shared) {
+  std::list<Idle> evicted;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
+  state_count_ += shared->state_count;
+  idle_.push_front({owner, std::move(shared)});
+  while (idle_.size() > kMostIdle || state_count_ > kMostStates) {
+    state_count_ -= idle_.back().shared->state_count;
+    evicted.splice(evicted.begin(), idle_, std::prev(idle_.end()));
+  }
+}
 
-  std::mutex mutex;  // guards what follows
-  std::unique_ptr<Recognizer> recognizer;
-  MaskMaker maker;
-  std::unordered_map<Recognizer::State, std::vector<uint32_t>> masks;
-};
+void MatcherPool::Drop(Owner owner) {
+  std::list<Idle> dropped;
+  const std::lock_guard lock(mutex_);
+  for (auto idle = idle_.begin(); idle != idle_.end();) {
+    const auto next = std::next(idle);
+    if (idle->owner == owner) {
+      state_count_ -= idle->shared->state_count;
+      dropped.splice(dropped.begin(), idle_, idle);
+    }
+    idle = next;
+  }
+}
 
 GrammarMatcher::GrammarMatcher(std::shared_ptr<const GrammarVocabulary> vocabulary,
-                               std::unique_ptr<Recognizer> recognizer)
-    : vocabulary_(std::move(vocabulary)),
-      shared_(std::make_shared<Shared>(vocabulary_->trie(), std::move(recognizer))) {
+                               std::shared_ptr<SharedRecognizer> shared)
+    : vocabulary_(std::move(vocabulary)), shared_(std::move(shared)) {
+  const std::lock_guard lock(shared_->mutex);
   states_.push_back(shared_->recognizer->Start());
   may_end_ = states_.back() != Recognizer::kDead && shared_->recognizer->Accepts(states_.back());
 }
@@ -74,7 +94,7 @@ Result<void> GrammarMatcher::FillMask(TokenMask mask) {
   }
   shared_->maker.Fill(state, mask);
   WEFT_RETURN_IF_ERROR(shared_->recognizer->status());
-  if (shared_->masks.size() == Shared::kMostMasks) shared_->masks.clear();
+  if (shared_->masks.size() == SharedRecognizer::kMostMasks) shared_->masks.clear();
   shared_->masks.emplace(state, std::vector<uint32_t>(mask.begin(), mask.end()));
   return {};
 }
@@ -87,12 +107,14 @@ bool GrammarMatcher::Allows(TokenId token) {
 Result<void> GrammarMatcher::Accept(TokenId token) {
   const std::lock_guard lock(shared_->mutex);
   const Recognizer::State next = Behind(token);
-  WEFT_RETURN_IF_ERROR(shared_->recognizer->status());
-  if (next == Recognizer::kDead)
+  if (next == Recognizer::kDead) {
+    WEFT_RETURN_IF_ERROR(shared_->recognizer->status());
     return Fail(ErrorCode::kInternal,
                 "the token {} came, which the grammar does not allow behind "
                 "{} tokens",
                 token, states_.size() - 1);
+  }
+  shared_->state_count = std::max(shared_->state_count, static_cast<size_t>(next));
   states_.push_back(next);
   may_end_ = shared_->recognizer->Accepts(next);
   return {};
@@ -114,11 +136,29 @@ Recognizer::State GrammarMatcher::Behind(TokenId token) const {
 }
 
 GrammarConstraint::GrammarConstraint(std::shared_ptr<const GrammarVocabulary> vocabulary,
-                                     MakeRecognizer make)
-    : vocabulary_(std::move(vocabulary)), make_(std::move(make)) {}
+                                     MakeRecognizer make, std::shared_ptr<MatcherPool> pool)
+    : vocabulary_(std::move(vocabulary)), make_(std::move(make)), pool_(std::move(pool)) {}
+
+std::shared_ptr<SharedRecognizer> GrammarConstraint::TakeRecognizer() const {
+  std::unique_ptr<SharedRecognizer> idle = pool_->Take(this);
+  if (idle == nullptr) idle = std::make_unique<SharedRecognizer>(vocabulary_->trie(), make_());
+  // Goes back when its last matcher has gone; the constraint outlives them.
+  return {idle.release(), [owner = this](SharedRecognizer* used) {
+            std::unique_ptr<SharedRecognizer> shared(used);
+            if (shared->recognizer->status()) owner->pool_->Give(owner, std::move(shared));
+          }};
+}
+
+Result<void> GrammarConstraint::Prepare() const {
+  const std::shared_ptr<SharedRecognizer> shared = TakeRecognizer();
+  const bool is_empty = shared->recognizer->Start() == Recognizer::kDead;
+  WEFT_RETURN_IF_ERROR(shared->recognizer->status());
+  if (is_empty) return Fail(ErrorCode::kInvalidArgument, "there is no text that it allows");
+  return {};
+}
 
 std::unique_ptr<TokenMatcher> GrammarConstraint::NewMatcher() const {
-  return std::make_unique<GrammarMatcher>(vocabulary_, make_());
+  return std::make_unique<GrammarMatcher>(vocabulary_, TakeRecognizer());
 }
 
 }  // namespace weft

@@ -3,11 +3,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/token_constraint.h"
+#include "grammar/mask/mask_maker.h"
 #include "grammar/mask/token_trie.h"
 #include "grammar/recognizer.h"
 #include "model/tokenizer/tokenizer.h"
@@ -30,11 +35,52 @@ class GrammarVocabulary {
   const TokenTrie trie_;
 };
 
+// What matchers of one text share: a recognizer, one of them at a time, and what it has found out.
+struct SharedRecognizer {
+  // The trie outlives it.
+  SharedRecognizer(const TokenTrie& trie, std::unique_ptr<Recognizer> owned)
+      : recognizer(std::move(owned)), maker(&trie, recognizer.get()) {}
+  // Masks of states that come again: inside a string, for instance, at every token.
+  static constexpr size_t kMostMasks = 16;
+
+  std::mutex mutex;  // guards what follows
+  std::unique_ptr<Recognizer> recognizer;
+  MaskMaker maker;
+  std::unordered_map<Recognizer::State, std::vector<uint32_t>> masks;
+  size_t state_count = 0;  // at least so many has the recognizer
+};
+
+// Recognizers that no text uses now: the next text of the same constraint begins with what they
+// have found out. Bounded; thread-safe.
+class MatcherPool {
+ public:
+  using Owner = const void*;
+
+  // nullptr: there is none of this owner's.
+  std::unique_ptr<SharedRecognizer> Take(Owner owner);
+  void Give(Owner owner, std::unique_ptr<SharedRecognizer> shared);
+  void Drop(Owner owner);
+
+ private:
+  static constexpr size_t kMostIdle = 64;
+  // Of all of them; a state takes about a KB.
+  static constexpr size_t kMostStates = 100'000;
+
+  struct Idle {
+    Owner owner = nullptr;
+    std::unique_ptr<SharedRecognizer> shared;
+  };
+
+  std::mutex mutex_;      // guards what follows
+  std::list<Idle> idle_;  // the last given first
+  size_t state_count_ = 0;
+};
+
 // Clones share the recognizer, one at a time, and what it has found out.
 class GrammarMatcher : public TokenMatcher {
  public:
   GrammarMatcher(std::shared_ptr<const GrammarVocabulary> vocabulary,
-                 std::unique_ptr<Recognizer> recognizer);
+                 std::shared_ptr<SharedRecognizer> shared);
 
   std::unique_ptr<TokenMatcher> Clone() const override;
   bool IsNarrow() const override { return true; }
@@ -46,13 +92,11 @@ class GrammarMatcher : public TokenMatcher {
   void Rollback(size_t count);
 
  private:
-  struct Shared;
-
   // Behind the token, or kDead. The shared part is locked.
   Recognizer::State Behind(TokenId token) const;
 
   const std::shared_ptr<const GrammarVocabulary> vocabulary_;
-  const std::shared_ptr<Shared> shared_;
+  const std::shared_ptr<SharedRecognizer> shared_;
   std::vector<Recognizer::State> states_;  // before the first token, and behind each
   bool may_end_ = false;
 };
@@ -62,13 +106,21 @@ class GrammarConstraint : public TokenConstraint {
  public:
   using MakeRecognizer = std::function<std::unique_ptr<Recognizer>()>;
   // `make` makes one of the same language every time, on any thread.
-  GrammarConstraint(std::shared_ptr<const GrammarVocabulary> vocabulary, MakeRecognizer make);
+  GrammarConstraint(std::shared_ptr<const GrammarVocabulary> vocabulary, MakeRecognizer make,
+                    std::shared_ptr<MatcherPool> pool);
+  ~GrammarConstraint() override { pool_->Drop(this); }
 
+  // Makes what the first matcher needs. Errors: the language is empty, as far as the limits of
+  // recognizers let it be known.
+  Result<void> Prepare() const;
   std::unique_ptr<TokenMatcher> NewMatcher() const override;
 
  private:
+  std::shared_ptr<SharedRecognizer> TakeRecognizer() const;
+
   const std::shared_ptr<const GrammarVocabulary> vocabulary_;
   const MakeRecognizer make_;
+  const std::shared_ptr<MatcherPool> pool_;
 };
 
 }  // namespace weft

@@ -117,7 +117,7 @@ TEST(ReplyParserTest, WhatFollowsABrokenCallIsNotLost) {
 
 TEST(ReplyParserTest, ACallOfAFunctionThatWasNotOfferedIsContent) {
   for (const CallFormat format : kAllCallFormats) {
-    const std::string other = CallOpening(OptionsOf(format).format, "h") + "{}";
+    const std::string other = CallExample(format, "h");
     EXPECT_EQ(ParseAs(format, other), Content(other)) << other;
   }
 }
@@ -348,28 +348,13 @@ TEST(ReplyParserTest, LongRepliesTakeLinearTime) {
   EXPECT_EQ(size_bytes, piece.size() * 20'000);
 }
 
-// What CallOpening writes, and what a model would go on with, is a call.
-TEST(ReplyParserTest, OpeningsOfCallsBeginCalls) {
+TEST(ReplyParserTest, ExamplesOfCallsAreCalls) {
   for (const CallFormat format : kAllCallFormats) {
-    ReplyParser parser(OptionsOf(format));
-    const ReplyFormat reply_format{.calls = format};
-    const std::string opening = CallOpening(reply_format, "f");
-    EXPECT_TRUE(opening.starts_with(CallOpening(reply_format, "")));
-    Reply reply;
-    Collect(parser.Push(opening), reply);
-    const auto* const xml = FindSyntax(kXmlCallSyntaxes, format);
-    std::string rest = "{\"a\": 1}";
-    if (xml != nullptr) rest = xml->call_close;
-    if (FindSyntax(kDictCallSyntaxes, format) != nullptr) rest = "a:1}";
-    if (FindSyntax(kPythonCallSyntaxes, format) != nullptr) rest = "a=1)";
-    Collect(parser.Push(rest), reply);
-    Collect(parser.Finish(), reply);
-    EXPECT_EQ(reply.calls.size(), 1U) << opening;
-    if (!reply.calls.empty()) {
-      EXPECT_EQ(reply.calls[0].name, "f");
-      EXPECT_EQ(reply.calls[0].arguments, xml != nullptr ? "{}" : "{\"a\": 1}") << opening;
-    }
-    EXPECT_TRUE(reply.reasoning.empty());
+    const Reply reply = ParseAs(format, CallExample(format));
+    EXPECT_EQ(reply.content, "") << CallExample(format);
+    ASSERT_EQ(reply.calls.size(), 1U) << CallExample(format);
+    EXPECT_EQ(reply.calls[0].name, "f");
+    EXPECT_EQ(reply.calls[0].arguments, "{\"a\": 1}") << CallExample(format);
   }
 }
 

@@ -171,10 +171,10 @@ TEST(ChatTest, CallsOfToolsComeOutOfTheText) {
   EXPECT_FALSE(none.contains("tool_calls"));
 }
 
-TEST(ChatTest, AForcedCallIsBegunForTheModel) {
-  const std::string begun = "<tool_call>\n{\"name\": \"weather\", \"arguments\":";
+TEST(ChatTest, AForcedCallIsACall) {
   const TestServer server(
-      Saying(" {\"city\": \"Oslo\"}}\n</tool_call>", static_cast<int32_t>(begun.size())));
+      Saying("<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n"
+             "</tool_call>"));
   const std::string choice = R"(,"tool_choice":{"type":"function","function":{"name":"weather"}})";
   const json body = json::parse(Chat(server, kTools + choice).body)["choices"][0];
   EXPECT_EQ(body["message"]["content"], nullptr);
@@ -182,9 +182,8 @@ TEST(ChatTest, AForcedCallIsBegunForTheModel) {
   EXPECT_EQ(body["message"]["tool_calls"][0]["function"]["arguments"], "{\"city\": \"Oslo\"}");
   EXPECT_EQ(body["finish_reason"], "stop");  // the client has chosen the function
 
-  const std::string any = "<tool_call>\n{\"name\": \"";
   const TestServer required(
-      Saying("weather\", \"arguments\": {}}</tool_call>", static_cast<int32_t>(any.size())));
+      Saying("<tool_call>{\"name\": \"weather\", \"arguments\": {}}</tool_call>"));
   const Streamed stream = ReadStream(
       Chat(required, std::string(kTools) + R"(,"tool_choice":"required","stream":true)"));
   EXPECT_EQ(stream.messages[0]["tool_calls"][0]["name"], "weather");
@@ -199,9 +198,9 @@ constexpr auto kOtherTools =
 constexpr auto kOtherNames = {"book_flight", "book_hotels", "list_trains"};
 
 TEST(ChatTest, AForcedCallNamesAToolThatWasOffered) {
-  const std::string begun = "<tool_call>\n{\"name\": \"";
-  const TestServer server(Saying("get_weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call>",
-                                 static_cast<int32_t>(begun.size())));
+  const TestServer server(
+      Saying("<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}"
+             "</tool_call>"));
   std::map<std::string, int32_t> counts;
   for (int seed = 0; seed < 30; ++seed) {
     const json message = MessageOf(
@@ -218,8 +217,8 @@ TEST(ChatTest, AForcedCallNamesAToolThatWasOffered) {
 
 TEST(ChatTest, ACallOfTheModelsOwnNamesAToolThatWasOffered) {
   const TestServer server(
-      Saying("<think>\n<tool_call>{\"name\": \"x\n</think>\n\n<tool_call>\n{\"arguments\": "
-             "{\"name\": \"x\"}, \"name\": \"get_weather\"}\n</tool_call>"));
+      Saying("<think>\n<tool_call>{\"name\": \"x\n</think>\n\n<tool_call>\n"
+             "{\"name\": \"get_weather\", \"arguments\": {\"name\": \"x\"}}\n</tool_call>"));
   const json message = MessageOf(Chat(server, std::string(kOtherTools) + R"(,"seed":1)"));
   EXPECT_EQ(message["reasoning_content"], "<tool_call>{\"name\": \"x");
   ASSERT_EQ(message.value("tool_calls", json::array()).size(), 1U) << message;

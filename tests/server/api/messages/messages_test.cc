@@ -32,11 +32,11 @@ constexpr std::string_view kTemplate =
     "{{- ns.text -}}"
     "{%- if add_generation_prompt -%}{{- '.' * (250 - ns.text | length) -}}<asst>{%- endif -%}";
 
-TestModelOptions Saying(std::string reply, int32_t begun_bytes = 0) {
+TestModelOptions Saying(std::string reply) {
   TestModelOptions options;
   options.chat_template = kTemplate;
   options.reply = std::move(reply);
-  options.reply_position = kPromptBytes + begun_bytes;
+  options.reply_position = kPromptBytes;
   options.max_context = 1024;
   return options;
 }
@@ -210,15 +210,20 @@ TEST(MessagesTest, CallsOfToolsAreBlocks) {
 }
 
 TEST(MessagesTest, ACallThatBreaksOffHasNoInput) {
-  const TestServer server(Saying("<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": "));
-  const json whole = Whole(server, kTools);
+  const std::string begun = "<tool_call>{\"name\": \"weather\", \"arguments\": {\"city\": ";
+  const TestServer server(Saying(begun + "\"Oslo\"}}</tool_call>"));
+  const RawResponse response = server.PostTo(
+      "/v1/messages", R"({"max_tokens":)" + std::to_string(begun.size()) + R"(,"messages":)" +
+                          std::string(kHello) + "," + std::string(kTools) + "}");
+  const json whole = json::parse(response.body);
+  EXPECT_EQ(whole["stop_reason"], "max_tokens");
   EXPECT_EQ(whole["content"][0]["input"], json::object());
 }
 
-TEST(MessagesTest, AForcedCallIsBegunForTheModel) {
-  const std::string begun = "<tool_call>\n{\"name\": \"weather\", \"arguments\":";
+TEST(MessagesTest, AForcedCallIsACall) {
   const TestServer server(
-      Saying(" {\"city\": \"Oslo\"}}\n</tool_call>", static_cast<int32_t>(begun.size())));
+      Saying("<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n"
+             "</tool_call>"));
   const json whole =
       Whole(server, std::string(kTools) + R"(,"tool_choice":{"type":"tool","name":"weather"})");
   EXPECT_EQ(whole["stop_reason"], "tool_use");

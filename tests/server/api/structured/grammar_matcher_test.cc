@@ -98,7 +98,9 @@ class GrammarMatcherTest : public ::testing::Test {
                                                                      {"<end>", true},
                                                                      {"\xFF", false},
                                                                      {"", false}}))),
-        constraint_(vocabulary_, [] { return std::make_unique<PairRecognizer>(); }),
+        constraint_(
+            vocabulary_, [] { return std::make_unique<PairRecognizer>(); },
+            std::make_shared<MatcherPool>()),
         matcher_(constraint_.NewMatcher()) {}
 
   std::set<TokenId> MaskOf(TokenMatcher& matcher) const {
@@ -150,7 +152,8 @@ TEST_F(GrammarMatcherTest, WhatIsNotAllowedIsAnErrorAndChangesNothing) {
 }
 
 TEST_F(GrammarMatcherTest, TakesTokensBack) {
-  GrammarMatcher matcher(vocabulary_, std::make_unique<PairRecognizer>());
+  GrammarMatcher matcher(vocabulary_,
+                         std::make_shared<SharedRecognizer>(std::make_unique<PairRecognizer>()));
   std::vector<std::set<TokenId>> masks = {MaskOf(matcher)};
   const std::vector<TokenId> tokens = {kTwoPairs, kA, kB, kSpecial};
   for (const TokenId token : tokens) {
@@ -186,7 +189,8 @@ TEST_F(GrammarMatcherTest, ManyStatesAreAsGoodAsFew) {
     }
     bool Accepts(State) override { return true; }
   };
-  GrammarMatcher matcher(vocabulary_, std::make_unique<Counter>());
+  GrammarMatcher matcher(vocabulary_,
+                         std::make_shared<SharedRecognizer>(std::make_unique<Counter>()));
   for (int round = 0; round < 2; ++round) {
     for (int count = 0; count < 50; ++count) {
       const bool wants_b = count % 3 == 0;

@@ -1,0 +1,257 @@
+#include "server/api/structured/reply_grammar.h"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "grammar/mask/token_trie.h"
+#include "grammar/schema/json_schema.h"
+#include "tests/proto/reply/call_formats.h"
+#include "tests/proto/reply/parse_reply.h"
+#include "tests/server/api/structured/random_text.h"
+#include "tests/server/api/structured/tag_tokenizer.h"
+
+namespace weft {
+namespace {
+
+using nlohmann::ordered_json;
+
+const ordered_json& Tools() {
+  static const ordered_json tools = ordered_json::parse(R"([
+    {"name": "get_weather", "parameters": {"type": "object", "properties": {
+       "city": {"type": "string", "maxLength": 12},
+       "days": {"type": "array", "items": {"type": "integer"}, "maxItems": 2},
+       "unit": {"type": "string", "enum": ["C", "F"]},
+       "wind": {"type": "boolean"}}, "required": ["city", "wind"]}},
+    {"name": "f", "parameters": {"type": "object", "properties": {
+       "a": {"type": "number", "minimum": 1},
+       "n": {"type": ["integer", "null"]}}, "required": ["a"], "additionalProperties": false}},
+    {"name": "stop", "parameters": {"type": "object", "properties": {},
+       "additionalProperties": false}}])");
+  return tools;
+}
+
+// What the bytes of a text are made of in this test, special tokens' too.
+constexpr std::string_view kAlphabet =
+    "\"'{}[]():,;=<>/|_ \n`.0123456789-abcdefghijklmnopqrstuvwxyzACDEFGILMNOPRSTW"
+    "\xEF\xBD\x9C\xE2\x96\x81\xFF\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0A\x0B\x0C";
+
+class ReplyGrammarTest : public ::testing::TestWithParam<CallFormat> {
+ protected:
+  explicit ReplyGrammarTest(bool has_tags = false) : has_tags_(has_tags) {
+    options_.format.calls = GetParam();
+    options_.format.reasons = true;
+    if (HasMessages(GetParam())) {
+      options_.format.reasoning_open.clear();
+      options_.format.reasoning_close.clear();
+    }
+    options_.parses_calls = true;
+    for (const ordered_json& tool : Tools()) {
+      ToolSignature signature;
+      signature.name = tool["name"];
+      for (const auto& [name, schema] : tool["parameters"]["properties"].items())
+        signature.parameter_is_string.emplace(name, schema["type"] == "string");
+      options_.tools.push_back(signature);
+      tools_.push_back({.name = tool["name"],
+                        .parameters = &tool["parameters"],
+                        .strict = true,
+                        .path = "tools"});
+    }
+    std::vector<std::string> tags;
+    for (const std::string_view tag : TagsOf(options_.format, true)) {
+      const bool is_token = has_tags && (tag[0] == '<' || tag[0] == '[');
+      if (is_token) tags.emplace_back(tag);
+    }
+    tokenizer_ = std::make_shared<const TagTokenizer>(std::move(tags));
+  }
+
+  std::unique_ptr<Recognizer> Compile(CallUse calls) {
+    const ReplyGrammarRequest request{.reply = options_,
+                                      .calls = calls,
+                                      .tools = tools_,
+                                      .output = output_,
+                                      .tools_path = "tools"};
+    ApiResult<CompiledOutput> compiled = CompileReply(request, *tokenizer_, {});
+    if (!compiled) {
+      ADD_FAILURE() << compiled.error().param << ": " << compiled.error().message;
+      return nullptr;
+    }
+    EXPECT_EQ(compiled->loose_tool_count, 0);
+    return compiled->make();
+  }
+
+  // As the engine shows it: special tokens become their tags.
+  std::string Visible(std::string_view text) const {
+    std::string visible;
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (static_cast<uint8_t>(text[i]) != 0xFF) {
+        visible += text[i];
+        continue;
+      }
+      const int token = text[i + 1] * 16384 + text[i + 2] * 128 + text[i + 3];
+      visible += tokenizer_->TokenText(token);
+      i += 3;
+    }
+    return visible;
+  }
+  // And back.
+  std::string Spelled(std::string text) const {
+    for (TokenId token = TagTokenizer::kFirstTag; token < tokenizer_->vocab_size(); ++token) {
+      const std::string_view tag = tokenizer_->TokenText(token);
+      for (size_t at = text.find(tag); at != std::string::npos; at = text.find(tag, at))
+        text.replace(at, tag.size(), SpecialTokenBytes(static_cast<uint32_t>(token)));
+    }
+    return text;
+  }
+
+  Reply ParseOnce(const std::string& text) const { return ParsePieces(options_, {text}); }
+
+  static void CheckCalls(const Reply& reply, const std::string& text) {
+    for (const Call& call : reply.calls) {
+      const auto tool = std::ranges::find_if(
+          Tools(), [&](const auto& each) { return each["name"] == call.name; });
+      ASSERT_NE(tool, Tools().end()) << text;
+      const ordered_json arguments = ordered_json::parse(call.arguments, nullptr, false);
+      ASSERT_FALSE(arguments.is_discarded()) << text << "\n" << call.arguments;
+      const auto schema = JsonSchema::Compile((*tool)["parameters"]).value();
+      const auto machine = schema.NewMachine({.space = JsonSpace::kAny, .any_order = true});
+      EXPECT_TRUE(AcceptsText(*machine, call.arguments)) << text << "\n" << call.arguments;
+    }
+  }
+
+  const bool has_tags_;
+  ReplyOptions options_;
+  std::vector<CallableTool> tools_;
+  OutputFormat output_;
+  std::shared_ptr<const TagTokenizer> tokenizer_;
+  std::mt19937 random_{20};
+};
+
+class TaggedReplyGrammarTest : public ReplyGrammarTest {
+ protected:
+  TaggedReplyGrammarTest() : ReplyGrammarTest(true) {}
+};
+
+void CheckForcedCalls(const std::string& text, const Reply& reply) {
+  EXPECT_FALSE(reply.calls.empty()) << text;
+  EXPECT_EQ(reply.content, "") << text;
+}
+
+#define WEFT_EACH_FORMAT(Fixture)                             \
+  INSTANTIATE_TEST_SUITE_P(                                   \
+      Formats, Fixture, ::testing::ValuesIn(kAllCallFormats), \
+      [](const auto& info) { return std::to_string(static_cast<int>(info.param)); })
+WEFT_EACH_FORMAT(ReplyGrammarTest);
+WEFT_EACH_FORMAT(TaggedReplyGrammarTest);
+
+constexpr int kTexts = 60;  // a format
+
+TEST_P(ReplyGrammarTest, WhatMustBeCallsIsReadAsCallsThatFit) {
+  const std::unique_ptr<Recognizer> recognizer = Compile(CallUse::kMust);
+  ASSERT_NE(recognizer, nullptr);
+  for (int i = 0; i < kTexts; ++i) {
+    const std::string text = RandomText(*recognizer, "", 120, kAlphabet, random_);
+    ASSERT_TRUE(AcceptsText(*recognizer, text)) << text;
+    const Reply reply = ParseOnce(text);
+    CheckForcedCalls(text, reply);
+    CheckCalls(reply, text);
+  }
+}
+
+TEST_P(TaggedReplyGrammarTest, WhatMustBeCallsIsReadAsCallsThatFit) {
+  const std::unique_ptr<Recognizer> recognizer = Compile(CallUse::kMust);
+  ASSERT_NE(recognizer, nullptr);
+  for (int i = 0; i < kTexts; ++i) {
+    const std::string text = RandomText(*recognizer, "", 120, kAlphabet, random_);
+    ASSERT_TRUE(AcceptsText(*recognizer, text)) << text;
+    const std::string visible = Visible(text);
+    const Reply reply = ParseOnce(visible);
+    CheckForcedCalls(visible, reply);
+    CheckCalls(reply, visible);
+  }
+}
+
+TEST_P(ReplyGrammarTest, OneCallIsOne) {
+  options_.max_calls = 1;
+  const std::unique_ptr<Recognizer> recognizer = Compile(CallUse::kMust);
+  ASSERT_NE(recognizer, nullptr);
+  options_.max_calls = 0;  // the parser would drop what is too much
+  for (int i = 0; i < kTexts; ++i) {
+    const std::string text = RandomText(*recognizer, "", 120, kAlphabet, random_);
+    ASSERT_TRUE(AcceptsText(*recognizer, text)) << text;
+    const Reply reply = ParseOnce(text);
+    EXPECT_EQ(reply.calls.size(), 1U) << text;
+  }
+}
+
+TEST_P(ReplyGrammarTest, TheFormatsOwnCallsAreAllowed) {
+  const std::string example = CallExample(GetParam());
+  for (const CallUse calls : {CallUse::kMust, CallUse::kMay}) {
+    const std::unique_ptr<Recognizer> recognizer = Compile(calls);
+    ASSERT_NE(recognizer, nullptr);
+    EXPECT_TRUE(AcceptsText(*recognizer, example)) << example;
+  }
+  EXPECT_EQ(ParseOnce(example).calls.size(), 1U);
+}
+
+TEST_P(TaggedReplyGrammarTest, TheFormatsOwnCallsAreAllowedAndTagsCannotBeForged) {
+  const std::string example = CallExample(GetParam());
+  const std::string spelled = Spelled(example);
+  for (const CallUse calls : {CallUse::kMust, CallUse::kMay}) {
+    const std::unique_ptr<Recognizer> recognizer = Compile(calls);
+    ASSERT_NE(recognizer, nullptr);
+    EXPECT_TRUE(AcceptsText(*recognizer, spelled)) << example;
+    if (spelled != example) EXPECT_FALSE(AcceptsText(*recognizer, example)) << example;
+  }
+}
+
+TEST_P(ReplyGrammarTest, WhatIsNoCallIsRead) {
+  // Among free text, calls that have begun are whole, and all of them.
+  const std::string example = CallExample(GetParam());
+  const std::unique_ptr<Recognizer> recognizer = Compile(CallUse::kMay);
+  ASSERT_NE(recognizer, nullptr);
+  for (int i = 0; i < kTexts; ++i) {
+    const std::string begin =
+        example.substr(0, std::uniform_int_distribution<size_t>(0, example.size())(random_));
+    const std::string text = RandomText(*recognizer, begin, 60, kAlphabet, random_);
+    ASSERT_TRUE(AcceptsText(*recognizer, text)) << text;
+    CheckCalls(ParseOnce(text), text);
+  }
+  if (HasMessages(GetParam())) return;
+  EXPECT_TRUE(AcceptsText(*recognizer, "It is 3 < 4, and that is all."));
+  EXPECT_TRUE(AcceptsText(*recognizer, "<think>\nHm <tool_call>\n</think>\n\nHello."));
+}
+
+TEST_P(ReplyGrammarTest, AnAnswerFitsOrThereAreCalls) {
+  output_.kind = OutputKind::kJsonSchema;
+  output_.path = "response_format.json_schema.schema";
+  output_.schema = {{"type", "object"},
+                    {"properties", {{"text", {{"type", "string"}}}}},
+                    {"required", {"text"}},
+                    {"additionalProperties", false}};
+  const std::unique_ptr<Recognizer> recognizer = Compile(CallUse::kMay);
+  ASSERT_NE(recognizer, nullptr);
+  EXPECT_TRUE(AcceptsText(*recognizer, CallExample(GetParam())));
+  int answers = 0;
+  for (int i = 0; i < kTexts; ++i) {
+    const std::string text = RandomText(*recognizer, "", 60, kAlphabet, random_);
+    ASSERT_TRUE(AcceptsText(*recognizer, text)) << text;
+    const Reply reply = ParseOnce(text);
+    CheckCalls(reply, text);
+    if (!reply.calls.empty()) continue;
+    ++answers;
+    const ordered_json answer = ordered_json::parse(reply.content, nullptr, false);
+    ASSERT_FALSE(answer.is_discarded()) << text << "\n" << reply.content;
+    EXPECT_TRUE(answer["text"].is_string()) << text;
+  }
+  EXPECT_GT(answers, 0);
+}
+
+}  // namespace
+}  // namespace weft
