@@ -93,7 +93,7 @@ std::vector<CallableTool> CallableToolsOf(const ChatRequest& request) {
     tools.push_back({.name = name,
                      .parameters = parameters == function.end() ? &kAnyObject : &*parameters,
                      .strict = function.contains("strict") && function["strict"] == true,
-                     .path = fmt::format("tools[{}]{}.{}", i, request.tool_paths.function,
+                     .path = fmt::format("{}.{}", request.tool_paths.FunctionOf(i),
                                          request.tool_paths.parameters)});
   }
   return tools;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "grammar/cfg/grammar.h"
+#include "grammar/cfg/grammar_builder.h"
 #include "grammar/cfg/grammar_text.h"
 #include "grammar/schema/json_schema.h"
 #include "model/tokenizer/tokenizer.h"

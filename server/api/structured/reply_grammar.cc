@@ -40,6 +40,8 @@ class ReplyWriter {
 
  private:
   bool answers_freely() const { return request_.output.kind == OutputKind::kText; }
+  // Anything may be said.
+  bool is_free() const { return answers_freely() && request_.calls != CallUse::kMust; }
   GrammarExpr Nothing() { return builder_.Choice({}); }
   GrammarExpr Empty() { return builder_.Literal(""); }
 
@@ -159,12 +161,11 @@ GrammarExpr ReplyWriter::WithReasoning(GrammarExpr reply) {
   const GrammarExpr thoughts = tags_.TextWithout({format_.reasoning_close});
   const GrammarExpr rest =
       builder_.Sequence({thoughts, tags_.Text(format_.reasoning_close), tags_.Space(), reply});
-  const bool is_free = answers_freely() && request_.calls != CallUse::kMust;
   if (request_.reply.begins_in_reasoning) {
     // Where nothing has to follow, it may also break off.
-    return is_free ? builder_.Choice({rest, thoughts}) : rest;
+    return is_free() ? builder_.Choice({rest, thoughts}) : rest;
   }
-  if (request_.is_continued || (!format_.reasons && !is_free)) return reply;
+  if (request_.is_continued || (!format_.reasons && !is_free())) return reply;
   return builder_.Choice(
       {reply, builder_.Sequence({tags_.Space(), tags_.Text(format_.reasoning_open), rest})});
 }
@@ -202,7 +203,7 @@ ApiResult<GrammarExpr> ReplyWriter::Harmony() {
   if (request_.calls != CallUse::kMust) last.push_back(final_message);
   if (calls_) {
     last.push_back(calls_->one);
-    if (answers_freely()) first.push_back(message("<|channel|>commentary", text));
+    if (is_free()) first.push_back(message("<|channel|>commentary", text));
   }
   const GrammarExpr before =
       builder_.Repeat(builder_.Sequence({builder_.Choice(first), next}), 0, std::nullopt);
@@ -223,7 +224,7 @@ ApiResult<GrammarExpr> ReplyWriter::Solar() {
   if (calls_) {
     const GrammarExpr calls = calls_once() ? calls_->one : calls_->some;
     last.push_back(calls);
-    if (answers_freely()) last.push_back(builder_.Sequence({said, next, calls}));
+    if (is_free()) last.push_back(builder_.Sequence({said, next, calls}));
   }
   return builder_.Sequence({builder_.Repeat(thoughts, 0, std::nullopt), builder_.Choice(last)});
 }

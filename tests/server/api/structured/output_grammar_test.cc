@@ -60,28 +60,42 @@ std::vector<OutputCase> OutputCases() {
   OutputFormat any_order = ordered;
   any_order.any_order = true;
   return {
-      {"object", SchemaFormat(OutputKind::kJsonObject, ""), {"{}", R"({"a": [1]})"}, {"[]", "", "1"}},
-      {"space", SchemaFormat(OutputKind::kJsonSchema, R"({"type": "array"})"),
-       {"[1, 2]", "[1,2]"}, {"[1,  2]", "[ 1]"}},
+      {"object",
+       SchemaFormat(OutputKind::kJsonObject, ""),
+       {"{}", R"({"a": [1]})"},
+       {"[]", "", "1"}},
+      {"space",
+       SchemaFormat(OutputKind::kJsonSchema, R"({"type": "array"})"),
+       {"[1, 2]", "[1,2]"},
+       {"[1,  2]", "[ 1]"}},
       {"tight", tight, {"[1,2]"}, {"[1, 2]"}},
       {"wide", wide, {"[ 1,\n2 ]"}, {"{}"}},
       {"ordered", ordered, {R"({"a": 1, "b": 2})"}, {R"({"b": 2, "a": 1})", R"({"a": 1})"}},
       {"any_order", any_order, {R"({"a": 1, "b": 2})", R"({"b": 2, "a": 1})"}, {R"({"a": 1})"}},
       {"regex", TextFormat(OutputKind::kRegex, "[ab]+c|d"), {"abc", "d"}, {"c", "abcd", ""}},
       {"choice", ChoiceFormat({"yes", "no", "nobody"}), {"yes", "no", "nobody"}, {"n", "yesno"}},
-      {"gbnf", TextFormat(OutputKind::kGrammar, "root ::= \"a\" root \"b\" | \"c\""),
-       {"c", "aacbb"}, {"aacb"}},
-      {"gbnf token", TextFormat(OutputKind::kGrammar, "root ::= <call> \"c\""), {kCall + "c"},
+      {"gbnf",
+       TextFormat(OutputKind::kGrammar, "root ::= \"a\" root \"b\" | \"c\""),
+       {"c", "aacbb"},
+       {"aacb"}},
+      {"gbnf token",
+       TextFormat(OutputKind::kGrammar, "root ::= <call> \"c\""),
+       {kCall + "c"},
        {"<call>c"}},
-      {"lark", TextFormat(OutputKind::kGrammar, "start: \"a\" start \"b\" | /c+/"),
-       {"ccc", "aacbb"}, {"aacb"}},
-      {"lark json", TextFormat(OutputKind::kGrammar, "start: \"x\" %json {\"type\": \"integer\"}"),
-       {"x12"}, {"xa", "x"}},
+      {"lark",
+       TextFormat(OutputKind::kGrammar, "start: \"a\" start \"b\" | /c+/"),
+       {"ccc", "aacbb"},
+       {"aacb"}},
+      {"lark json",
+       TextFormat(OutputKind::kGrammar, "start: \"x\" %json {\"type\": \"integer\"}"),
+       {"x12"},
+       {"xa", "x"}},
       {"old tag",
        SchemaFormat(OutputKind::kStructuralTag,
                     R"({"structures": [{"begin": "<f>", "schema": {"type": "integer"},
                         "end": "</f>"}], "triggers": ["<f"]})"),
-       {"", "hello", "a <f>1</f> b <f>2</f>"}, {"a <f>x</f>", "<f", "<f>1"}},
+       {"", "hello", "a <f>1</f> b <f>2</f>"},
+       {"a <f>x</f>", "<f", "<f>1"}},
       {"new tag",
        SchemaFormat(OutputKind::kStructuralTag,
                     R"({"type": "structural_tag", "format": {"type": "sequence", "elements": [
@@ -92,23 +106,18 @@ std::vector<OutputCase> OutputCases() {
                            {"begin": "<call>", "content": {"type": "json_schema",
                             "json_schema": {"type": "object"}}, "end": "."}]}]}})"),
        {"<think>a < b</think>so " + kCall + "{}."},
-       {"<think></think></think>" + kCall + "{}.", "<think></think>", "<think></think><call>{}.",
-        "<think></think>" + kCall + "{}.." }},
+       {"<think>" + kCall + "{}.", "<think></think>", "<think></think><call>{}.",
+        "<think></think>" + kCall + "{}.."}},
       {"separated tags",
        SchemaFormat(OutputKind::kStructuralTag,
-                    R"({"format": {"type": "tags_with_separator", "separator": ",", "tags": [
+                    R"x({"format": {"type": "tags_with_separator", "separator": ",", "tags": [
                         {"begin": "(", "content": {"type": "regex", "pattern": "a+"}, "end": ")"},
                         {"begin": "[", "content": {"type": "or", "elements": [
                           {"type": "const_string", "value": "b"},
-                          {"type": "grammar", "grammar": "root ::= \"c\""}]}, "end": "]"}]
-  }
-})"),
-       {"", "(aa),[b],[c]"}, {
-  "(aa)[b]", ",", "(aa),"
-}
-}
-,
-};
+                          {"type": "grammar", "grammar": "root ::= \"c\""}]}, "end": "]"}]}})x"),
+       {"", "(aa),[b],[c]"},
+       {"(aa)[b]", ",", "(aa),"}},
+  };
 }
 
 TEST(OutputGrammarTest, AllowsWhatItSays) {

@@ -25,7 +25,8 @@ inline bool AcceptsText(Recognizer& recognizer, std::string_view text) {
   return state != Recognizer::kDead && recognizer.Accepts(state);
 }
 
-// The shortest way to a text from here, in bytes of `alphabet`; "\0" alone: none was found.
+// The shortest way to a text from here, in bytes of `alphabet`; "\xFE", which is in none: none was
+// found.
 inline std::string WayOut(Recognizer& recognizer, Recognizer::State from,
                           std::string_view alphabet) {
   constexpr size_t kMostStates = 300'000;
@@ -48,7 +49,7 @@ inline std::string WayOut(Recognizer& recognizer, Recognizer::State from,
       order.push_back(next);
     }
   }
-  return std::string(1, '\0');
+  return "\xFE";
 }
 
 // `begin`, then up to `most` bytes, mostly of `alphabet`, then the way out.
@@ -56,7 +57,7 @@ inline std::string RandomText(Recognizer& recognizer, std::string_view begin, si
                               std::string_view alphabet, std::mt19937& random) {
   std::string text(begin);
   Recognizer::State state = Walk(recognizer, recognizer.Start(), text);
-  if (state == Recognizer::kDead) return std::string(1, '\0');
+  if (state == Recognizer::kDead) return "\xFE";
   const size_t count = std::uniform_int_distribution<size_t>(0, most)(random);
   for (size_t i = 0; i < count; ++i) {
     std::string choices;
