@@ -38,8 +38,8 @@ class UnsignedNumbers {
   RegexId Exponent() {
     const RegexId e = arena_.Set(SymbolSet({{'E', 'E'}, {'e', 'e'}}));
     const RegexId sign = arena_.Set(SymbolSet({{'+', '+'}, {'-', '-'}}));
-    // No longer than ParseDecimal reads.
-    return arena_.Optional(Join({e, arena_.Optional(sign), arena_.Repeat(Digit(), 1, 9)}));
+    // No value needs more, and with more there is no end to what a number comes to.
+    return arena_.Optional(Join({e, arena_.Optional(sign), arena_.Repeat(Digit(), 1, 3)}));
   }
 
   struct Bound {

@@ -34,6 +34,7 @@ Result<void> JsonMachine::status() const {
     return Fail(ErrorCode::kResourceExhausted, "schema: more than {} states of its text",
                 kMostStates);
   }
+  WEFT_RETURN_IF_ERROR(solver_.status());
   return logic_.status();
 }
 

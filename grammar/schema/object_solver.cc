@@ -12,6 +12,9 @@ namespace {
 
 constexpr int kMostPropertyBranches = 1024;
 constexpr size_t kMostRegions = 64;
+constexpr size_t kMostInPairs = 32;
+constexpr int kMostSearchDepth = 2000;
+constexpr int64_t kAtomsInStep = 16;
 
 }  // namespace
 
@@ -88,8 +91,8 @@ FormulaId SchemaSolver::Objects(FormulaId value) {
   return object;
 }
 
-// Where a property tells the schemas of a oneOf apart, one of them is exactly one. `context` is
-// true as well.
+// Where a property tells the schemas of a oneOf apart, one of them is exactly one. `context` holds
+// besides.
 FormulaId SchemaSolver::Loosened(FormulaId object, FormulaId context) {
   const auto found = loosened_.find({object, context});
   if (found != loosened_.end()) return found->second;
@@ -109,33 +112,60 @@ FormulaId SchemaSolver::FindLoosened(FormulaId object, FormulaId context) {
   }
   if (kind != FormulaKind::kExactlyOne) return object;
   const std::vector<FormulaId> parts = formulas.PartsOf(object);
+  std::vector<FormulaId> within;
+  for (const FormulaId part : parts) within.push_back(formulas.And(part, context));
+  if (AreToldApart(within)) return formulas.Or(parts);
+  if (parts.size() > kMostInPairs) return object;
   for (size_t i = 0; i < parts.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      if (!AreDisjoint({parts[i], parts[j], context})) return object;
+      if (!AreDisjoint(within[i], within[j])) return object;
     }
   }
   return formulas.Or(parts);
 }
 
-// Whether no object satisfies all of them: for certain, since there is a property that they demand,
-// and no value for it.
-bool SchemaSolver::AreDisjoint(std::initializer_list<FormulaId> objects) {
-  FormulaStore& formulas = logic_.formulas();
-  std::vector<int32_t> tables;
-  std::vector<NameId> required;
-  for (const FormulaId object : objects) {
-    const std::vector<FormulaId> parts = formulas.kind(object) == FormulaKind::kAnd
-                                             ? formulas.PartsOf(object)
-                                             : std::vector<FormulaId>{object};
-    for (const FormulaId part : parts) {
-      if (formulas.kind(part) != FormulaKind::kAtom) continue;
-      const Atom& atom = formulas.atom(part);
-      if (atom.kind == AtomKind::kProperties) tables.push_back(atom.subject);
-      if (atom.kind == AtomKind::kHasName) required.push_back(static_cast<NameId>(atom.subject));
+// Whether no object satisfies both: for certain, since there is a property that both demand, and no
+// value for it.
+bool SchemaSolver::AreDisjoint(FormulaId a, FormulaId b) {
+  bool is_all = false;
+  const ObjectLiterals literals = LiteralsOf(logic_.formulas().And(a, b), is_all);
+  return std::ranges::any_of(literals.required, [&](NameId name) {
+    return HasNoValue(ValueUnder(literals.tables, name));
+  });
+}
+
+bool SchemaSolver::AreToldApart(const std::vector<FormulaId>& objects) {
+  std::vector<ObjectLiterals> literals;
+  bool is_all = false;
+  for (const FormulaId object : objects) literals.push_back(LiteralsOf(object, is_all));
+  return std::ranges::any_of(literals[0].required, [&](NameId name) {
+    std::set<ConstantId> known;
+    return std::ranges::all_of(literals, [&](const ObjectLiterals& each) {
+      if (std::ranges::find(each.required, name) == each.required.end()) return false;
+      const auto listed = logic_.ListedValues(ValueUnder(each.tables, name));
+      return listed && std::ranges::all_of(
+                           *listed, [&](ConstantId value) { return known.insert(value).second; });
+    });
+  });
+}
+
+SchemaSolver::ObjectLiterals SchemaSolver::LiteralsOf(FormulaId object, bool& is_all) const {
+  const FormulaStore& formulas = logic_.formulas();
+  const std::span<const FormulaId> parts = formulas.kind(object) == FormulaKind::kAnd
+                                               ? formulas.parts(object)
+                                               : std::span<const FormulaId>(&object, 1);
+  ObjectLiterals literals;
+  is_all = true;
+  for (const FormulaId part : parts) {
+    const bool is_negated = formulas.kind(part) == FormulaKind::kNot;
+    const FormulaId inner = is_negated ? formulas.parts(part)[0] : part;
+    if (formulas.kind(inner) == FormulaKind::kAtom) {
+      literals.Add(formulas.atom(inner), is_negated);
+    } else if (part != FormulaId::kTrue) {
+      is_all = false;
     }
   }
-  return std::ranges::any_of(required,
-                             [&](NameId name) { return HasNoValue(ValueUnder(tables, name)); });
+  return literals;
 }
 
 bool SchemaSolver::HasNoValue(FormulaId value) {
@@ -164,8 +194,30 @@ FormulaId SchemaSolver::FindPropertyValue(FormulaId object, NameId name,
       [&](FormulaId left, FormulaId) { return ObjectCanEnd(left, after); }, kMostPropertyBranches);
 }
 
+// As the object can end as it is, only what the name changes can stand against it.
+bool SchemaSolver::MayComeNext(const ObjectLiterals& literals, NameId name,
+                               const ObjectContext& context) {
+  auto& known = has_value_[literals.tables];
+  const auto [entry, is_new] = known.try_emplace(name);
+  if (is_new) entry->second = IsSatisfiable(ValueUnder(literals.tables, name));
+  if (!known.at(name)) return false;
+  if (std::ranges::find(literals.forbidden, name) != literals.forbidden.end()) return false;
+  const ObjectContext after = ContextWith(context, name);
+  int64_t others = 0;
+  for (const NameId required : literals.required) {
+    if (required == name) continue;
+    if (!MayCome(required, after)) return false;
+    ++others;
+  }
+  return after.count + others <= literals.most;
+}
+
 RegexId SchemaSolver::NextNames(FormulaId object, const ObjectContext& context) {
+  bool is_all = false;
+  const ObjectLiterals literals = LiteralsOf(object, is_all);
+  const bool is_plain = is_all && literals.violated.empty() && literals.least <= context.count + 1;
   const auto may_come = [&](NameId name) {
+    if (is_plain) return MayComeNext(literals, name, context);
     const ObjectContext after = ContextWith(context, name);
     const FormulaId with = WithName(object, name, after);
     return IsSatisfiable(PropertyValue(with, name, after));
@@ -187,7 +239,7 @@ RegexId SchemaSolver::NextNames(FormulaId object, const ObjectContext& context) 
   RegexArena& regexes = logic_.regexes();
   std::vector<RegexId> names = {regexes.Words(words)};
   listed.insert(context.seen.begin(), context.seen.end());
-  const RegexId not_listed = regexes.Not(NamesOf({listed.begin(), listed.end()}));
+  const RegexId not_listed = regexes.Not(NamesOf(listed));
   for (const RegexId region : RegionsOf(tables)) {
     const RegexId left = regexes.And(region, not_listed);
     const std::optional<NameId> example = ExampleOf(left);
@@ -225,7 +277,7 @@ std::vector<RegexId> SchemaSolver::RegionsOf(const std::vector<int32_t>& tables)
       }
     }
     if (finer.size() > kMostRegions) {
-      gave_up_ = true;
+      gave_up_now_ = true;
       finer.resize(kMostRegions);
     }
     regions = std::move(finer);
@@ -241,10 +293,14 @@ std::optional<NameId> SchemaSolver::ExampleOf(RegexId names) {
   return logic_.constants().NameOf(text);
 }
 
-RegexId SchemaSolver::NamesOf(const std::vector<NameId>& names) {
-  std::vector<std::string> words;
-  for (const NameId name : names) words.push_back(logic_.constants().name(name));
-  return logic_.regexes().Words(words);
+RegexId SchemaSolver::NamesOf(const std::set<NameId>& names) {
+  const auto [entry, is_new] = names_.try_emplace(names);
+  if (is_new) {
+    std::vector<std::string> words;
+    for (const NameId name : names) words.push_back(logic_.constants().name(name));
+    entry->second = logic_.regexes().Words(words);
+  }
+  return entry->second;
 }
 
 FormulaId SchemaSolver::ValueUnder(const std::vector<int32_t>& tables, NameId name) {
@@ -255,11 +311,10 @@ FormulaId SchemaSolver::ValueUnder(const std::vector<int32_t>& tables, NameId na
 
 bool SchemaSolver::SearchObject(FormulaId object, const ObjectContext& context) {
   if (object == FormulaId::kFalse) return false;
-  if (++steps_ > kMostSteps) {
-    gave_up_ = true;
-    return false;
-  }
   FormulaStore& formulas = logic_.formulas();
+  const auto size = static_cast<int64_t>(formulas.Occurrences(object).size());
+  if (!Spend(1 + size / kAtomsInStep)) return false;
+  if (search_depth_ >= kMostSearchDepth) gave_up_now_ = true;
   ObjectLiterals literals;
   std::unordered_map<FormulaId, FormulaId> known;  // atoms
   std::vector<FormulaId> clauses;
@@ -304,8 +359,11 @@ bool SchemaSolver::SearchObject(FormulaId object, const ObjectContext& context) 
     if (i != chosen) facts.push_back(clauses[i]);
   }
   const FormulaId rest = formulas.And(facts);
-  return std::ranges::any_of(
+  ++search_depth_;
+  const bool has_it = std::ranges::any_of(
       fewest, [&](FormulaId branch) { return SearchObject(formulas.And(rest, branch), context); });
+  --search_depth_;
+  return has_it;
 }
 
 void SchemaSolver::ObjectLiterals::Add(const Atom& atom, bool is_negated) {
@@ -335,10 +393,7 @@ bool SchemaSolver::HasObject(const ObjectLiterals& literals, const ObjectContext
 bool SchemaSolver::MeetViolations(const ObjectLiterals& literals, const ObjectContext& context,
                                   size_t next, NamedValues& values) {
   if (next == literals.violated.size()) return HasEnough(literals, context, values);
-  if (++steps_ > kMostSteps) {
-    gave_up_ = true;
-    return false;
-  }
+  if (!Spend(1)) return false;
   FormulaStore& formulas = logic_.formulas();
   const int32_t table = literals.violated[next];
   const auto try_name = [&](NameId name) {
@@ -383,7 +438,7 @@ SchemaSolver::OpenNames SchemaSolver::FindOpenNames(const ObjectLiterals& litera
     }
   }
   RegexArena& regexes = logic_.regexes();
-  const RegexId not_taken = regexes.Not(NamesOf({taken.begin(), taken.end()}));
+  const RegexId not_taken = regexes.Not(NamesOf(taken));
   for (const RegexId region : RegionsOf(tables)) {
     open.others.push_back(regexes.And(region, not_taken));
   }

@@ -1,5 +1,6 @@
 // Strings and numbers that a value formula allows.
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/check.h"
 #include "grammar/regex/decimal.h"
@@ -15,10 +16,16 @@ namespace {
 // stands for, nullopt: that cannot be said.
 class LanguageOfFormula {
  public:
-  using Leaf = std::function<std::optional<RegexId>(const Atom&)>;
+  using OfSchema = std::function<std::optional<RegexId>(SchemaId)>;
+  using OfConstants = std::function<std::optional<RegexId>(std::span<const ConstantId>)>;
 
-  LanguageOfFormula(FormulaStore& formulas, RegexArena& regexes, RegexId universe, Leaf leaf)
-      : formulas_(formulas), regexes_(regexes), universe_(universe), leaf_(std::move(leaf)) {}
+  LanguageOfFormula(FormulaStore& formulas, RegexArena& regexes, RegexId universe,
+                    OfSchema of_schema, OfConstants of_constants)
+      : formulas_(formulas),
+        regexes_(regexes),
+        universe_(universe),
+        of_schema_(std::move(of_schema)),
+        of_constants_(std::move(of_constants)) {}
 
   std::optional<RegexId> Of(FormulaId f) {
     const auto known = known_.find(f);
@@ -37,7 +44,9 @@ class LanguageOfFormula {
         return universe_;
       case FormulaKind::kAtom: {
         const Atom atom = formulas_.atom(f);
-        return leaf_(atom);
+        if (atom.kind == AtomKind::kSchema) return of_schema_(atom.subject);
+        const auto constant = static_cast<ConstantId>(atom.subject);
+        return of_constants_(std::span(&constant, 1));
       }
       default:
         return OfParts(f);
@@ -48,12 +57,24 @@ class LanguageOfFormula {
 
   std::optional<RegexId> OfParts(FormulaId f) {
     std::vector<RegexId> parts;
+    std::vector<ConstantId> constants;  // one of which it is, or of which it is none
+    const FormulaKind kind = formulas_.kind(f);
     for (const FormulaId part : formulas_.PartsOf(f)) {
+      const std::optional<ConstantId> constant = ConstantIn(part, kind);
+      if (constant) {
+        constants.push_back(*constant);
+        continue;
+      }
       const std::optional<RegexId> language = Of(part);
       if (!language) return std::nullopt;
       parts.push_back(*language);
     }
-    switch (formulas_.kind(f)) {
+    if (!constants.empty()) {
+      const std::optional<RegexId> language = of_constants_(constants);
+      if (!language) return std::nullopt;
+      parts.push_back(kind == FormulaKind::kOr ? *language : Complement(*language));
+    }
+    switch (kind) {
       case FormulaKind::kNot:
         return Complement(parts[0]);
       case FormulaKind::kAnd:
@@ -63,6 +84,17 @@ class LanguageOfFormula {
       default:
         return OneOf(parts);
     }
+  }
+
+  // Constants in an Or, and such that are refused in an And: many make one language.
+  std::optional<ConstantId> ConstantIn(FormulaId part, FormulaKind whole) const {
+    const bool is_refused = formulas_.kind(part) == FormulaKind::kNot;
+    if (whole != (is_refused ? FormulaKind::kAnd : FormulaKind::kOr)) return std::nullopt;
+    const FormulaId inner = is_refused ? formulas_.parts(part)[0] : part;
+    if (formulas_.kind(inner) != FormulaKind::kAtom) return std::nullopt;
+    const Atom& atom = formulas_.atom(inner);
+    if (atom.kind != AtomKind::kEquals) return std::nullopt;
+    return static_cast<ConstantId>(atom.subject);
   }
 
   RegexId OneOf(const std::vector<RegexId>& parts) {
@@ -78,7 +110,8 @@ class LanguageOfFormula {
   FormulaStore& formulas_;
   RegexArena& regexes_;
   RegexId universe_;
-  Leaf leaf_;
+  OfSchema of_schema_;
+  OfConstants of_constants_;
   std::unordered_map<FormulaId, std::optional<RegexId>> known_;
 };
 
@@ -90,15 +123,19 @@ RegexId SchemaLogic::Strings(FormulaId value) {
   const Level level(*this);
   if (level.is_too_deep()) return RegexArena::Nothing();
   LanguageOfFormula language(
-      formulas_, regexes_, regexes_.AnyText(), [this](const Atom& atom) -> std::optional<RegexId> {
-        if (atom.kind == AtomKind::kSchema) return StringsOf(node(atom.subject));
-        const Constant& constant = constants_[static_cast<ConstantId>(atom.subject)];
-        return constant.kind == ValueKind::kString ? regexes_.Literal(constant.text)
-                                                   : RegexArena::Nothing();
-      });
+      formulas_, regexes_, regexes_.AnyText(), [this](SchemaId id) { return StringsOf(node(id)); },
+      [this](std::span<const ConstantId> constants) { return StringsLike(constants); });
   const RegexId strings = language.Of(value).value();
   strings_.emplace(value, strings);
   return strings;
+}
+
+RegexId SchemaLogic::StringsLike(std::span<const ConstantId> constants) {
+  std::vector<std::string> words;
+  for (const ConstantId id : constants) {
+    if (constants_[id].kind == ValueKind::kString) words.push_back(constants_[id].text);
+  }
+  return regexes_.Words(words);
 }
 
 RegexId SchemaLogic::StringsOf(const SchemaNode& node) {
@@ -145,7 +182,7 @@ std::vector<RegexId> SchemaLogic::Numbers(std::span<const FormulaId> values) {
     }
     if (languages.size() == values.size()) return languages;
   }
-  Fail("a number's multipleOf is too large to be enforced");
+  if (regexes_.status()) Fail("a number is too long to be written without an exponent");
   languages.assign(values.size(), RegexArena::Nothing());
   return languages;
 }
@@ -159,12 +196,8 @@ std::optional<RegexId> SchemaLogic::NumbersIn(FormulaId value, NumberForm form) 
   const RegexId universe =
       form == NumberForm::kPlain ? PlainNumber(&regexes_) : AnyNumber(&regexes_);
   LanguageOfFormula language(
-      formulas_, regexes_, universe, [&](const Atom& atom) -> std::optional<RegexId> {
-        if (atom.kind == AtomKind::kSchema) return NumbersOf(node(atom.subject), form);
-        const Constant constant = constants_[static_cast<ConstantId>(atom.subject)];
-        if (constant.kind != ValueKind::kNumber) return RegexArena::Nothing();
-        return NumbersLike(constant.text, form);
-      });
+      formulas_, regexes_, universe, [&](SchemaId id) { return NumbersOf(node(id), form); },
+      [&](std::span<const ConstantId> constants) { return NumbersLike(constants, form); });
   const std::optional<RegexId> numbers = language.Of(value);
   known.emplace(value, numbers);
   return numbers;
@@ -194,14 +227,33 @@ std::optional<RegexId> SchemaLogic::NumbersOf(const SchemaNode& node, NumberForm
   return regexes_.And(parts);
 }
 
-std::optional<RegexId> SchemaLogic::NumbersLike(const std::string& number, NumberForm form) {
-  if (form == NumberForm::kWithExponent) return std::nullopt;
-  const Result<Decimal> decimal = ParseDecimal(number);
-  if (!decimal) return std::nullopt;
-  NumberSet set;
-  set.minimum = set.maximum = *decimal;
-  const Result<RegexId> numbers = NumberRegex(&regexes_, set);
-  return numbers ? std::optional(*numbers) : std::nullopt;
+std::optional<RegexId> SchemaLogic::NumbersLike(std::span<const ConstantId> constants,
+                                                NumberForm form) {
+  constexpr int64_t kMostDigits = 2000;
+  std::vector<std::string> integers;
+  std::vector<std::string> fractions;
+  for (const ConstantId id : constants) {
+    if (constants_[id].kind != ValueKind::kNumber) continue;
+    if (form == NumberForm::kWithExponent) return std::nullopt;
+    const Decimal number = ParseDecimal(constants_[id].text).value();
+    if (std::abs(number.exponent) > kMostDigits) return std::nullopt;
+    const std::string sign = number.negative ? "-" : "";
+    if (number.IsZero()) {
+      integers.insert(integers.end(), {"0", "-0"});
+    } else if (number.IsInteger()) {
+      integers.push_back(sign + number.digits +
+                         std::string(static_cast<size_t>(number.exponent), '0'));
+    } else {
+      const int64_t zeros = std::max<int64_t>(0, 1 - number.PointPosition());
+      std::string digits = std::string(static_cast<size_t>(zeros), '0') + number.digits;
+      digits.insert(digits.size() - static_cast<size_t>(-number.exponent), 1, '.');
+      fractions.push_back(sign + digits);
+    }
+  }
+  const RegexId zero = regexes_.Literal("0");
+  const RegexId no_fraction = regexes_.Concat(regexes_.Literal("."), regexes_.Repeat(zero, 1));
+  return regexes_.Or(regexes_.Concat(regexes_.Words(integers), regexes_.Optional(no_fraction)),
+                     regexes_.Concat(regexes_.Words(fractions), regexes_.Repeat(zero, 0)));
 }
 
 NumberSet SchemaLogic::NumberSetOf(const SchemaNode& node) {

@@ -80,7 +80,7 @@ SchemaResult<void> SchemaLogic::CheckTexts() {
     }
     formats_.emplace(*node.format, *regex);
   }
-  return {};
+  return CheckUnevaluated();
 }
 
 FormulaId SchemaLogic::root() { return Schema(document_->root); }
@@ -157,6 +157,26 @@ bool SchemaLogic::HoldsFor(FormulaId value, ValueKind constant) {
   return StructureOf(value, constant) == FormulaId::kTrue;
 }
 
+std::optional<std::vector<ConstantId>> SchemaLogic::ListedValues(FormulaId value) {
+  const std::vector<FormulaId> parts = formulas_.kind(value) == FormulaKind::kAnd
+                                           ? formulas_.PartsOf(value)
+                                           : std::vector<FormulaId>{value};
+  for (const FormulaId part : parts) {
+    if (formulas_.kind(part) != FormulaKind::kAtom) continue;
+    const Atom atom = formulas_.atom(part);
+    if (atom.kind == AtomKind::kEquals) return {{static_cast<ConstantId>(atom.subject)}};
+    const SchemaNode& node = this->node(atom.subject);
+    if (node.const_value) return {{constants_.Of(*node.const_value)}};
+    if (!node.enum_values) continue;
+    std::set<ConstantId> values;
+    for (const nlohmann::ordered_json& each : *node.enum_values) {
+      values.insert(constants_.Of(each));
+    }
+    return {{values.begin(), values.end()}};
+  }
+  return std::nullopt;
+}
+
 FormulaId SchemaLogic::Objects(FormulaId value) { return StructureOf(value, ValueKind::kObject); }
 
 FormulaId SchemaLogic::Arrays(FormulaId value) { return StructureOf(value, ValueKind::kArray); }
@@ -167,7 +187,8 @@ FormulaId SchemaLogic::StructureOf(FormulaId value, ValueKind kind) {
   if (found != known.end()) return found->second;
   const Level level(*this);
   if (level.is_too_deep()) return FormulaId::kFalse;
-  const FormulaId structure = formulas_.Replace(value, [&](FormulaId, const Atom& atom) {
+  const FormulaId structure = formulas_.Replace(value, [&](FormulaId id, const Atom& atom) {
+    if (id != value) return StructureOf(id, kind);  // once for all formulas that have it
     return atom.kind == AtomKind::kSchema
                ? StructureOfNode(node(atom.subject), kind)
                : StructureOfConstant(static_cast<ConstantId>(atom.subject), kind);

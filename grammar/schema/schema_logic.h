@@ -64,6 +64,8 @@ class SchemaLogic {
   // Of several that are asked about one text: all with exponents or all without.
   std::vector<RegexId> Numbers(std::span<const FormulaId> values);
   FormulaId Objects(FormulaId value);
+  // Values that a schema lists, where it does; others do not satisfy the formula.
+  std::optional<std::vector<ConstantId>> ListedValues(FormulaId value);
   FormulaId Arrays(FormulaId value);
 
   const PropertyTable& properties(int32_t table) const {
@@ -98,6 +100,7 @@ class SchemaLogic {
       : document_(std::move(document)) {}
 
   SchemaResult<void> CheckTexts();
+  SchemaResult<void> CheckUnevaluated();
   const SchemaNode& node(int32_t id) const { return document_->nodes[static_cast<size_t>(id)]; }
   FormulaId Schema(SchemaId id) { return formulas_.Of({.kind = AtomKind::kSchema, .subject = id}); }
   FormulaId Equals(ConstantId id) {
@@ -114,7 +117,8 @@ class SchemaLogic {
   // nullopt: it cannot be said in this form.
   std::optional<RegexId> NumbersOf(const SchemaNode& node, NumberForm form);
   static NumberSet NumberSetOf(const SchemaNode& node);
-  std::optional<RegexId> NumbersLike(const std::string& number, NumberForm form);
+  std::optional<RegexId> NumbersLike(std::span<const ConstantId> constants, NumberForm form);
+  RegexId StringsLike(std::span<const ConstantId> constants);
 
   FormulaId StructureOf(FormulaId value, ValueKind kind);
   FormulaId StructureOfNode(const SchemaNode& node, ValueKind kind);
@@ -133,7 +137,7 @@ class SchemaLogic {
   Coverage OwnCoverage(const SchemaNode& node, ValueKind kind, bool with_unevaluated);
   // Of a schema in place that holds on `condition`.
   Alternatives AlternativesIf(FormulaId condition, SchemaId schema, ValueKind kind);
-  void Multiply(Alternatives& all, const Alternatives& others, const SchemaNode& node);
+  void Multiply(Alternatives& all, const Alternatives& others);
 
   // A step down in the recursion over a document.
   class Level {

@@ -22,9 +22,12 @@ bool SchemaSolver::Ask(const Key& key, const Find& find) {
     if (answer.is_open) assumed_depth_ = std::min(assumed_depth_, answer.depth);
     return answer.yes;  // of what is being found out: no value is part of itself
   }
-  if (depth_ == 0) steps_ = 0;
-  if (++steps_ > kMostSteps || depth_ >= kMostDepth) {
-    gave_up_ = true;
+  if (depth_ == 0) {
+    steps_ = 0;
+    gave_up_now_ = false;
+  }
+  if (depth_ >= kMostDepth) gave_up_now_ = true;
+  if (!Spend(1)) {
     answers_.erase(entry);
     return false;
   }
@@ -32,8 +35,8 @@ bool SchemaSolver::Ask(const Key& key, const Find& find) {
   const int assumed_before = std::exchange(assumed_depth_, std::numeric_limits<int>::max());
   answer.yes = find();
   answer.is_open = false;
-  // A no that rests on a question which is still open says nothing by itself.
-  if (answer.yes || assumed_depth_ >= depth_) {
+  // A no that rests on a question which is still open, or given up, says nothing by itself.
+  if (answer.yes || (assumed_depth_ >= depth_ && !gave_up_now_)) {
     assumed_depth_ = assumed_before;
   } else {
     assumed_depth_ = std::min(assumed_before, assumed_depth_);
@@ -43,6 +46,20 @@ bool SchemaSolver::Ask(const Key& key, const Find& find) {
   }
   --depth_;
   return answer.yes;
+}
+
+bool SchemaSolver::Spend(int64_t steps) {
+  steps_ += steps;
+  steps_in_all_ += steps;
+  if (steps_ > kMostSteps || steps_in_all_ > kMostStepsInAll) gave_up_now_ = true;
+  gave_up_ = gave_up_ || gave_up_now_;
+  return !gave_up_now_;
+}
+
+Result<void> SchemaSolver::status() const {
+  if (steps_in_all_ <= kMostStepsInAll) return {};
+  return Fail(ErrorCode::kResourceExhausted,
+              "schema: to know how a text can end takes more than {} steps", kMostStepsInAll);
 }
 
 bool SchemaSolver::IsSatisfiable(FormulaId value) {
@@ -124,6 +141,8 @@ FormulaId SchemaSolver::ElementValue(FormulaId formula, const std::vector<Elemen
   if (relevant.empty()) {
     return can_end(formula, FormulaId::kTrue) ? FormulaId::kTrue : FormulaId::kFalse;
   }
+  const std::optional<FormulaId> least = LeastValue(formula, relevant, can_end);
+  if (least) return *least;
   // One way after the other, of formulas that know several.
   std::vector<FormulaId> others;
   std::vector<FormulaId> branches;
@@ -155,6 +174,32 @@ FormulaId SchemaSolver::ElementValue(FormulaId formula, const std::vector<Elemen
     if (values.back() == FormulaId::kTrue) return FormulaId::kTrue;
   }
   return formulas.Or(values);
+}
+
+std::optional<FormulaId> SchemaSolver::LeastValue(FormulaId formula,
+                                                  const std::vector<ElementAtom>& atoms,
+                                                  const CanEnd& can_end) {
+  FormulaStore& formulas = logic_.formulas();
+  std::unordered_map<FormulaId, FormulaId> turns;
+  std::vector<FormulaId> demanded;
+  const std::span<const FormulaId> parts = formulas.kind(formula) == FormulaKind::kAnd
+                                               ? formulas.parts(formula)
+                                               : std::span(&formula, 1);
+  for (const FormulaStore::Occurrence& occurrence : formulas.Occurrences(formula)) {
+    const auto each = std::ranges::find(atoms, occurrence.atom, &ElementAtom::atom);
+    if (each == atoms.end()) continue;
+    if (occurrence.positive && occurrence.negative) return std::nullopt;
+    const bool is_demanded = std::ranges::binary_search(parts, each->atom);
+    if (is_demanded) demanded.push_back(each->value);
+    turns.emplace(each->atom, is_demanded || occurrence.negative ? each->if_true : each->if_false);
+  }
+  const FormulaId left = formulas.Replace(formula, [&](FormulaId atom, const Atom&) {
+    const auto found = turns.find(atom);
+    return found == turns.end() ? atom : found->second;
+  });
+  const FormulaId value = formulas.And(demanded);
+  const bool can = value != FormulaId::kFalse && can_end(left, value);
+  return can ? std::optional(value) : std::nullopt;
 }
 
 bool SchemaSolver::Branches(FormulaId formula, std::vector<FormulaId>& branches) {
@@ -231,7 +276,12 @@ FormulaId SchemaSolver::ValueOfConjunction(FormulaId formula, const std::vector<
       choices.push_back({each->atom, each->if_true, each->value, each->if_false, refused});
       none_is_free = true;
     } else if (occurrence.positive) {
-      choices.push_back({each->atom, each->if_true, each->value, each->if_false, FormulaId::kTrue});
+      // What is contained must not be used up before.
+      const bool is_kept =
+          formulas.atom(each->atom).kind == AtomKind::kContains && LooksForEqualItems(formula);
+      none_is_free = none_is_free || is_kept;
+      choices.push_back({each->atom, each->if_true, each->value, each->if_false,
+                         is_kept ? refused : FormulaId::kTrue});
     } else {
       choices.push_back({each->atom, each->if_false, refused, each->if_true, FormulaId::kTrue});
     }

@@ -9,10 +9,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -99,10 +99,13 @@ class SchemaSolver {
 
   // Whether questions were given up.
   bool has_given_up() const { return gave_up_; }
+  // kResourceExhausted: there were so many that all are given up from now on.
+  Result<void> status() const;
 
  private:
   enum class Question : uint8_t { kValue, kObject, kArray };
   static constexpr int64_t kMostSteps = 20'000;  // of a question and all that it leads to
+  static constexpr int64_t kMostStepsInAll = 1'000'000;
   using Key = std::pair<Question, std::pair<FormulaId, int32_t>>;
   struct Answer {
     bool is_open = false;  // being found out
@@ -150,11 +153,16 @@ class SchemaSolver {
                           const ObjectContext& context, const NamedValues& values);
   std::vector<RegexId> RegionsOf(const std::vector<int32_t>& tables);
   std::optional<NameId> ExampleOf(RegexId names);
-  RegexId NamesOf(const std::vector<NameId>& names);
+  RegexId NamesOf(const std::set<NameId>& names);
+  // Whether the question may go on, with `steps` more.
+  bool Spend(int64_t steps);
 
   // What an element must be so that `formula`, with its atoms as they then are, can end.
   FormulaId ElementValue(FormulaId formula, const std::vector<ElementAtom>& atoms,
                          const CanEnd& can_end, int budget);
+  // nullopt: it takes more than the atoms without which the formula is false.
+  std::optional<FormulaId> LeastValue(FormulaId formula, const std::vector<ElementAtom>& atoms,
+                                      const CanEnd& can_end);
   FormulaId ValueOfConjunction(FormulaId formula, const std::vector<ElementAtom>& atoms,
                                const CanEnd& can_end);
 
@@ -176,7 +184,13 @@ class SchemaSolver {
   FormulaId FindPropertyValue(FormulaId object, NameId name, const ObjectContext& after);
   FormulaId Loosened(FormulaId object, FormulaId context);
   FormulaId FindLoosened(FormulaId object, FormulaId context);
-  bool AreDisjoint(std::initializer_list<FormulaId> objects);
+  bool AreDisjoint(FormulaId a, FormulaId b);
+  // Whether there is a property that all of them demand, of which each lists values of its own.
+  bool AreToldApart(const std::vector<FormulaId>& objects);
+  // What stands in it without choice: tables that it satisfies, names that it has.
+  ObjectLiterals LiteralsOf(FormulaId object, bool& is_all) const;
+  // Of an object of which nothing is left but these.
+  bool MayComeNext(const ObjectLiterals& literals, NameId name, const ObjectContext& context);
   bool HasNoValue(FormulaId value);
 
   std::map<Key, Answer> answers_;
@@ -184,6 +198,8 @@ class SchemaSolver {
   std::unordered_map<FormulaId, FormulaId> objects_;
   std::map<std::pair<FormulaId, FormulaId>, FormulaId> loosened_;  // by context, too
   std::map<std::tuple<FormulaId, NameId, int32_t>, FormulaId> property_values_;
+  std::map<std::set<NameId>, RegexId> names_;
+  std::map<std::vector<int32_t>, std::unordered_map<NameId, bool>> has_value_;  // under tables
   std::map<ObjectContext, int32_t> object_contexts_;
   std::map<ArrayContext, int32_t> array_contexts_;
   std::map<FormulaId, int32_t> order_ids_;
@@ -192,6 +208,9 @@ class SchemaSolver {
   int count_depth_ = 0;  // of values in values that are counted
   int assumed_depth_ = std::numeric_limits<int>::max();
   int64_t steps_ = 0;  // of the question that was asked from outside
+  int64_t steps_in_all_ = 0;
+  int search_depth_ = 0;
+  bool gave_up_now_ = false;  // of that question
   bool gave_up_ = false;
 };
 

@@ -15,6 +15,23 @@ constexpr size_t kMostAlternatives = 256;
 
 }  // namespace
 
+// They are what may turn out to be too much only when it is asked for.
+SchemaResult<void> SchemaLogic::CheckUnevaluated() {
+  for (size_t i = 0; i < document_->nodes.size(); ++i) {
+    const SchemaNode& node = document_->nodes[i];
+    if (!node.unevaluated_properties && !node.unevaluated_items) continue;
+    const FormulaId schema = Schema(static_cast<SchemaId>(i));
+    Objects(schema);
+    Arrays(schema);
+    if (!failure_) continue;
+    const std::string keyword =
+        node.unevaluated_properties ? "unevaluatedProperties" : "unevaluatedItems";
+    return tl::unexpected(SchemaError{ErrorCode::kResourceExhausted, node.pointer + "/" + keyword,
+                                      keyword, *failure_});
+  }
+  return {};
+}
+
 SchemaLogic::Coverage SchemaLogic::OwnCoverage(const SchemaNode& node, ValueKind kind,
                                                bool with_unevaluated) {
   Coverage coverage;
@@ -34,7 +51,7 @@ SchemaLogic::Coverage SchemaLogic::OwnCoverage(const SchemaNode& node, ValueKind
   return coverage;
 }
 
-void SchemaLogic::Multiply(Alternatives& all, const Alternatives& others, const SchemaNode& node) {
+void SchemaLogic::Multiply(Alternatives& all, const Alternatives& others) {
   Alternatives product;
   for (const Alternative& a : all) {
     for (const Alternative& b : others) {
@@ -51,10 +68,8 @@ void SchemaLogic::Multiply(Alternatives& all, const Alternatives& others, const 
     }
   }
   if (product.size() > kMostAlternatives) {
-    Fail(
-        fmt::format("{}: an unevaluated keyword beside schemas that may hold or not in more than "
-                    "{} combinations",
-                    node.pointer.empty() ? "the schema" : node.pointer, kMostAlternatives));
+    Fail(fmt::format("stands beside schemas that may hold or not in more than {} combinations",
+                     kMostAlternatives));
     product.clear();
   }
   all = std::move(product);
@@ -88,9 +103,9 @@ SchemaLogic::Alternatives SchemaLogic::FindAlternatives(const SchemaNode& node, 
     Alternatives either = AlternativesIf(condition, schema, kind);
     if (either.empty()) return;
     either.insert(Alternative{});
-    Multiply(all, either, node);
+    Multiply(all, either);
   };
-  for (const SchemaId schema : node.all_of) Multiply(all, AlternativesOf(schema, kind), node);
+  for (const SchemaId schema : node.all_of) Multiply(all, AlternativesOf(schema, kind));
   for (const SchemaId schema : node.any_of) {
     multiply_if(StructureOf(Schema(schema), kind), schema);
   }
@@ -98,11 +113,11 @@ SchemaLogic::Alternatives SchemaLogic::FindAlternatives(const SchemaNode& node, 
   for (const SchemaId schema : node.one_of) {
     one.merge(AlternativesIf(StructureOf(Schema(schema), kind), schema, kind));
   }
-  Multiply(all, one, node);
+  Multiply(all, one);
   if (node.if_schema) {
     const FormulaId condition = StructureOf(Schema(*node.if_schema), kind);
     Alternatives then = AlternativesOf(*node.if_schema, kind);
-    if (node.then_schema) Multiply(then, AlternativesOf(*node.then_schema, kind), node);
+    if (node.then_schema) Multiply(then, AlternativesOf(*node.then_schema, kind));
     Alternatives either = {Alternative{}};
     for (Alternative each : then) {
       each.condition = formulas_.And(each.condition, condition);
@@ -111,7 +126,7 @@ SchemaLogic::Alternatives SchemaLogic::FindAlternatives(const SchemaNode& node, 
     if (node.else_schema) {
       either.merge(AlternativesIf(formulas_.Not(condition), *node.else_schema, kind));
     }
-    Multiply(all, either, node);
+    Multiply(all, either);
   }
   if (kind != ValueKind::kObject) return all;
   for (const auto& [name, schema] : node.dependent_schemas) multiply_if(HasName(name), schema);
