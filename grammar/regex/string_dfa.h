@@ -33,6 +33,13 @@ class StringDfa {
   bool AtRest(State state) const { return place(state).prefix == 0; }
   // At rest, behind a whole text. A JSON string's closing quote may come then.
   bool Accepts(State state) const { return AtRest(state) && arena_->Nullable(place(state).rest); }
+  // Whether any text may follow, at rest.
+  bool IsAnyText(State state) const { return AtRest(state) && Rest(state) == arena_->AnyText(); }
+  // Of a state at rest: see RegexArena::ReachOf.
+  RegexReach ReachOf(State state, const SymbolSet& within, uint32_t most) const {
+    return arena_->ReachOf(Rest(state), within, most);
+  }
+  Spelling spelling() const { return spelling_; }
   // What must follow, from where the symbol that has begun began.
   RegexId Rest(State state) const { return place(state).rest; }
 

@@ -32,15 +32,15 @@ std::vector<std::string> AllGrammarBytes(const Tokenizer& tokenizer) {
 }  // namespace
 
 GrammarVocabulary::GrammarVocabulary(std::shared_ptr<const Tokenizer> tokenizer)
-    : tokenizer_(std::move(tokenizer)), trie_(AllGrammarBytes(*tokenizer_)) {}
+    : tokenizer_(std::move(tokenizer)), masks_(AllGrammarBytes(*tokenizer_)) {}
 
 std::string GrammarVocabulary::BytesOf(TokenId token) const {
   return token < tokenizer_->vocab_size() ? GrammarBytes(*tokenizer_, token) : std::string();
 }
 
 struct GrammarMatcher::Shared {
-  Shared(const TokenTrie& trie, std::unique_ptr<Recognizer> of)
-      : recognizer(std::move(of)), maker(&trie, recognizer.get()) {}
+  Shared(const MaskVocabulary& masks, std::unique_ptr<Recognizer> of)
+      : recognizer(std::move(of)), maker(&masks, recognizer.get()) {}
 
   // Masks of states that come again: inside a string, for instance, at every token.
   static constexpr size_t kMostMasks = 16;
@@ -54,7 +54,7 @@ struct GrammarMatcher::Shared {
 GrammarMatcher::GrammarMatcher(std::shared_ptr<const GrammarVocabulary> vocabulary,
                                std::unique_ptr<Recognizer> recognizer)
     : vocabulary_(std::move(vocabulary)),
-      shared_(std::make_shared<Shared>(vocabulary_->trie(), std::move(recognizer))) {
+      shared_(std::make_shared<Shared>(vocabulary_->masks(), std::move(recognizer))) {
   states_.push_back(shared_->recognizer->Start());
   may_end_ = states_.back() != Recognizer::kDead && shared_->recognizer->Accepts(states_.back());
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/token_constraint.h"
-#include "grammar/mask/token_trie.h"
+#include "grammar/mask/mask_vocabulary.h"
 #include "grammar/recognizer.h"
 #include "model/tokenizer/tokenizer.h"
 
@@ -23,11 +23,11 @@ class GrammarVocabulary {
 
   // Empty: the token is part of no text.
   std::string BytesOf(TokenId token) const;
-  const TokenTrie& trie() const { return trie_; }
+  const MaskVocabulary& masks() const { return masks_; }
 
  private:
   const std::shared_ptr<const Tokenizer> tokenizer_;
-  const TokenTrie trie_;
+  const MaskVocabulary masks_;
 };
 
 // Clones share the recognizer, one at a time, and what it has found out.
