@@ -10,12 +10,14 @@
 namespace weft {
 namespace {
 
-// Its characters, if all of the text is whole and plain.
+// Its characters, if all of them are plain; the last one may have begun only, since all that are
+// more than a byte are plain.
 std::optional<size_t> CountPlain(std::string_view text) {
   size_t count = 0;
   for (size_t at = 0; at < text.size(); ++count) {
     const Utf8Character character = DecodeUtf8(text, at);
-    if (character.status != Utf8Status::kValid ||
+    if (character.status == Utf8Status::kInvalid) return std::nullopt;
+    if (character.status == Utf8Status::kValid &&
         !MaskVocabulary::PlainCharacters().Contains(character.code_point)) {
       return std::nullopt;
     }

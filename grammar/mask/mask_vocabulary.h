@@ -13,8 +13,8 @@
 
 namespace weft {
 
-// In JSON strings nearly all tokens are plain: characters that stand for themselves, and whole
-// ones. Most strings allow all of these, or those up to a length.
+// In JSON strings nearly all tokens are plain: characters that stand for themselves, the last one
+// perhaps in part. Most strings allow all of these, or those up to a length.
 //
 // Immutable; thread-safe. Does not move: runs point into it.
 class MaskVocabulary {
