@@ -46,6 +46,8 @@ class Recognizer {
   // What a run that goes on with `rest` and then ends comes to, as a number: where it is the same,
   // the same bytes may follow, as far as one token goes.
   virtual int64_t RunEndClass(State /*state*/, std::string_view /*rest*/) { return 0; }
+  // A state behind such a run, of that class; or kDead.
+  virtual State RunEnd(State /*state*/, std::string_view /*rest*/) { return kDead; }
 };
 
 }  // namespace weft

@@ -50,28 +50,13 @@ Result<void> EarleyRecognizer::status() const {
 
 Recognizer::State EarleyRecognizer::FindStep(State state, uint8_t byte) {
   if (failure_) return kDead;
-  new_threads_.clear();
-  pending_.clear();
+  BeginStep();
   const Range threads = states_[state].threads;
   for (int32_t i = threads.begin; i < threads.end; ++i) {
-    const Expected& expected = expected_[threads_[i].expected];
-    const State next = StepTerminal(expected.terminal, threads_[i].state, byte);
-    if (next == kDead) continue;
-    bool goes_on = true;
-    if (MayEnd(expected.terminal, next)) {
-      pending_.insert(pending_.end(), items_.begin() + expected.items.begin,
-                      items_.begin() + expected.items.end);
-      goes_on = MayGoOn(expected.terminal, next);
-    }
-    if (goes_on) new_threads_.push_back({threads_[i].expected, next});
+    const Thread& thread = threads_[i];
+    Advance(thread.expected, StepTerminal(expected_[thread.expected].terminal, thread.state, byte));
   }
-  bool accepts = false;
-  if (!pending_.empty()) {
-    const Column& column = columns_[ColumnOfPending()];
-    AppendThreads(column);
-    accepts = column.accepts;
-    CheckItems(new_threads_.size());
-  }
+  const State next = EndStep();
   std::unique_ptr<Row>& row = states_[state].next;
   if (row == nullptr) {
     Charge(sizeof(Row));
@@ -79,26 +64,59 @@ Recognizer::State EarleyRecognizer::FindStep(State state, uint8_t byte) {
     row->fill(kUnknown);
   }
   Row& transitions = *row;
-  const bool is_dead = new_threads_.empty() && !accepts;
-  const State next = is_dead ? kDead : InternState(accepts);
   // What ended for want of memory is not known to be dead.
   if (failure_ || !regexes_.status()) return kDead;
   return transitions[byte] = next;
 }
 
+void EarleyRecognizer::BeginStep() {
+  new_threads_.clear();
+  pending_.clear();
+}
+
+void EarleyRecognizer::Advance(int32_t thread, State next) {
+  if (next == kDead) return;
+  const Expected& expected = expected_[thread];
+  bool goes_on = true;
+  if (MayEnd(expected.terminal, next)) {
+    pending_.insert(pending_.end(), items_.begin() + expected.items.begin,
+                    items_.begin() + expected.items.end);
+    goes_on = MayGoOn(expected.terminal, next);
+  }
+  if (goes_on) new_threads_.push_back({thread, next});
+}
+
+Recognizer::State EarleyRecognizer::EndStep() {
+  bool accepts = false;
+  if (!pending_.empty()) {
+    const Column& column = columns_[ColumnOfPending()];
+    AppendThreads(column);
+    accepts = column.accepts;
+    CheckItems(new_threads_.size());
+  }
+  return new_threads_.empty() && !accepts ? kDead : InternState(accepts);
+}
+
 std::optional<TextRun> EarleyRecognizer::RunAt(State state) {
   const StateEntry& entry = states_[static_cast<size_t>(state)];
   if (entry.threads.end - entry.threads.begin != 1) return std::nullopt;
-  const Thread& thread = threads_[static_cast<size_t>(entry.threads.begin)];
+  const Thread& thread = FirstThread(state);
   const auto terminal = static_cast<size_t>(expected_[thread.expected].terminal);
   return terminals_[terminal] == nullptr ? std::nullopt : terminals_[terminal]->RunAt(thread.state);
 }
 
 int64_t EarleyRecognizer::RunEndClass(State state, std::string_view rest) {
-  const Thread& thread =
-      threads_[static_cast<size_t>(states_[static_cast<size_t>(state)].threads.begin)];
+  const Thread& thread = FirstThread(state);
   const auto terminal = static_cast<size_t>(expected_[thread.expected].terminal);
   return terminals_[terminal]->RunEndClass(thread.state, rest);
+}
+
+Recognizer::State EarleyRecognizer::RunEnd(State state, std::string_view rest) {
+  const Thread thread = FirstThread(state);
+  const auto terminal = static_cast<size_t>(expected_[thread.expected].terminal);
+  BeginStep();
+  Advance(thread.expected, terminals_[terminal]->RunEnd(thread.state, rest));
+  return failure_ ? kDead : EndStep();
 }
 
 Recognizer::State EarleyRecognizer::InternState(bool accepts) {

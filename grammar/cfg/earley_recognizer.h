@@ -54,6 +54,7 @@ class EarleyRecognizer : public Recognizer {
   // Where only one terminal has begun, that one's.
   std::optional<TextRun> RunAt(State state) override;
   int64_t RunEndClass(State state, std::string_view rest) override;
+  State RunEnd(State state, std::string_view rest) override;
 
   // kResourceExhausted once a limit was reached, of this or of the regexes: steps that were not
   // taken before are dead from then on.
@@ -106,6 +107,13 @@ class EarleyRecognizer : public Recognizer {
   };
 
   State FindStep(State state, uint8_t byte);
+  const Thread& FirstThread(State state) const {
+    return threads_[static_cast<size_t>(states_[static_cast<size_t>(state)].threads.begin)];
+  }
+  // A step begins, one of its threads comes to `next`, and it ends: the state of all of them.
+  void BeginStep();
+  void Advance(int32_t expected, State next);
+  State EndStep();
   // The state with the threads of new_threads_.
   State InternState(bool accepts);
   State StepTerminal(GrammarSymbol terminal, State state, uint8_t byte);

@@ -30,6 +30,14 @@ struct RegexEdge {
   bool operator==(const RegexEdge&) const = default;
 };
 
+// How far texts of certain symbols alone go without a language having its say.
+struct RegexReach {
+  uint32_t length = 0;  // each of so many symbols begins a text of the language
+  bool ends = false;    // and none of more does
+
+  bool operator==(const RegexReach&) const = default;
+};
+
 // Owns expressions and what is known about them. One owner at a time: asking changes it. A copy
 // goes on by itself, with the same ids.
 //
@@ -86,6 +94,9 @@ class RegexArena {
   bool IsEmpty(RegexId id);
   // A text of `id` with as few symbols as there can be; nullopt: there is none.
   std::optional<std::vector<Symbol>> ShortestWord(RegexId id);
+  // Of texts of symbols in `within`, which is not empty. `length` is `most` at most, and may be
+  // found too small where the language is intricate.
+  RegexReach ReachOf(RegexId id, const SymbolSet& within, uint32_t most);
   // How many texts `id` has, at most `limit`.
   uint64_t CountWords(RegexId id, uint64_t limit);
   // A lower bound of the symbols in a text of `id`, found without looking at derivatives.
@@ -120,6 +131,7 @@ class RegexArena {
   RegexId Demand(const Assertion& assertion, std::span<const RegexId> before);
   std::vector<RegexEdge> Combine(const Operands& operands, bool all);
   bool KnownLive(RegexId id);
+  uint32_t SureReach(RegexId id, const SymbolSet& within) const;
   // Sorted, without duplicates; what operands of the same kind have is taken in.
   std::vector<RegexId> Flatten(std::span<const RegexId> parts, RegexKind kind) const;
   void UniteSets(std::vector<RegexId>* parts);

@@ -129,8 +129,10 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
   switch (it.kind) {
     case RegexKind::kNothing:
     case RegexKind::kEmpty:
+      it.finite = true;
       return;
     case RegexKind::kSet:
+      it.finite = true;
       it.asserts = sets_[it.a].ranges().back().last >= kFirstAssertion;
       it.specials =
           !sets_[it.a].Intersection(SymbolSet({{kFirstSpecialSymbol, kLastSymbol}})).empty();
@@ -141,6 +143,7 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
       const RegexNode& b = nodes_[it.b];
       it.nullable = a.nullable && b.nullable;
       it.positive = a.positive && b.positive;
+      it.finite = a.finite && b.finite;
       it.specials = a.specials || b.specials;
       it.asserts = a.asserts || b.asserts;
       it.depth = std::max<uint16_t>(a.depth + 1, b.depth);
@@ -151,12 +154,14 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
     case RegexKind::kAnd:
       it.nullable = !is_or;
       it.positive = is_or;
+      it.finite = is_or;
       it.specials = !is_or;
       it.min_length = is_or ? UINT32_MAX : 0;
       for (const RegexId id : operands) {
         const RegexNode& part = node(id);
         it.nullable = is_or ? it.nullable || part.nullable : it.nullable && part.nullable;
         it.positive = it.positive && part.positive;
+        it.finite = is_or ? it.finite && part.finite : it.finite || part.finite;
         it.specials = is_or ? it.specials || part.specials : it.specials && part.specials;
         it.asserts = it.asserts || part.asserts;
         it.min_length = is_or ? std::min(it.min_length, part.min_length)
@@ -174,6 +179,7 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
       const RegexNode& a = nodes_[it.a];
       it.nullable = it.min == 0 || a.nullable;
       it.positive = a.positive;
+      it.finite = a.finite && it.max != RegexNode::kUnbounded;
       it.specials = a.specials;
       it.asserts = a.asserts;
       it.depth = a.depth + 1;
@@ -184,6 +190,7 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
     case RegexKind::kAutomaton: {
       const SymbolAutomaton::State& state = automata_[it.a]->states[it.b];
       it.nullable = state.accepts;
+      it.finite = automata_[it.a]->acyclic;
       it.min_length = state.distance;
       return;
     }

@@ -48,6 +48,7 @@ struct RegexNode {
   RegexKind kind = RegexKind::kNothing;
   bool nullable = false;
   bool positive = true;   // without intersection and complement: not empty, unless Nothing
+  bool finite = false;    // its texts are known to be finitely many
   bool specials = false;  // texts of it may have special tokens
   bool asserts = false;   // has assertions that are not resolved
   uint16_t depth = 1;     // how deep the recursion over it goes

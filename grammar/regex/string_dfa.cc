@@ -19,7 +19,13 @@ StringDfa::State StringDfa::FindStep(State state, uint8_t byte) {
     const auto edge = std::ranges::lower_bound(edges, step.symbol, {}, &RegexEdge::last);
     if (edge != edges.end() && edge->first <= step.symbol) found = Intern(edge->next, 0);
   }
-  next_[static_cast<size_t>(state)][byte] = found;
+  std::unique_ptr<Row>& row = rows_[static_cast<size_t>(state)];
+  if (row == nullptr) {
+    arena_->Charge(sizeof(Row));
+    row = std::make_unique<Row>();
+    row->fill(kUnknown);
+  }
+  (*row)[byte] = found;
   return found;
 }
 
@@ -28,9 +34,9 @@ StringDfa::State StringDfa::Intern(RegexId rest, SpellingPrefix prefix) {
   const uint64_t key = static_cast<uint64_t>(rest) << 32U | prefix;
   const auto [at, is_new] = states_.try_emplace(key, static_cast<State>(places_.size()));
   if (is_new) {
-    arena_->Charge(sizeof(Place) + sizeof(next_.front()) + 64);
+    arena_->Charge(sizeof(Place) + sizeof(std::unique_ptr<Row>) + 64);
     places_.push_back({rest, prefix});
-    next_.emplace_back().fill(kUnknown);
+    rows_.emplace_back();
   }
   return at->second;
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -27,18 +28,27 @@ class StringDfa {
   // Before the first byte of a text of `id`.
   State Start(RegexId id);
   State Step(State state, uint8_t byte) {
-    const State known = next_[static_cast<size_t>(state)][byte];
-    return known != kUnknown ? known : FindStep(state, byte);
+    const std::unique_ptr<Row>& row = rows_[static_cast<size_t>(state)];
+    if (row != nullptr && (*row)[byte] != kUnknown) return (*row)[byte];
+    return FindStep(state, byte);
   }
   // Whether no symbol has begun that has not ended.
   bool AtRest(State state) const { return place(state).prefix == 0; }
   // At rest, behind a whole text. A JSON string's closing quote may come then.
   bool Accepts(State state) const { return AtRest(state) && arena_->Nullable(place(state).rest); }
+  // Whether any text may follow, at rest.
+  bool IsAnyText(State state) const { return AtRest(state) && Rest(state) == arena_->AnyText(); }
+  // Of a state at rest: see RegexArena::ReachOf.
+  RegexReach ReachOf(State state, const SymbolSet& within, uint32_t most) const {
+    return arena_->ReachOf(Rest(state), within, most);
+  }
+  Spelling spelling() const { return spelling_; }
   // What must follow, from where the symbol that has begun began.
   RegexId Rest(State state) const { return place(state).rest; }
 
  private:
   static constexpr State kUnknown = -2;
+  using Row = std::array<State, 256>;
   struct Place {
     RegexId rest;
     SpellingPrefix prefix;
@@ -52,7 +62,7 @@ class StringDfa {
   RegexArena* arena_;
   Spelling spelling_;
   std::vector<Place> places_;
-  std::vector<std::array<State, 256>> next_;
+  std::vector<std::unique_ptr<Row>> rows_;  // of states that steps were taken from
   std::unordered_map<uint64_t, State> states_;
 };
 

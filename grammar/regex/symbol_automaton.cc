@@ -46,6 +46,7 @@ class WordsBuilder {
   }
 
   SymbolAutomaton Finish() {
+    automaton_.acyclic = true;
     CloseBeyond(0);
     automaton_.start = Intern(std::move(path_.front()));
     automaton_.SetDistances();

@@ -29,6 +29,7 @@ struct SymbolAutomaton {
 
   std::vector<State> states;
   uint32_t start = 0;
+  bool acyclic = false;  // its words are known to be finitely many
 
   // Fills in the distances and removes edges to states that no word leads on from.
   void SetDistances();

@@ -81,28 +81,6 @@ bool JsonMachine::Accepts(State state) {
   return frame.place == Place::kNumber && frame.parent == kNone && numbers_.Accepts(frame.state);
 }
 
-std::optional<TextRun> JsonMachine::RunAt(State state) {
-  const Frame& frame = frames_[states_[state].first];
-  const bool is_name = frame.place == Place::kName;
-  if (!is_name && (frame.place != Place::kString || frame.watched != kNone)) return std::nullopt;
-  return TextRun{.dfa = is_name ? &names_ : &strings_, .state = frame.state, .end = '"'};
-}
-
-// Values that are not watched are alike, unless what they say is kept; names by what the object
-// says of their values.
-int64_t JsonMachine::RunEndClass(State state, std::string_view rest) {
-  const auto [frame_id, text] = states_[state];
-  const Frame frame = frames_[frame_id];
-  if (frame.place != Place::kName) {
-    return frame.records ? static_cast<int64_t>(std::hash<std::string_view>()(rest)) : 0;
-  }
-  const std::string quoted = '"' + TextFrom(text, frame.detail) + std::string(rest) + '"';
-  const std::optional<ConstantId> parsed = logic_.constants().Parse(quoted);
-  if (!parsed) return -1;
-  const NameId name = logic_.constants().NameOf(logic_.constants()[*parsed].text);
-  return PropertyOf(frame.object, name).goal;
-}
-
 bool JsonMachine::AllowsSpace(const Frame& frame, uint8_t byte) const {
   if (options_.space == JsonSpace::kAny) return IsJsonSpace(byte);
   return frame.may_space && byte == ' ';

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,7 @@ class JsonMachine : public Recognizer {
   bool Accepts(State state) override;
   std::optional<TextRun> RunAt(State state) override;
   int64_t RunEndClass(State state, std::string_view rest) override;
+  State RunEnd(State state, std::string_view rest) override;
 
   Result<void> status() const override;
 
@@ -108,6 +110,12 @@ class JsonMachine : public Recognizer {
     std::vector<ElementAtom> atoms;
     std::vector<int32_t> places;  // of an atom's value among what the goal watches; kNone: it holds
   };
+  // What tells the names of an object's next property apart.
+  struct NameKinds {
+    std::unordered_set<std::string> spoken;    // of themselves
+    std::vector<RegexId> patterns;             // the others by which of these they match
+    std::map<std::vector<bool>, NameId> like;  // one of each kind of others
+  };
   // Which of the goal's others hold.
   using Truths = std::vector<bool>;
 
@@ -155,6 +163,13 @@ class JsonMachine : public Recognizer {
 
   RegexId NextNames(int32_t object);
   const Element& PropertyOf(int32_t object, NameId name);
+  NameKinds& NameKindsOf(int32_t object);
+  // A name of which the object says the same: of its value, and of what may come behind that.
+  NameId NameLike(int32_t object, const std::string& name);
+  NameId NameLike(const Frame& frame, TextId text, std::string_view rest);
+  // The text of a name that is spelled so.
+  std::string NameSpelled(const std::string& spelling);
+  Truths TruthsBehind(const Frame& frame, std::string_view rest);
   const Element& ItemOf(int32_t array);
   bool LooksForEqualItems(const ArrayState& state);
   void SetGoal(Element& element, FormulaId value, FormulaId formula);
@@ -183,6 +198,7 @@ class JsonMachine : public Recognizer {
   Interned<std::pair<TextId, uint8_t>> texts_;  // a text and the byte behind it
   std::vector<int32_t> lengths_;                // of texts
   std::map<std::pair<int32_t, NameId>, Element> properties_;
+  std::unordered_map<int32_t, NameKinds> name_kinds_;  // by object
   std::map<int32_t, Element> items_;
   std::map<int32_t, RegexId> next_names_;
   std::vector<std::unique_ptr<Row>> rows_;     // steps from states without a text

@@ -52,13 +52,18 @@ Recognizer::State JsonMachine::StepName(const Frame& frame, TextId text, uint8_t
     return next.state == kDead ? kDead : StateOf(next, Append(text, byte));
   }
   if (!names_.Accepts(frame.state)) return kDead;
-  const std::string quoted = '"' + TextFrom(text, frame.detail) + '"';
-  const std::optional<ConstantId> name = logic_.constants().Parse(quoted);
-  next.detail = static_cast<int32_t>(logic_.constants().NameOf(logic_.constants()[*name].text));
+  const std::string name = NameSpelled(TextFrom(text, frame.detail));
+  next.detail = static_cast<int32_t>(logic_.constants().NameOf(name));
   next.place = Place::kNameEnd;
   next.state = frame.object;
   next.object = kNone;
   return StateOf(next, frame.records ? Append(text, byte) : kNone);
+}
+
+std::string JsonMachine::NameSpelled(const std::string& spelling) {
+  if (spelling.find('\\') == std::string::npos) return spelling;
+  const std::optional<ConstantId> name = logic_.constants().Parse('"' + spelling + '"');
+  return logic_.constants()[*name].text;
 }
 
 Recognizer::State JsonMachine::EndProperty(const Frame& frame, TextId text, const Truths& truths) {

@@ -223,15 +223,8 @@ RegexId SchemaSolver::NextNames(FormulaId object, const ObjectContext& context) 
     return IsSatisfiable(PropertyValue(with, name, after));
   };
   const std::vector<int32_t> tables = TablesOf(object, AtomKind::kProperties);
-  std::set<NameId> listed;
-  for (const auto& [name, place] : orders_[static_cast<size_t>(context.order)]) {
-    listed.insert(name);
-  }
-  for (const NameId name : ListedNames(tables)) listed.insert(name);
-  for (const FormulaStore::Occurrence& occurrence : logic_.formulas().Occurrences(object)) {
-    const Atom& atom = logic_.formulas().atom(occurrence.atom);
-    if (atom.kind == AtomKind::kHasName) listed.insert(static_cast<NameId>(atom.subject));
-  }
+  const std::vector<NameId> spoken = SpokenNames(object, context);
+  std::set<NameId> listed(spoken.begin(), spoken.end());
   std::vector<std::string> words;
   for (const NameId name : listed) {
     if (MayCome(name, context) && may_come(name)) words.push_back(logic_.constants().name(name));
@@ -246,6 +239,25 @@ RegexId SchemaSolver::NextNames(FormulaId object, const ObjectContext& context) 
     if (example && may_come(*example)) names.push_back(left);
   }
   return regexes.Or(names);
+}
+
+std::vector<NameId> SchemaSolver::SpokenNames(FormulaId object, const ObjectContext& context) {
+  std::set<NameId> names;
+  for (const auto& [name, place] : orders_[static_cast<size_t>(context.order)]) names.insert(name);
+  for (const NameId name : ListedNames(TablesOf(object, AtomKind::kProperties))) names.insert(name);
+  for (const FormulaStore::Occurrence& occurrence : logic_.formulas().Occurrences(object)) {
+    const Atom& atom = logic_.formulas().atom(occurrence.atom);
+    if (atom.kind == AtomKind::kHasName) names.insert(static_cast<NameId>(atom.subject));
+  }
+  return {names.begin(), names.end()};
+}
+
+std::vector<RegexId> SchemaSolver::PatternsOf(FormulaId object) {
+  std::set<RegexId> patterns;
+  for (const int32_t table : TablesOf(object, AtomKind::kProperties)) {
+    for (const auto& [pattern, value] : logic_.properties(table).patterns) patterns.insert(pattern);
+  }
+  return {patterns.begin(), patterns.end()};
 }
 
 std::vector<NameId> SchemaSolver::ListedNames(const std::vector<int32_t>& tables) const {

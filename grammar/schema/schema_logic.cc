@@ -5,11 +5,11 @@
 #include <fmt/core.h>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "grammar/regex/decimal.h"
 #include "grammar/regex/formats.h"
 #include "grammar/regex/number_regex.h"
 #include "grammar/regex/pattern.h"
-#include "grammar/regex/string_dfa.h"
 
 namespace weft {
 namespace {
@@ -314,13 +314,15 @@ void SchemaLogic::AddArrayKeywords(const SchemaNode& node, std::vector<FormulaId
 }
 
 bool SchemaLogic::Matches(RegexId regex, std::string_view utf8) {
-  StringDfa dfa(&regexes_, Spelling::kPlain);
-  StringDfa::State state = dfa.Start(regex);
-  for (const char byte : utf8) {
-    if (state == StringDfa::kDead) return false;
-    state = dfa.Step(state, static_cast<uint8_t>(byte));
+  for (size_t at = 0; at < utf8.size();) {
+    const Utf8Character character = DecodeUtf8(utf8, at);
+    const std::span<const RegexEdge> edges = regexes_.Edges(regex);
+    const auto edge = std::ranges::lower_bound(edges, character.code_point, {}, &RegexEdge::last);
+    if (edge == edges.end() || edge->first > character.code_point) return false;
+    regex = edge->next;
+    at += character.size_bytes;
   }
-  return state != StringDfa::kDead && dfa.Accepts(state);
+  return regexes_.Nullable(regex);
 }
 
 FormulaId SchemaLogic::ValueOf(int32_t table, NameId name) {

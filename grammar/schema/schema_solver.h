@@ -76,6 +76,9 @@ class SchemaSolver {
   bool ObjectCanEnd(FormulaId object, const ObjectContext& context);
   // The texts of names that may come next.
   RegexId NextNames(FormulaId object, const ObjectContext& context);
+  // Names of which the formula or its order say something of their own; of others what they match.
+  std::vector<NameId> SpokenNames(FormulaId object, const ObjectContext& context);
+  std::vector<RegexId> PatternsOf(FormulaId object);
   // With one property more of this name, but for its value.
   FormulaId WithName(FormulaId object, NameId name, const ObjectContext& after);
   ObjectContext ContextWith(const ObjectContext& context, NameId name) const;

@@ -31,7 +31,7 @@ std::vector<std::string> AllGrammarBytes(const Tokenizer& tokenizer) {
 }  // namespace
 
 GrammarVocabulary::GrammarVocabulary(std::shared_ptr<const Tokenizer> tokenizer)
-    : tokenizer_(std::move(tokenizer)), trie_(AllGrammarBytes(*tokenizer_)) {}
+    : tokenizer_(std::move(tokenizer)), masks_(AllGrammarBytes(*tokenizer_)) {}
 
 std::string GrammarVocabulary::BytesOf(TokenId token) const {
   return token < tokenizer_->vocab_size() ? GrammarBytes(*tokenizer_, token) : std::string();
@@ -141,7 +141,7 @@ GrammarConstraint::GrammarConstraint(std::shared_ptr<const GrammarVocabulary> vo
 
 std::shared_ptr<SharedRecognizer> GrammarConstraint::TakeRecognizer() const {
   std::unique_ptr<SharedRecognizer> idle = pool_->Take(this);
-  if (idle == nullptr) idle = std::make_unique<SharedRecognizer>(vocabulary_->trie(), make_());
+  if (idle == nullptr) idle = std::make_unique<SharedRecognizer>(vocabulary_->masks(), make_());
   // Goes back when its last matcher has gone; the constraint outlives them.
   return {idle.release(), [owner = this](SharedRecognizer* used) {
             std::unique_ptr<SharedRecognizer> shared(used);

@@ -13,7 +13,7 @@
 
 #include "engine/token_constraint.h"
 #include "grammar/mask/mask_maker.h"
-#include "grammar/mask/token_trie.h"
+#include "grammar/mask/mask_vocabulary.h"
 #include "grammar/recognizer.h"
 #include "model/tokenizer/tokenizer.h"
 
@@ -28,18 +28,18 @@ class GrammarVocabulary {
 
   // Empty: the token is part of no text.
   std::string BytesOf(TokenId token) const;
-  const TokenTrie& trie() const { return trie_; }
+  const MaskVocabulary& masks() const { return masks_; }
 
  private:
   const std::shared_ptr<const Tokenizer> tokenizer_;
-  const TokenTrie trie_;
+  const MaskVocabulary masks_;
 };
 
 // What matchers of one text share: a recognizer, one of them at a time, and what it has found out.
 struct SharedRecognizer {
-  // The trie outlives it.
-  SharedRecognizer(const TokenTrie& trie, std::unique_ptr<Recognizer> owned)
-      : recognizer(std::move(owned)), maker(&trie, recognizer.get()) {}
+  // The vocabulary outlives it.
+  SharedRecognizer(const MaskVocabulary& vocabulary, std::unique_ptr<Recognizer> owned)
+      : recognizer(std::move(owned)), maker(&vocabulary, recognizer.get()) {}
   // Masks of states that come again: inside a string, for instance, at every token.
   static constexpr size_t kMostMasks = 16;
 

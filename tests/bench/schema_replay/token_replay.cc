@@ -52,7 +52,7 @@ ReplayVocabulary::ReplayVocabulary(std::shared_ptr<const Tokenizer> tokenizer)
     texts_.resize(static_cast<size_t>(token) + 1);
     if (!tokenizer_->IsControl(token)) texts_.back() = tokenizer_->TokenBytes(token);
   }
-  trie_ = std::make_shared<TokenTrie>(texts_);
+  masks_ = std::make_shared<MaskVocabulary>(texts_);
 }
 
 // Behind a line end, which stands alone: SentencePiece would put a space before the text itself.
@@ -72,7 +72,7 @@ Result<std::vector<TokenId>> ReplayVocabulary::TokensOf(const std::string& text)
 
 bool ReplayTokens(const ReplayVocabulary& vocabulary, std::span<const TokenId> tokens,
                   Recognizer& recognizer, const std::string& name, MaskTimes& times) {
-  MaskMaker maker(&vocabulary.trie(), &recognizer);
+  MaskMaker maker(&vocabulary.masks(), &recognizer);
   std::vector<uint32_t> mask((vocabulary.texts().size() + 31) / 32);
   Recognizer::State state = recognizer.Start();
   std::string text;

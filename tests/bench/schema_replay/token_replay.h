@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
-#include "grammar/mask/token_trie.h"
+#include "grammar/mask/mask_vocabulary.h"
 #include "grammar/recognizer.h"
 #include "model/tokenizer/tokenizer.h"
 
@@ -33,14 +33,14 @@ class ReplayVocabulary {
   Result<std::vector<TokenId>> TokensOf(const std::string& text) const;
   // By id; empty for tokens that are part of no text.
   std::span<const std::string> texts() const { return texts_; }
-  const TokenTrie& trie() const { return *trie_; }
+  const MaskVocabulary& masks() const { return *masks_; }
 
  private:
   explicit ReplayVocabulary(std::shared_ptr<const Tokenizer> tokenizer);
 
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::vector<std::string> texts_;
-  std::shared_ptr<const TokenTrie> trie_;
+  std::shared_ptr<const MaskVocabulary> masks_;
 };
 
 // Where a mask took its time.

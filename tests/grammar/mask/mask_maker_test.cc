@@ -58,10 +58,10 @@ class MaskMakerTest : public testing::TestWithParam<std::string_view> {
   // Of the recognizer, along random texts of it.
   void ExpectTheSameMasks(Recognizer& recognizer) {
     const std::vector<std::string> texts = Vocabulary();
-    const TokenTrie trie(texts);
+    const MaskVocabulary vocabulary(texts);
     PlainRecognizer plain(&recognizer);
-    MaskMaker with(&trie, &recognizer);
-    MaskMaker without(&trie, &plain);
+    MaskMaker with(&vocabulary, &recognizer);
+    MaskMaker without(&vocabulary, &plain);
     std::mt19937 random(1);
     for (int walk = 0; walk < 40; ++walk) {
       Recognizer::State state = recognizer.Start();

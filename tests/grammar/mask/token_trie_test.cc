@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,10 +48,11 @@ class ListRecognizer : public Recognizer {
   std::vector<std::string> begun_;
 };
 
-std::set<size_t> MaskOf(const TokenTrie& trie, Recognizer& recognizer, Recognizer::State state,
-                        size_t count) {
-  std::vector<uint32_t> mask((count + 31) / 32);
-  MaskMaker(&trie, &recognizer).Fill(state, mask);
+std::set<size_t> MaskOf(std::span<const std::string> texts, Recognizer& recognizer,
+                        Recognizer::State state) {
+  const MaskVocabulary vocabulary(texts);
+  std::vector<uint32_t> mask(vocabulary.mask_words());
+  MaskMaker(&vocabulary, &recognizer).Fill(state, mask);
   std::set<size_t> tokens;
   for (size_t token = 0; token < mask.size() * 32; ++token) {
     if ((mask[token / 32] >> (token % 32) & 1U) != 0) tokens.insert(token);
@@ -63,11 +65,10 @@ TEST(TokenTrie, AllowsTokensWhoseBytesMayCome) {
   const std::string other = SpecialTokenBytes(301);
   const std::vector<std::string> texts = {"",     "a",     "ab",  "b", "ab",   "abc",      "\xC3",
                                           "\xA4", special, other, "",  "abcd", "\xC3\xA4x"};
-  const TokenTrie trie(texts);
-  EXPECT_EQ(trie.token_count(), texts.size() - 2);
+  EXPECT_EQ(TokenTrie(texts).token_count(), texts.size() - 2);
   ListRecognizer recognizer({"abc", "b\xC3\xA4", "ab" + special});
   const auto mask_after = [&](const std::string& text) {
-    return MaskOf(trie, recognizer, recognizer.After(text), texts.size());
+    return MaskOf(texts, recognizer, recognizer.After(text));
   };
   EXPECT_EQ(mask_after(""), (std::set<size_t>{1, 2, 3, 4, 5}));
   EXPECT_EQ(mask_after("a"), (std::set<size_t>{3}));
@@ -84,9 +85,9 @@ TEST(TokenTrie, SpecialTokensAreSpelledInSevenBits) {
 }
 
 TEST(TokenTrie, OfNoTokensNothingMayCome) {
-  const TokenTrie trie(std::vector<std::string>{"", ""});
+  const std::vector<std::string> texts = {"", ""};
   ListRecognizer recognizer({"a"});
-  EXPECT_EQ(MaskOf(trie, recognizer, recognizer.Start(), 2), std::set<size_t>());
+  EXPECT_EQ(MaskOf(texts, recognizer, recognizer.Start()), std::set<size_t>());
 }
 
 TEST(TokenTrie, TextsBeyondTheLongestAreLeftOut) {
@@ -97,11 +98,10 @@ TEST(TokenTrie, TextsBeyondTheLongestAreLeftOut) {
 
 TEST(TokenTrie, SharesWhatTextsBeginWith) {
   const std::vector<std::string> texts = {"aaaa", "aaab", "aaac", "b"};
-  const TokenTrie trie(texts);
   ListRecognizer recognizer({"aaab"});
   const Recognizer::State start = recognizer.Start();
   recognizer.step_count = 0;
-  EXPECT_EQ(MaskOf(trie, recognizer, start, 4), (std::set<size_t>{1}));
+  EXPECT_EQ(MaskOf(texts, recognizer, start), (std::set<size_t>{1}));
   EXPECT_EQ(recognizer.step_count, 3 + 3 + 1);
 }
 
@@ -120,7 +120,6 @@ TEST(TokenTrie, AgreesWithAskingForEveryToken) {
     std::vector<std::string> language(1 + random() % 5);
     for (std::string& text : language) text = random_text(9);
     ListRecognizer recognizer(language);
-    const TokenTrie trie(texts);
     const std::string begun = language[0].substr(0, random() % (language[0].size() + 1));
     std::set<size_t> expected;
     for (size_t token = 0; token < texts.size(); ++token) {
@@ -129,7 +128,7 @@ TEST(TokenTrie, AgreesWithAskingForEveryToken) {
       });
       if (may_come && !texts[token].empty()) expected.insert(token);
     }
-    ASSERT_EQ(MaskOf(trie, recognizer, recognizer.After(begun), texts.size()), expected);
+    ASSERT_EQ(MaskOf(texts, recognizer, recognizer.After(begun)), expected);
   }
 }
 
