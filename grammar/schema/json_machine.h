@@ -67,6 +67,7 @@ class JsonMachine : public Recognizer {
   using GoalId = int32_t;
   using TextId = int32_t;
   static constexpr int32_t kNone = -1;
+  static constexpr size_t kMostUniqueItems = 1000;  // each is compared with all before
 
   // Where a text is within a value, and what the value is within.
   struct Frame {
@@ -181,6 +182,7 @@ class JsonMachine : public Recognizer {
   std::map<int32_t, RegexId> next_names_;
   std::unordered_map<uint64_t, State> steps_;
   bool is_full_ = false;
+  bool has_many_items_ = false;
 };
 
 }  // namespace weft
