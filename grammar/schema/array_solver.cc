@@ -93,9 +93,17 @@ FormulaId SchemaSolver::WithoutItems(const ArrayContext& context) {
 }
 
 FormulaId SchemaSolver::ItemValue(FormulaId array, const ArrayContext& context) {
+  if (depth_ == 0) BeginQuestion();
+  return FindItemValue(array, context, false);
+}
+
+FormulaId SchemaSolver::FindItemValue(FormulaId array, const ArrayContext& context,
+                                      bool must_change) {
   const ArrayContext after = ContextWith(context);
   const FormulaId with = WithItem(array, after);
+  const int64_t count = CountThatMatters(std::span(&array, 1), after.count);
   const auto can_end = [&](FormulaId left, FormulaId value) {
+    if (must_change && left == array && count == context.count) return false;
     if (!LooksForEqualItems(left)) return ArrayCanEnd(left, after);
     if (!HasAnother(value, context.assumed)) return false;
     ArrayContext next = after;
@@ -117,7 +125,7 @@ bool SchemaSolver::HasAnother(FormulaId value, const std::vector<FormulaId>& oth
 bool SchemaSolver::FindArray(FormulaId array, const ArrayContext& context) {
   bool has_it = false;
   if (HasPlainArray(array, context, has_it)) return has_it;
-  return IsSatisfiable(ItemValue(array, context));
+  return IsSatisfiable(FindItemValue(array, context, true));
 }
 
 // Of those that say nothing but what all items must be and how many, without going through them.
@@ -179,7 +187,7 @@ uint64_t SchemaSolver::CountValues(FormulaId value, uint64_t limit) {
     // Each number by one of its texts.
     const RegexId once =
         ParsePattern(&regexes, R"(-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?)", PatternDialect::kRe2)
-            .value();
+            .value_or(RegexArena::Nothing());
     const RegexId zero_once = regexes.And(once, regexes.Not(regexes.Literal("-0")));
     const RegexId numbers = regexes.And(logic_.Numbers(value), zero_once);
     count += regexes.CountWords(numbers, limit - count);

@@ -34,6 +34,10 @@ Result<void> JsonMachine::status() const {
     return Fail(ErrorCode::kResourceExhausted, "schema: more than {} states of its text",
                 kMostStates);
   }
+  if (has_many_items_) {
+    return Fail(ErrorCode::kResourceExhausted, "schema: more than {} items that must differ",
+                kMostUniqueItems);
+  }
   WEFT_RETURN_IF_ERROR(solver_.status());
   return logic_.status();
 }

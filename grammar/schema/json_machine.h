@@ -72,6 +72,7 @@ class JsonMachine : public Recognizer {
   using GoalId = int32_t;
   using TextId = int32_t;
   static constexpr int32_t kNone = -1;
+  static constexpr size_t kMostUniqueItems = 1000;  // each is compared with all before
 
   // Where a text is within a value, and what the value is within.
   struct Frame {
@@ -204,6 +205,7 @@ class JsonMachine : public Recognizer {
   std::vector<std::unique_ptr<Row>> rows_;     // steps from states without a text
   std::unordered_map<uint64_t, State> steps_;  // from others
   bool is_full_ = false;
+  bool has_many_items_ = false;
 };
 
 }  // namespace weft

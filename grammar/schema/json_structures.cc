@@ -161,6 +161,10 @@ Recognizer::State JsonMachine::EndItem(const Frame& frame, TextId text, const Tr
     std::vector<ConstantId>& items = state.context.items;
     const auto place = std::ranges::lower_bound(items, *item);
     if (place == items.end() || *place != *item) items.insert(place, *item);
+    if (items.size() > kMostUniqueItems) {
+      has_many_items_ = true;
+      return kDead;
+    }
   }
   state.formula = Decided(state.formula, element, truths);
   if (!solver_.ArrayCanEnd(state.formula, state.context)) return kDead;

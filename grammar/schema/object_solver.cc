@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "base/utf8.h"
@@ -14,7 +15,12 @@ constexpr int kMostPropertyBranches = 1024;
 constexpr size_t kMostRegions = 64;
 constexpr size_t kMostInPairs = 32;
 constexpr int kMostSearchDepth = 2000;
-constexpr int64_t kAtomsInStep = 16;
+
+void SortOnce(std::vector<NameId>& names) {
+  std::ranges::sort(names);
+  const auto [first, last] = std::ranges::unique(names);
+  names.erase(first, last);
+}
 
 }  // namespace
 
@@ -181,6 +187,7 @@ FormulaId SchemaSolver::PropertyValue(FormulaId object, NameId name, const Objec
   const std::tuple key = {object, name, ContextId(after)};
   const auto found = property_values_.find(key);
   if (found != property_values_.end()) return found->second;
+  if (depth_ == 0) BeginQuestion();
   const FormulaId value = FindPropertyValue(object, name, after);
   // What is found while a question is open may rest on it.
   if (depth_ == 0) property_values_.emplace(key, value);
@@ -223,15 +230,15 @@ RegexId SchemaSolver::NextNames(FormulaId object, const ObjectContext& context) 
     return IsSatisfiable(PropertyValue(with, name, after));
   };
   const std::vector<int32_t> tables = TablesOf(object, AtomKind::kProperties);
-  const std::vector<NameId> spoken = SpokenNames(object, context);
-  std::set<NameId> listed(spoken.begin(), spoken.end());
+  std::vector<NameId> listed = SpokenNames(object, context);
   std::vector<std::string> words;
   for (const NameId name : listed) {
     if (MayCome(name, context) && may_come(name)) words.push_back(logic_.constants().name(name));
   }
   RegexArena& regexes = logic_.regexes();
   std::vector<RegexId> names = {regexes.Words(words)};
-  listed.insert(context.seen.begin(), context.seen.end());
+  listed.insert(listed.end(), context.seen.begin(), context.seen.end());
+  SortOnce(listed);
   const RegexId not_listed = regexes.Not(NamesOf(listed));
   for (const RegexId region : RegionsOf(tables)) {
     const RegexId left = regexes.And(region, not_listed);
@@ -242,14 +249,16 @@ RegexId SchemaSolver::NextNames(FormulaId object, const ObjectContext& context) 
 }
 
 std::vector<NameId> SchemaSolver::SpokenNames(FormulaId object, const ObjectContext& context) {
-  std::set<NameId> names;
-  for (const auto& [name, place] : orders_[static_cast<size_t>(context.order)]) names.insert(name);
-  for (const NameId name : ListedNames(TablesOf(object, AtomKind::kProperties))) names.insert(name);
+  std::vector<NameId> names = ListedNames(TablesOf(object, AtomKind::kProperties));
+  for (const auto& [name, place] : orders_[static_cast<size_t>(context.order)]) {
+    names.push_back(name);
+  }
   for (const FormulaStore::Occurrence& occurrence : logic_.formulas().Occurrences(object)) {
     const Atom& atom = logic_.formulas().atom(occurrence.atom);
-    if (atom.kind == AtomKind::kHasName) names.insert(static_cast<NameId>(atom.subject));
+    if (atom.kind == AtomKind::kHasName) names.push_back(static_cast<NameId>(atom.subject));
   }
-  return {names.begin(), names.end()};
+  SortOnce(names);
+  return names;
 }
 
 std::vector<RegexId> SchemaSolver::PatternsOf(FormulaId object) {
@@ -260,9 +269,11 @@ std::vector<RegexId> SchemaSolver::PatternsOf(FormulaId object) {
   return {patterns.begin(), patterns.end()};
 }
 
-std::vector<NameId> SchemaSolver::ListedNames(const std::vector<int32_t>& tables) const {
-  std::vector<NameId> names;
-  std::set<NameId> seen;
+const std::vector<NameId>& SchemaSolver::ListedNames(const std::vector<int32_t>& tables) {
+  const auto [entry, is_new] = listed_names_.try_emplace(tables);
+  std::vector<NameId>& names = entry->second;
+  if (!is_new) return names;
+  std::unordered_set<NameId> seen;
   for (const int32_t table : tables) {
     for (const auto& [name, value] : logic_.properties(table).named) {
       if (seen.insert(name).second) names.push_back(name);
@@ -305,7 +316,7 @@ std::optional<NameId> SchemaSolver::ExampleOf(RegexId names) {
   return logic_.constants().NameOf(text);
 }
 
-RegexId SchemaSolver::NamesOf(const std::set<NameId>& names) {
+RegexId SchemaSolver::NamesOf(const std::vector<NameId>& names) {
   const auto [entry, is_new] = names_.try_emplace(names);
   if (is_new) {
     std::vector<std::string> words;
@@ -405,7 +416,8 @@ bool SchemaSolver::HasObject(const ObjectLiterals& literals, const ObjectContext
 bool SchemaSolver::MeetViolations(const ObjectLiterals& literals, const ObjectContext& context,
                                   size_t next, NamedValues& values) {
   if (next == literals.violated.size()) return HasEnough(literals, context, values);
-  if (!Spend(1)) return false;
+  const auto size = std::ssize(literals.violated) + std::ssize(literals.tables);
+  if (!Spend(1 + size / kAtomsInStep)) return false;
   FormulaStore& formulas = logic_.formulas();
   const int32_t table = literals.violated[next];
   const auto try_name = [&](NameId name) {
@@ -436,19 +448,20 @@ SchemaSolver::OpenNames SchemaSolver::FindOpenNames(const ObjectLiterals& litera
                                                     const ObjectContext& context,
                                                     const NamedValues& values) {
   OpenNames open;
-  std::set<NameId> taken(context.seen.begin(), context.seen.end());
+  std::vector<NameId> taken = context.seen;
   for (const auto& [name, place] : orders_[static_cast<size_t>(context.order)]) {
-    taken.insert(name);
+    taken.push_back(name);
   }
-  for (const auto& [name, value] : values) taken.insert(name);
-  taken.insert(literals.forbidden.begin(), literals.forbidden.end());
+  for (const auto& [name, value] : values) taken.push_back(name);
+  taken.insert(taken.end(), literals.forbidden.begin(), literals.forbidden.end());
   for (const NameId name : ListedNames(tables)) {
-    taken.insert(name);
+    taken.push_back(name);
     if (MayCome(name, context) && !values.contains(name) &&
         std::ranges::find(literals.forbidden, name) == literals.forbidden.end()) {
       open.listed.push_back(name);
     }
   }
+  SortOnce(taken);
   RegexArena& regexes = logic_.regexes();
   const RegexId not_taken = regexes.Not(NamesOf(taken));
   for (const RegexId region : RegionsOf(tables)) {

@@ -217,7 +217,8 @@ std::optional<RegexId> SchemaLogic::NumbersOf(const SchemaNode& node, NumberForm
     parts.push_back(*of_set);
   }
   if (set.integer && !node.types->Has(JsonType::kInteger)) {
-    parts.push_back(ParsePattern(&regexes_, "-?(0|[1-9][0-9]*)", PatternDialect::kRe2).value());
+    parts.push_back(ParsePattern(&regexes_, "-?(0|[1-9][0-9]*)", PatternDialect::kRe2)
+                        .value_or(RegexArena::Nothing()));
   }
   for (const FormulaId value : {OneOfValues(node, ValueKind::kNumber), InPlace(node)}) {
     const std::optional<RegexId> numbers = NumbersIn(value, form);

@@ -22,10 +22,7 @@ bool SchemaSolver::Ask(const Key& key, const Find& find) {
     if (answer.is_open) assumed_depth_ = std::min(assumed_depth_, answer.depth);
     return answer.yes;  // of what is being found out: no value is part of itself
   }
-  if (depth_ == 0) {
-    steps_ = 0;
-    gave_up_now_ = false;
-  }
+  if (depth_ == 0) BeginQuestion();
   if (depth_ >= kMostDepth) gave_up_now_ = true;
   if (!Spend(1)) {
     answers_.erase(entry);
@@ -46,6 +43,11 @@ bool SchemaSolver::Ask(const Key& key, const Find& find) {
   }
   --depth_;
   return answer.yes;
+}
+
+void SchemaSolver::BeginQuestion() {
+  steps_ = 0;
+  gave_up_now_ = false;
 }
 
 bool SchemaSolver::Spend(int64_t steps) {
@@ -120,6 +122,9 @@ std::vector<int32_t> SchemaSolver::TablesOf(FormulaId formula, AtomKind kind) {
 FormulaId SchemaSolver::ElementValue(FormulaId formula, const std::vector<ElementAtom>& atoms,
                                      const CanEnd& can_end, int budget) {
   FormulaStore& formulas = logic_.formulas();
+  if (!Spend(1 + std::ssize(formulas.Occurrences(formula)) / kAtomsInStep)) {
+    return FormulaId::kFalse;
+  }
   // Those of whose value nothing has to be known.
   formula = formulas.Replace(formula, [&](FormulaId atom, const Atom&) {
     for (const ElementAtom& each : atoms) {
@@ -189,7 +194,8 @@ std::optional<FormulaId> SchemaSolver::LeastValue(FormulaId formula,
     const auto each = std::ranges::find(atoms, occurrence.atom, &ElementAtom::atom);
     if (each == atoms.end()) continue;
     if (occurrence.positive && occurrence.negative) return std::nullopt;
-    const bool is_demanded = std::ranges::binary_search(parts, each->atom);
+    const bool is_demanded =
+        each->if_false == FormulaId::kFalse && std::ranges::binary_search(parts, each->atom);
     if (is_demanded) demanded.push_back(each->value);
     turns.emplace(each->atom, is_demanded || occurrence.negative ? each->if_true : each->if_false);
   }

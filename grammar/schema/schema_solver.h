@@ -109,6 +109,7 @@ class SchemaSolver {
   enum class Question : uint8_t { kValue, kObject, kArray };
   static constexpr int64_t kMostSteps = 20'000;  // of a question and all that it leads to
   static constexpr int64_t kMostStepsInAll = 1'000'000;
+  static constexpr int64_t kAtomsInStep = 8;
   using Key = std::pair<Question, std::pair<FormulaId, int32_t>>;
   struct Answer {
     bool is_open = false;  // being found out
@@ -140,6 +141,8 @@ class SchemaSolver {
   bool Ask(const Key& key, const Find& find);
   bool FindValue(FormulaId value);
   bool FindArray(FormulaId array, const ArrayContext& context);
+  // `must_change`: of items that leave everything as it is, none is taken.
+  FormulaId FindItemValue(FormulaId array, const ArrayContext& context, bool must_change);
   // Whether there is a conjunction of literals that makes `object` true and can be had.
   bool SearchObject(FormulaId object, const ObjectContext& context);
   // The ways in which a formula can be true, if it knows several.
@@ -151,12 +154,14 @@ class SchemaSolver {
                  const NamedValues& values);
   bool MayCome(NameId name, const ObjectContext& context) const;
   FormulaId ValueUnder(const std::vector<int32_t>& tables, NameId name);
-  std::vector<NameId> ListedNames(const std::vector<int32_t>& tables) const;
+  // In the tables' order.
+  const std::vector<NameId>& ListedNames(const std::vector<int32_t>& tables);
   OpenNames FindOpenNames(const ObjectLiterals& literals, const std::vector<int32_t>& tables,
                           const ObjectContext& context, const NamedValues& values);
   std::vector<RegexId> RegionsOf(const std::vector<int32_t>& tables);
   std::optional<NameId> ExampleOf(RegexId names);
-  RegexId NamesOf(const std::set<NameId>& names);
+  RegexId NamesOf(const std::vector<NameId>& names);  // ascending
+  void BeginQuestion();
   // Whether the question may go on, with `steps` more.
   bool Spend(int64_t steps);
 
@@ -201,7 +206,8 @@ class SchemaSolver {
   std::unordered_map<FormulaId, FormulaId> objects_;
   std::map<std::pair<FormulaId, FormulaId>, FormulaId> loosened_;  // by context, too
   std::map<std::tuple<FormulaId, NameId, int32_t>, FormulaId> property_values_;
-  std::map<std::set<NameId>, RegexId> names_;
+  std::map<std::vector<NameId>, RegexId> names_;
+  std::map<std::vector<int32_t>, std::vector<NameId>> listed_names_;
   std::map<std::vector<int32_t>, std::unordered_map<NameId, bool>> has_value_;  // under tables
   std::map<ObjectContext, int32_t> object_contexts_;
   std::map<ArrayContext, int32_t> array_contexts_;
