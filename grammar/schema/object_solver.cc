@@ -170,6 +170,8 @@ RegexId SchemaSolver::NextNames(FormulaId object, const ObjectContext& context) 
   RegexArena& regexes = logic_.regexes();
   std::vector<RegexId> names = {regexes.Words(words)};
   listed.insert(context.seen.begin(), context.seen.end());
+  // Without patterns the names that are left are alike.
+  if (PatternsOf(object).empty() && !may_come(NameBeside(listed))) return names[0];
   const RegexId not_listed = regexes.Not(NamesOf({listed.begin(), listed.end()}));
   for (const RegexId region : RegionsOf(tables)) {
     const RegexId left = regexes.And(region, not_listed);
@@ -196,6 +198,13 @@ std::vector<RegexId> SchemaSolver::PatternsOf(FormulaId object) {
     for (const auto& [pattern, value] : logic_.properties(table).patterns) patterns.insert(pattern);
   }
   return {patterns.begin(), patterns.end()};
+}
+
+NameId SchemaSolver::NameBeside(const std::set<NameId>& listed) {
+  std::string text;
+  NameId name = logic_.constants().NameOf(text);
+  for (; listed.contains(name); name = logic_.constants().NameOf(text)) text += 'a';
+  return name;
 }
 
 std::vector<NameId> SchemaSolver::ListedNames(const std::vector<int32_t>& tables) const {

@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -150,6 +151,8 @@ class SchemaSolver {
                           const ObjectContext& context, const NamedValues& values);
   std::vector<RegexId> RegionsOf(const std::vector<int32_t>& tables);
   std::optional<NameId> ExampleOf(RegexId names);
+  // One that is none of these.
+  NameId NameBeside(const std::set<NameId>& listed);
   RegexId NamesOf(const std::vector<NameId>& names);
 
   // What an element must be so that `formula`, with its atoms as they then are, can end.
