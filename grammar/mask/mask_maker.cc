@@ -1,6 +1,7 @@
 #include "grammar/mask/mask_maker.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace weft {
 namespace {
@@ -19,7 +20,7 @@ void MaskMaker::Fill(Recognizer::State state, std::span<uint32_t> mask) {
   }
   const StringRun& known = RunOf(*run);
   for (size_t word = 0; word < mask.size(); ++word) mask[word] |= known.mask[word];
-  FillExits(known, state, mask);
+  FillExits(*known.trie, known.exits, state, mask);
 }
 
 void MaskMaker::FillNodes(const TokenTrie& trie, uint32_t begin, uint32_t end,
@@ -35,6 +36,13 @@ void MaskMaker::FillNodes(const TokenTrie& trie, uint32_t begin, uint32_t end,
     path_[node.depth] = next;
     trie.SetTokens(index, mask);
     ++index;
+    if (index == node.end || node.byte != '"') continue;
+    if (const std::optional<TextRun> run = recognizer_.RunAt(next)) {
+      std::vector<StringExit> exits;
+      WalkString(trie, index, node.end, *run->dfa, run->state, run->end, mask, exits);
+      FillExits(trie, exits, next, mask);
+      index = node.end;
+    }
   }
 }
 
@@ -61,16 +69,17 @@ const StringRun& MaskMaker::RunOf(const TextRun& run) {
   return made;
 }
 
-void MaskMaker::FillExits(const StringRun& run, Recognizer::State state, std::span<uint32_t> mask) {
-  ends_.clear();
-  for (const StringRun::Exit& exit : run.exits) {
+void MaskMaker::FillExits(const TokenTrie& trie, std::span<const StringExit> exits,
+                          Recognizer::State state, std::span<uint32_t> mask) {
+  std::unordered_map<int64_t, Recognizer::State> ends;  // by class
+  for (const StringExit& exit : exits) {
     const int64_t end_class = recognizer_.RunEndClass(state, exit.text);
-    const auto [entry, is_new] = ends_.try_emplace(end_class, Recognizer::kDead);
+    const auto [entry, is_new] = ends.try_emplace(end_class, Recognizer::kDead);
     if (is_new) entry->second = recognizer_.RunEnd(state, exit.text);
     if (entry->second == Recognizer::kDead) continue;
-    const TokenTrie::Node& node = run.trie->nodes()[exit.node];
+    const TokenTrie::Node& node = trie.nodes()[exit.node];
     path_[node.depth] = entry->second;
-    FillNodes(*run.trie, exit.node + 1, node.end, mask);
+    FillNodes(trie, exit.node + 1, node.end, mask);
   }
 }
 

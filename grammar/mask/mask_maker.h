@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -32,7 +31,8 @@ class MaskMaker {
 
  private:
   const StringRun& RunOf(const TextRun& run);
-  void FillExits(const StringRun& run, Recognizer::State state, std::span<uint32_t> mask);
+  void FillExits(const TokenTrie& trie, std::span<const StringExit> exits, Recognizer::State state,
+                 std::span<uint32_t> mask);
   // Of the nodes in [begin, end), which are all below one; path_ has the state behind that.
   void FillNodes(const TokenTrie& trie, uint32_t begin, uint32_t end, std::span<uint32_t> mask);
 
@@ -40,7 +40,6 @@ class MaskMaker {
   Recognizer& recognizer_;
   std::vector<Recognizer::State> path_;  // behind the bytes of the text that is looked at
   std::map<std::pair<const StringDfa*, StringDfa::State>, StringRun> runs_;
-  std::unordered_map<int64_t, Recognizer::State> ends_;  // of a Fill: by class
 };
 
 }  // namespace weft

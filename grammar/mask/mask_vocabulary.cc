@@ -42,7 +42,7 @@ MaskVocabulary::MaskVocabulary(std::span<const std::string> texts)
   WalkString(trie_, any, any.Start(arena.AnyText()), '"', in_any_string_);
 
   std::vector<uint32_t> may_come = in_any_string_.mask;
-  for (const StringRun::Exit& exit : in_any_string_.exits) {
+  for (const StringExit& exit : in_any_string_.exits) {
     for (uint32_t node = exit.node; node < trie_.nodes()[exit.node].end; ++node) {
       trie_.SetTokens(node, may_come);
     }
@@ -65,7 +65,7 @@ MaskVocabulary::MaskVocabulary(std::span<const std::string> texts)
 size_t MaskVocabulary::bytes() const {
   size_t bytes = trie_.bytes() + others_.bytes();
   bytes += (plain_.size() + 1) * mask_words() * sizeof(uint32_t);
-  for (const StringRun::Exit& exit : in_any_string_.exits) bytes += sizeof(exit) + exit.text.size();
+  for (const StringExit& exit : in_any_string_.exits) bytes += sizeof(exit) + exit.text.size();
   return bytes;
 }
 

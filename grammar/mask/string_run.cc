@@ -2,20 +2,23 @@
 
 namespace weft {
 
-void WalkString(const TokenTrie& trie, StringDfa& dfa, StringDfa::State state, uint8_t end,
-                StringRun& run) {
-  run.trie = &trie;
-  std::vector<StringDfa::State> path(trie.longest() + 1);
-  path[0] = state;
-  std::string text(trie.longest() + 1, '\0');
+void WalkString(const TokenTrie& trie, uint32_t begin, uint32_t end, StringDfa& dfa,
+                StringDfa::State state, uint8_t quote, std::span<uint32_t> mask,
+                std::vector<StringExit>& exits) {
   const std::span<const TokenTrie::Node> nodes = trie.nodes();
-  for (uint32_t index = 0; index + 1 < nodes.size();) {
+  if (begin == end) return;
+  const size_t base = nodes[begin].depth - 1U;
+  std::vector<StringDfa::State> path(trie.longest() + 1 - base);
+  path[0] = state;
+  std::string text(path.size(), '\0');
+  for (uint32_t index = begin; index < end;) {
     const TokenTrie::Node& node = nodes[index];
-    const StringDfa::State before = path[node.depth - 1U];
-    if (node.byte == end && dfa.AtRest(before)) {
+    const size_t length = node.depth - base;
+    const StringDfa::State before = path[length - 1];
+    if (node.byte == quote && dfa.AtRest(before)) {
       if (dfa.Accepts(before)) {
-        trie.SetTokens(index, run.mask);
-        if (index + 1 < node.end) run.exits.push_back({index, text.substr(0, node.depth - 1U)});
+        trie.SetTokens(index, mask);
+        if (index + 1 < node.end) exits.push_back({index, text.substr(0, length - 1)});
       }
       index = node.end;
       continue;
@@ -25,11 +28,18 @@ void WalkString(const TokenTrie& trie, StringDfa& dfa, StringDfa::State state, u
       index = node.end;
       continue;
     }
-    path[node.depth] = next;
-    text[node.depth - 1U] = static_cast<char>(node.byte);
-    trie.SetTokens(index, run.mask);
+    path[length] = next;
+    text[length - 1] = static_cast<char>(node.byte);
+    trie.SetTokens(index, mask);
     ++index;
   }
+}
+
+void WalkString(const TokenTrie& trie, StringDfa& dfa, StringDfa::State state, uint8_t quote,
+                StringRun& run) {
+  run.trie = &trie;
+  const auto end = static_cast<uint32_t>(trie.nodes().size() - 1);
+  WalkString(trie, 0, end, dfa, state, quote, run.mask, run.exits);
 }
 
 }  // namespace weft

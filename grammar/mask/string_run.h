@@ -11,22 +11,28 @@
 
 namespace weft {
 
-// What a string's automaton says of a vocabulary's tokens, in one of its states.
-struct StringRun {
-  // A token that ends the string, and others that go on behind its end.
-  struct Exit {
-    uint32_t node = 0;  // of the byte that ends it, in `trie`
-    std::string text;   // before that
-  };
-
-  std::vector<uint32_t> mask;  // of tokens that stay inside, or end it with their last byte
-  const TokenTrie* trie = nullptr;
-  std::vector<Exit> exits;  // those that tokens go on behind
+// A token that ends a string and goes on, or the beginning of several.
+struct StringExit {
+  uint32_t node = 0;  // of the byte that ends it
+  std::string text;   // before that
 };
 
-// Adds what it finds out about the trie's tokens; `end` ends the string where the automaton
-// accepts. The trie outlives `run`.
-void WalkString(const TokenTrie& trie, StringDfa& dfa, StringDfa::State state, uint8_t end,
+// What a string's automaton says of a vocabulary's tokens, in one of its states.
+struct StringRun {
+  std::vector<uint32_t> mask;  // of tokens that stay inside, or end it with their last byte
+  const TokenTrie* trie = nullptr;
+  std::vector<StringExit> exits;  // in `trie`
+};
+
+// Of the nodes in [begin, end), which are all below one, where the automaton is in `state`: sets
+// the bits of tokens that stay inside, or end with their last byte, and adds the exits of others.
+// `quote` ends the string where the automaton accepts.
+void WalkString(const TokenTrie& trie, uint32_t begin, uint32_t end, StringDfa& dfa,
+                StringDfa::State state, uint8_t quote, std::span<uint32_t> mask,
+                std::vector<StringExit>& exits);
+
+// Of all of the trie's tokens.
+void WalkString(const TokenTrie& trie, StringDfa& dfa, StringDfa::State state, uint8_t quote,
                 StringRun& run);
 
 }  // namespace weft

@@ -39,7 +39,11 @@ RegexId RegexArena::Words(std::span<const std::string> words) {
   return Automaton(WordsAutomaton(words));
 }
 
-RegexId RegexArena::AnyText() { return Repeat(Set(SymbolSet::AllCodePoints()), 0); }
+RegexId RegexArena::AnyText() {
+  if (table_.failed()) return RegexId::kNothing;
+  if (any_text_ == RegexId::kNothing) any_text_ = Repeat(Set(SymbolSet::AllCodePoints()), 0);
+  return any_text_;
+}
 
 RegexId RegexArena::Automaton(SymbolAutomaton automaton) {
   automaton.SetDistances();

@@ -141,6 +141,7 @@ class RegexArena {
   RegexId Prepend(RegexId head, RegexId tail);
 
   RegexTable table_;
+  RegexId any_text_ = RegexId::kNothing;  // until it is made
   std::vector<Facts> facts_;  // by id
   std::vector<Assertion> assertions_;
   std::map<Assertion, uint32_t> assertions_known_;

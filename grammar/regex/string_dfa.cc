@@ -20,13 +20,32 @@ StringDfa::State StringDfa::FindStep(State state, uint8_t byte) {
     if (edge != edges.end() && edge->first <= step.symbol) found = Intern(edge->next, 0);
   }
   std::unique_ptr<Row>& row = rows_[static_cast<size_t>(state)];
-  if (row == nullptr) {
-    arena_->Charge(sizeof(Row));
-    row = std::make_unique<Row>();
-    row->fill(kUnknown);
-  }
+  if (row == nullptr) row = NewRow(from);
   (*row)[byte] = found;
   return found;
+}
+
+// Most states allow few symbols: of what they spell in one byte it is known at once that others are
+// dead.
+std::unique_ptr<StringDfa::Row> StringDfa::NewRow(const Place& from) {
+  constexpr Symbol kLastOfOneByte = 0x7F;
+  arena_->Charge(sizeof(Row));
+  auto row = std::make_unique<Row>();
+  row->fill(kUnknown);
+  if (from.prefix != 0) return row;
+  const auto one_byte = row->begin() + kLastOfOneByte + 1;
+  const std::span<const RegexEdge> edges = arena_->Edges(from.rest);
+  std::fill(row->begin(), one_byte, kDead);
+  for (const RegexEdge& edge : edges) {
+    if (edge.first > kLastOfOneByte) break;
+    std::fill(row->begin() + edge.first, row->begin() + std::min(edge.last, kLastOfOneByte) + 1,
+              kUnknown);
+  }
+  if (spelling_ == Spelling::kJsonString) (*row)['\\'] = kUnknown;
+  if (edges.empty() || edges.back().last <= kLastOfOneByte) {
+    std::fill(one_byte, row->end(), kDead);
+  }
+  return row;
 }
 
 StringDfa::State StringDfa::Intern(RegexId rest, SpellingPrefix prefix) {

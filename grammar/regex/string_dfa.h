@@ -57,6 +57,7 @@ class StringDfa {
   const Place& place(State state) const { return places_[static_cast<size_t>(state)]; }
   State FindStep(State state, uint8_t byte);
   State Intern(RegexId rest, SpellingPrefix prefix);
+  std::unique_ptr<Row> NewRow(const Place& from);
   bool CanBecome(RegexId rest, SpellingPrefix prefix);
 
   RegexArena* arena_;

@@ -62,8 +62,7 @@ Recognizer::State JsonMachine::Step(State state, uint8_t byte) {
     if (static_cast<size_t>(state) >= rows_.size()) rows_.resize(states_.things.size());
     std::unique_ptr<Row>& row = rows_[static_cast<size_t>(state)];
     if (row == nullptr) {
-      row = std::make_unique<Row>();
-      row->fill(kUnknown);
+      row = NewRow(frames_[states_[state].first].place);
     }
     State& next = (*row)[byte];
     if (next == kUnknown) next = FindStep(state, byte);
@@ -76,6 +75,16 @@ Recognizer::State JsonMachine::Step(State state, uint8_t byte) {
   if (!status()) next = kDead;  // automata that are cut off say nothing certain
   steps_.emplace(key, next);
   return next;
+}
+
+// Outside of strings few bytes come into question.
+std::unique_ptr<JsonMachine::Row> JsonMachine::NewRow(Place place) {
+  constexpr std::string_view kOutsideStrings = "\"{}[]:, \t\r\n0123456789-+.eEtrufalsn";
+  auto row = std::make_unique<Row>();
+  const bool is_string = place == Place::kString || place == Place::kName;
+  row->fill(is_string ? kUnknown : kDead);
+  for (const char byte : kOutsideStrings) (*row)[static_cast<uint8_t>(byte)] = kUnknown;
+  return row;
 }
 
 bool JsonMachine::Accepts(State state) {

@@ -137,6 +137,7 @@ class JsonMachine : public Recognizer {
   using Row = std::array<State, 256>;
   static constexpr State kUnknown = -2;
 
+  static std::unique_ptr<Row> NewRow(Place place);
   State FindStep(State state, uint8_t byte);
   State StateOf(const Frame& frame, TextId text);
   State BeginValue(const Frame& frame, TextId text, uint8_t byte);

@@ -239,6 +239,8 @@ RegexId SchemaSolver::NextNames(FormulaId object, const ObjectContext& context) 
   std::vector<RegexId> names = {regexes.Words(words)};
   listed.insert(listed.end(), context.seen.begin(), context.seen.end());
   SortOnce(listed);
+  // Without patterns the names that are left are alike.
+  if (PatternsOf(object).empty() && !may_come(NameBeside(listed))) return names[0];
   const RegexId not_listed = regexes.Not(NamesOf(listed));
   for (const RegexId region : RegionsOf(tables)) {
     const RegexId left = regexes.And(region, not_listed);
@@ -267,6 +269,15 @@ std::vector<RegexId> SchemaSolver::PatternsOf(FormulaId object) {
     for (const auto& [pattern, value] : logic_.properties(table).patterns) patterns.insert(pattern);
   }
   return {patterns.begin(), patterns.end()};
+}
+
+NameId SchemaSolver::NameBeside(const std::vector<NameId>& listed) {
+  std::string text;
+  NameId name = logic_.constants().NameOf(text);
+  for (; std::ranges::binary_search(listed, name); name = logic_.constants().NameOf(text)) {
+    text += 'a';
+  }
+  return name;
 }
 
 const std::vector<NameId>& SchemaSolver::ListedNames(const std::vector<int32_t>& tables) {

@@ -160,6 +160,8 @@ class SchemaSolver {
                           const ObjectContext& context, const NamedValues& values);
   std::vector<RegexId> RegionsOf(const std::vector<int32_t>& tables);
   std::optional<NameId> ExampleOf(RegexId names);
+  // One that is none of these, which ascend.
+  NameId NameBeside(const std::vector<NameId>& listed);
   RegexId NamesOf(const std::vector<NameId>& names);  // ascending
   void BeginQuestion();
   // Whether the question may go on, with `steps` more.
