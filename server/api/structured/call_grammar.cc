@@ -398,7 +398,7 @@ ApiResult<CallGrammar> CallWriter::WriteMessages() {
         const GrammarExpr type = builder_.Sequence(
             {Literal(" "), builder_.Optional(tags_.Text("<|constrain|>")), Literal("json")});
         return builder_.Sequence({header, builder_.Optional(type), tags_.Text("<|message|>"),
-                                  arguments, tags_.Close("<|call|>")});
+                                  arguments, builder_.Optional(tags_.Close("<|call|>"))});
       }));
   CallGrammar calls;
   calls.ends = true;
@@ -407,7 +407,8 @@ ApiResult<CallGrammar> CallWriter::WriteMessages() {
     return calls;
   }
   const auto message = [&](GrammarExpr body) {
-    return builder_.Sequence({tags_.Text("<|tool_calls|>"), body, tags_.Close("<|calls|>")});
+    return builder_.Sequence(
+        {tags_.Text("<|tool_calls|>"), body, builder_.Optional(tags_.Close("<|calls|>"))});
   };
   calls.one = message(call);
   calls.some = message(Row(call, Space()));

@@ -196,8 +196,9 @@ ApiResult<GrammarExpr> ReplyWriter::Harmony() {
   const GrammarExpr channel =
       builder_.Sequence({tags_.Text("<|channel|>final"),
                          IsJson(request_.output.kind) ? builder_.Optional(type) : Empty()});
-  const GrammarExpr final_message = builder_.Sequence(
-      {channel, tags_.Text("<|message|>"), final_text, tags_.Close("<|return|>")});
+  const GrammarExpr final_message =
+      builder_.Sequence({channel, tags_.Text("<|message|>"), final_text,
+                         builder_.Optional(tags_.Close("<|return|>"))});
   std::vector<GrammarExpr> first = {message("<|channel|>analysis", text)};
   std::vector<GrammarExpr> last;
   if (request_.calls != CallUse::kMust) last.push_back(final_message);
@@ -220,7 +221,7 @@ ApiResult<GrammarExpr> ReplyWriter::Solar() {
       builder_.Sequence({tags_.Text("<|content|>"), answers_freely() ? text : answer});
   std::vector<GrammarExpr> last;
   if (request_.calls != CallUse::kMust)
-    last.push_back(builder_.Sequence({said, tags_.Close("<|end|>")}));
+    last.push_back(builder_.Sequence({said, builder_.Optional(tags_.Close("<|end|>"))}));
   if (calls_) {
     const GrammarExpr calls = calls_once() ? calls_->one : calls_->some;
     last.push_back(calls);

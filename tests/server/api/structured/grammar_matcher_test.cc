@@ -203,5 +203,62 @@ TEST_F(GrammarMatcherTest, ManyStatesAreAsGoodAsFew) {
   }
 }
 
+TEST_F(GrammarMatcherTest, TheNextTextBeginsWithWhatTheLastHasFoundOut) {
+  int made_count = 0;
+  const auto pool = std::make_shared<MatcherPool>();
+  const auto make = [&] {
+    ++made_count;
+    return std::make_unique<PairRecognizer>();
+  };
+  auto constraint = std::make_unique<GrammarConstraint>(vocabulary_, make, pool);
+  EXPECT_TRUE(constraint->Prepare());
+  std::unique_ptr<TokenMatcher> first = constraint->NewMatcher();
+  EXPECT_EQ(made_count, 1);
+  std::unique_ptr<TokenMatcher> second = constraint->NewMatcher();
+  EXPECT_EQ(made_count, 2);
+  ASSERT_TRUE(first->Accept(kA));
+  const std::unique_ptr<TokenMatcher> clone = first->Clone();
+  first.reset();
+  second.reset();
+  const std::unique_ptr<TokenMatcher> third = constraint->NewMatcher();
+  EXPECT_EQ(made_count, 2);
+  EXPECT_EQ(MaskOf(*third), (std::set<TokenId>{kA, kPair, kTwoPairs, kSpecial}));
+  EXPECT_EQ(MaskOf(*clone), (std::set<TokenId>{kB}));  // holds the first one's
+  const std::unique_ptr<TokenMatcher> fourth = constraint->NewMatcher();
+  EXPECT_EQ(made_count, 3);
+}
+
+TEST_F(GrammarMatcherTest, APoolKeepsSoManyStates) {
+  MatcherPool pool;
+  const auto shared = [](size_t state_count) {
+    auto made = std::make_unique<SharedRecognizer>(std::make_unique<PairRecognizer>());
+    made->state_count = state_count;
+    return made;
+  };
+  const int owners[3] = {};
+  pool.Give(&owners[0], shared(60'000));
+  pool.Give(&owners[1], shared(30'000));
+  pool.Give(&owners[2], shared(20'000));
+  EXPECT_EQ(pool.Take(&owners[0]), nullptr);  // the oldest had to go
+  EXPECT_NE(pool.Take(&owners[1]), nullptr);
+  EXPECT_EQ(pool.Take(&owners[1]), nullptr);
+  pool.Drop(&owners[2]);
+  EXPECT_EQ(pool.Take(&owners[2]), nullptr);
+  pool.Give(&owners[0], shared(99'999));
+  EXPECT_NE(pool.Take(&owners[0]), nullptr);  // what went counts no more
+}
+
+TEST_F(GrammarMatcherTest, AnEmptyLanguageIsNoConstraint) {
+  class Nothing : public Recognizer {
+   public:
+    State Start() override { return kDead; }
+    State Step(State, uint8_t) override { return kDead; }
+    bool Accepts(State) override { return false; }
+  };
+  const GrammarConstraint constraint(
+      vocabulary_, [] { return std::make_unique<Nothing>(); }, std::make_shared<MatcherPool>());
+  EXPECT_FALSE(constraint.Prepare());
+}
+
 }  // namespace
 }  // namespace weft

@@ -29,7 +29,7 @@ inline bool AcceptsText(Recognizer& recognizer, std::string_view text) {
 // found.
 inline std::string WayOut(Recognizer& recognizer, Recognizer::State from,
                           std::string_view alphabet) {
-  constexpr size_t kMostStates = 300'000;
+  constexpr size_t kMostStates = 50'000;
   struct Step {
     Recognizer::State before;
     char byte;

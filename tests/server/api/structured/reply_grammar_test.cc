@@ -12,6 +12,8 @@
 
 #include "grammar/mask/token_trie.h"
 #include "grammar/schema/json_schema.h"
+#include "proto/reply/call_syntax.h"
+#include "proto/reply/json_scanner.h"
 #include "tests/proto/reply/call_formats.h"
 #include "tests/proto/reply/parse_reply.h"
 #include "tests/server/api/structured/random_text.h"
@@ -253,6 +255,156 @@ TEST_P(ReplyGrammarTest, AnAnswerFitsOrThereAreCalls) {
     EXPECT_TRUE(answer["text"].is_string()) << text;
   }
   EXPECT_GT(answers, 0);
+}
+
+// What no object that is written member by member can be held to.
+const ordered_json& LooseParameters() {
+  static const ordered_json parameters = ordered_json::parse(
+      R"({"type": "object", "properties": {"a": {"type": "number"}, "s": {"type": "string"}},
+          "minProperties": 1, "additionalProperties": false})");
+  return parameters;
+}
+
+bool WritesJson(CallFormat format) {
+  return FindSyntax(kXmlCallSyntaxes, format) == nullptr &&
+         FindSyntax(kDictCallSyntaxes, format) == nullptr &&
+         FindSyntax(kPythonCallSyntaxes, format) == nullptr;
+}
+
+// Numbers of any size are.
+bool IsJson(std::string_view text) {
+  JsonScanner scanner;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const JsonScanner::Status status = scanner.Feed(text[i]);
+    if (status == JsonScanner::Status::kDone) return i + 1 == text.size();
+    if (status == JsonScanner::Status::kOutside) return false;
+  }
+  return false;
+}
+
+TEST_P(ReplyGrammarTest, WhatCannotBeEnforcedIsRefusedOrLoose) {
+  options_.tools = {{"f", {{"a", false}, {"s", true}}}};
+  tools_ = {{.name = "f", .parameters = &LooseParameters(), .strict = true, .path = "tools[0]"}};
+  const ReplyGrammarRequest strict{.reply = options_,
+                                   .calls = CallUse::kMust,
+                                   .tools = tools_,
+                                   .output = output_,
+                                   .tools_path = "tools"};
+  const ApiResult<CompiledOutput> refused = CompileReply(strict, *tokenizer_, {});
+  EXPECT_EQ(refused.has_value(), WritesJson(GetParam()));
+  if (!refused) {
+    EXPECT_EQ(refused.error().param, "tools[0]/minProperties");
+  }
+
+  tools_[0].strict = false;
+  const ReplyGrammarRequest loose{.reply = options_,
+                                  .calls = CallUse::kMust,
+                                  .tools = tools_,
+                                  .output = output_,
+                                  .tools_path = "tools"};
+  const ApiResult<CompiledOutput> compiled = CompileReply(loose, *tokenizer_, {});
+  ASSERT_TRUE(compiled);
+  EXPECT_EQ(compiled->loose_tool_count, WritesJson(GetParam()) ? 0 : 1);
+  const std::unique_ptr<Recognizer> recognizer = compiled->make();
+  const std::string example = CallExample(GetParam());
+  EXPECT_TRUE(AcceptsText(*recognizer, example));
+  CheckForcedCalls(example, ParseOnce(example));
+  // Among values of any kind the search for a way out may give up.
+  for (int i = 0; i < kTexts / 4; ++i) {
+    const std::string text = RandomText(*recognizer, "", 100, kAlphabet, random_);
+    if (text.ends_with('\xFE')) continue;
+    const Reply reply = ParseOnce(text);
+    CheckForcedCalls(text, reply);
+    for (const Call& call : reply.calls) {
+      EXPECT_EQ(call.name, "f");
+      EXPECT_TRUE(IsJson(call.arguments)) << text << "\n" << call.arguments;
+    }
+  }
+}
+
+struct Trap {
+  CallFormat format;
+  std::string text;
+  bool accepted;
+};
+
+// What the random walks would hardly come to: each is refused for one thing, beside one that is
+// not.
+const Trap kTraps[] = {
+    {CallFormat::kHermes, "so <tool_call>", false},
+    {CallFormat::kHermes, "so <tool_cal>", true},
+    {CallFormat::kHermes, R"(<tool_call>{"name": "g", "arguments": {}}</tool_call>)", false},
+    {CallFormat::kHermes, R"(<tool_call>{"name": "f", "arguments": {"a": 0}}</tool_call>)", false},
+    {CallFormat::kHermes, R"(<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call> so)",
+     true},
+    {CallFormat::kHermes, "<think>a <tool_call> b", false},
+    {CallFormat::kHermes, "<think>a <tool_call> b</think>", true},
+    {CallFormat::kQwenXml,
+     "<function=get_weather><parameter=city></parameter></parameter><parameter=wind>true"
+     "</parameter></function>",
+     false},
+    {CallFormat::kQwenXml,
+     "<function=get_weather><parameter=city></parameter><parameter=wind>true</parameter>"
+     "</function>",
+     true},
+    {CallFormat::kQwenXml,
+     "<function=get_weather><parameter=city>a</parameter><parameter=city>a</parameter>"
+     "<parameter=wind>true</parameter></function>",
+     false},
+    {CallFormat::kQwenXml, "<function=get_weather><parameter=city>a</parameter></function>", false},
+    {CallFormat::kQwenXml,
+     "<function=get_weather><parameter=city>\na more than 12\n</parameter><parameter=wind>true"
+     "</parameter></function>",
+     false},
+    {CallFormat::kQwenXml,
+     "<function=get_weather><parameter=city>\n123456789012\n</parameter><parameter=wind>true"
+     "</parameter></function>",
+     true},
+    {CallFormat::kLfm2,
+     R"(<|tool_call_start|>[get_weather(city="\/", wind=True)]<|tool_call_end|>)", false},
+    {CallFormat::kLfm2,
+     R"(<|tool_call_start|>[get_weather(city="\ud83d\ude00", wind=True)]<|tool_call_end|>)", false},
+    {CallFormat::kLfm2,
+     R"(<|tool_call_start|>[get_weather(city="\u00e9", wind=True)]<|tool_call_end|>)", true},
+    {CallFormat::kGemma, "<|tool_call>call:get_weather{city:<|\"|>a<|\"|>,wind:true}<tool_call|>",
+     true},
+    {CallFormat::kGemma, "<|tool_call>call:get_weather{city:\"a\",wind:true}<tool_call|>", false},
+    {CallFormat::kPlainJson, R"({"name": "f", "arguments": {"a": 0}})", false},
+    {CallFormat::kPlainJson, R"({"x": {"name": "f", "arguments": {"a": 0}}})", true},
+    {CallFormat::kPlainJson, R"(```json [{"arguments": {"a": 0}, "name": "f"}])", false},
+    {CallFormat::kPlainJson, R"({"n\u0061me": "f", "arguments": {"a": 0}})", false},
+    {CallFormat::kLlama, "[f(a=0)]", false},
+    {CallFormat::kLlama, "[f(a=1)]", true},
+    {CallFormat::kLlama, "[1] f", true},
+    {CallFormat::kGlm4, "f\n{}", false},
+    {CallFormat::kGlm4, "f is {}", true},
+    {CallFormat::kHarmony, "<|channel|>final<|message|>a<|end|>b", false},
+    {CallFormat::kHarmony, "<|channel|>final<|message|>a", true},
+};
+
+TEST(ReplyGrammarTrapTest, TheParserIsNotMisled) {
+  const OutputFormat output;
+  for (const Trap& trap : kTraps) {
+    ReplyOptions options = OptionsOf(trap.format);
+    options.format.reasons = true;
+    if (HasMessages(trap.format)) options.format.reasoning_open.clear();
+    if (HasMessages(trap.format)) options.format.reasoning_close.clear();
+    std::vector<CallableTool> tools;
+    for (const ordered_json& tool : Tools()) {
+      tools.push_back({.name = tool["name"],
+                       .parameters = &tool["parameters"],
+                       .strict = true,
+                       .path = "tools"});
+    }
+    const ReplyGrammarRequest request{.reply = options,
+                                      .calls = CallUse::kMay,
+                                      .tools = tools,
+                                      .output = output,
+                                      .tools_path = "tools"};
+    const ApiResult<CompiledOutput> compiled = CompileReply(request, TagTokenizer({}), {});
+    ASSERT_TRUE(compiled) << compiled.error().message;
+    EXPECT_EQ(AcceptsText(*compiled->make(), trap.text), trap.accepted) << trap.text;
+  }
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ json ChoiceOf(const RawResponse& response) {
   return json::parse(response.body)["choices"][0];
 }
 
-json ErrorOf(const RawResponse& response) {
+json RefusalOf(const RawResponse& response) {
   EXPECT_EQ(response.status, 400) << response.body;
   return json::parse(response.body)["error"];
 }
@@ -113,7 +113,8 @@ TEST(StructuredOutputTest, CallsFitTheSchemasOfTools) {
 
 TEST(StructuredOutputTest, RefusalsNameTheKeyword) {
   const TestServer server(Saying("x"));
-  const json schema = ErrorOf(Chat(server, R"("response_format":{"type":"json_schema","json_schema":
+  const json schema =
+      RefusalOf(Chat(server, R"("response_format":{"type":"json_schema","json_schema":
       {"name":"n","schema":{"properties":{"a":{"minLength":"1"}}}}})"));
   EXPECT_EQ(schema["param"], "response_format.json_schema.schema/properties/a/minLength");
   EXPECT_EQ(schema["code"], "invalid_schema");
@@ -122,13 +123,15 @@ TEST(StructuredOutputTest, RefusalsNameTheKeyword) {
   const std::string tool =
       R"("tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object",
          "properties":{"a":{"format":"no-such-format"}}},"strict":)";
-  const json strict = ErrorOf(Chat(server, tool + "true}}]"));
+  const json strict = RefusalOf(Chat(server, tool + "true}}]"));
   EXPECT_EQ(strict["param"], "tools[0].function.parameters/properties/a/format");
   EXPECT_EQ(strict["code"], "unsupported_schema");
 
   // One that is not strict is held to what can be had, and counted.
   EXPECT_EQ(Chat(server, tool + "false}}]").status, 200);
-  EXPECT_THAT(server.Get("/metrics").body, HasSubstr("weft_loose_tools_total 1"));
+  RawClient client(server.endpoint());
+  client.Send(Get("/metrics"));
+  EXPECT_THAT(client.Read().body, HasSubstr("weft_loose_tools_total 1"));
 }
 
 }  // namespace
