@@ -56,16 +56,16 @@ const StringRun& MaskMaker::RunOf(const TextRun& run) {
   if (runs_.size() == kMostRuns) runs_.clear();
   StringRun& made = runs_[key];
   made.mask.resize(vocabulary_.mask_words());
-  RegexReach plain;
   if (is_json_string && dfa.AtRest(run.state)) {
-    plain = dfa.ReachOf(run.state, MaskVocabulary::PlainCharacters(), MaskVocabulary::kMostPlain);
+    for (const TokenClass& tokens : vocabulary_.classes()) {
+      const RegexReach reach = dfa.ReachOf(run.state, tokens.characters(), TokenClass::kMostLength);
+      if (!reach.ends && reach.length < TokenClass::kMostLength) continue;
+      std::ranges::copy(tokens.UpTo(reach.length), made.mask.begin());
+      WalkString(tokens.others(), dfa, run.state, run.end, made);
+      return made;
+    }
   }
-  if (plain.ends || plain.length == MaskVocabulary::kMostPlain) {
-    std::ranges::copy(vocabulary_.Plain(plain.length), made.mask.begin());
-    WalkString(vocabulary_.others(), dfa, run.state, run.end, made);
-  } else {
-    WalkString(vocabulary_.trie(), dfa, run.state, run.end, made);
-  }
+  WalkString(vocabulary_.trie(), dfa, run.state, run.end, made);
   return made;
 }
 

@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "grammar/mask/string_run.h"
@@ -13,9 +15,32 @@
 
 namespace weft {
 
-// In JSON strings nearly all tokens are plain: characters that stand for themselves, the last one
-// perhaps in part. Most strings allow all of these, or those up to a length.
-//
+// Tokens of certain characters alone, the last one perhaps in part: many strings allow all of them,
+// or those up to a length.
+class TokenClass {
+ public:
+  static constexpr uint32_t kMostLength = 32;  // in characters; longer tokens are others
+
+  // Of those tokens of `texts` that are in the mask `among`; the others are the rest of them. What
+  // a byte above 0x7F is part of is all in the class, or all not.
+  TokenClass(SymbolSet characters, std::span<const std::string> texts,
+             std::span<const uint32_t> among);
+
+  const SymbolSet& characters() const { return characters_; }
+  // The mask of the tokens of 1 to `length` characters.
+  std::span<const uint32_t> UpTo(uint32_t length) const { return masks_[length]; }
+  const TokenTrie& others() const { return others_; }
+  size_t bytes() const;
+
+ private:
+  // nullopt: not all of the text is of the class.
+  std::optional<size_t> LengthOf(std::string_view text) const;
+
+  SymbolSet characters_;
+  std::vector<std::vector<uint32_t>> masks_;  // by length
+  TokenTrie others_;
+};
+
 // Immutable; thread-safe. Does not move: runs point into it.
 class MaskVocabulary {
  public:
@@ -27,14 +52,10 @@ class MaskVocabulary {
   const TokenTrie& trie() const { return trie_; }
   size_t mask_words() const { return (token_count_ + 31) / 32; }
 
-  // Characters that stand in JSON strings as they are.
-  static const SymbolSet& PlainCharacters();
-  static constexpr uint32_t kMostPlain = 32;  // characters of a token that counts as plain
-  // The mask of the plain tokens of 1 to `length` characters.
-  std::span<const uint32_t> Plain(uint32_t length) const { return plain_[length]; }
-  // The tokens that are not plain, but may come in a string, or begin there.
-  const TokenTrie& others() const { return others_; }
-  // All of these inside a string of which nothing is demanded.
+  // Of the tokens that may come in a JSON string, or begin there: those of all characters that
+  // stand for themselves, and those of ASCII's letters and digits.
+  std::span<const TokenClass> classes() const { return classes_; }
+  // All that may come inside a string of which nothing is demanded.
   const StringRun& in_any_string() const { return in_any_string_; }
 
   size_t bytes() const;
@@ -43,8 +64,7 @@ class MaskVocabulary {
   const size_t token_count_;
   const TokenTrie trie_;
   StringRun in_any_string_;
-  std::vector<std::vector<uint32_t>> plain_;  // by length
-  TokenTrie others_;
+  std::vector<TokenClass> classes_;
 };
 
 }  // namespace weft
