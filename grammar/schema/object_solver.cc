@@ -365,6 +365,7 @@ bool SchemaSolver::SearchObject(FormulaId object, const ObjectContext& context) 
       clauses.push_back(part);
     }
   }
+  if (!HasRequired(literals, context)) return false;
   if (clauses.empty()) return HasObject(literals, context);
   const FormulaId left = formulas.Replace(formulas.And(clauses), [&](FormulaId atom, const Atom&) {
     const auto found = known.find(atom);
@@ -413,14 +414,16 @@ void SchemaSolver::ObjectLiterals::Add(const Atom& atom, bool is_negated) {
   }
 }
 
+bool SchemaSolver::HasRequired(const ObjectLiterals& literals, const ObjectContext& context) {
+  return context.count + std::ssize(literals.required) <= literals.most &&
+         std::ranges::all_of(literals.required, [&](NameId name) {
+           return MayCome(name, context) && IsSatisfiable(ValueUnder(literals.tables, name));
+         });
+}
+
 bool SchemaSolver::HasObject(const ObjectLiterals& literals, const ObjectContext& context) {
   NamedValues values;
-  for (const NameId name : literals.required) {
-    if (!MayCome(name, context)) return false;
-    const FormulaId value = ValueUnder(literals.tables, name);
-    if (!IsSatisfiable(value)) return false;
-    values[name] = {value};
-  }
+  for (const NameId name : literals.required) values[name] = {ValueUnder(literals.tables, name)};
   return MeetViolations(literals, context, 0, values);
 }
 

@@ -231,6 +231,12 @@ bool SchemaSolver::Branches(FormulaId formula, std::vector<FormulaId>& branches)
   const FormulaId inner = parts[0];
   if (formulas.kind(inner) == FormulaKind::kAnd) {
     for (const FormulaId part : formulas.PartsOf(inner)) branches.push_back(formulas.Not(part));
+    // To leave a name out takes nothing else.
+    std::ranges::stable_partition(branches, [&](FormulaId branch) {
+      const FormulaId part = formulas.Not(branch);
+      return formulas.kind(part) == FormulaKind::kAtom &&
+             formulas.atom(part).kind == AtomKind::kHasName;
+    });
     return true;
   }
   if (formulas.kind(inner) == FormulaKind::kOr) {

@@ -147,6 +147,8 @@ class SchemaSolver {
   bool SearchObject(FormulaId object, const ObjectContext& context);
   // The ways in which a formula can be true, if it knows several.
   bool Branches(FormulaId formula, std::vector<FormulaId>& branches);
+  bool HasRequired(const ObjectLiterals& literals, const ObjectContext& context);
+  // Of literals for which that is so.
   bool HasObject(const ObjectLiterals& literals, const ObjectContext& context);
   bool MeetViolations(const ObjectLiterals& literals, const ObjectContext& context, size_t next,
                       NamedValues& values);
