@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/api/structured/structured_output.h"
 #include "tests/data_paths.h"
 #include "tests/engine/recording_sink.h"
 
@@ -20,6 +21,7 @@ FixtureServer::FixtureServer(std::string_view name) {
   ServedModel served;
   served.id = name;
   served.tokenizer = checkpoint.tokenizer;
+  served.structured = std::make_shared<StructuredOutput>(checkpoint.tokenizer);
   served.engine = &model_->engine();
   served.embedding_size = checkpoint.spec.embedding_size();
   served.pooling = checkpoint.spec.pooling;

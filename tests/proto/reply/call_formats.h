@@ -19,7 +19,8 @@ inline constexpr CallFormat kAllCallFormats[] = {
     CallFormat::kOlmo,         CallFormat::kLfm2,        CallFormat::kHarmony,
     CallFormat::kSolar,        CallFormat::kGlm4};
 
-// A call of `name` with the argument a = 1, as the format's description has it.
+// A call of `name` with the argument a = 1, as the format's description has it, without a tag that
+// ends the text.
 inline std::string CallExample(CallFormat format, std::string_view name = "f") {
   const std::string text = [format]() -> std::string {
     switch (format) {
@@ -82,10 +83,10 @@ inline std::string CallExample(CallFormat format, std::string_view name = "f") {
         return "<|tool_call_start|>[NAME(a=1)]<|tool_call_end|>";
       case CallFormat::kHarmony:
         return "<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{\"a\": "
-               "1}<|call|>";
+               "1}";
       case CallFormat::kSolar:
         return "<|tool_calls|><|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>NAME<|tool_call:args|>"
-               "{\"a\": 1}<|tool_call:end|><|calls|>";
+               "{\"a\": 1}<|tool_call:end|>";
     }
     return {};
   }();

@@ -127,6 +127,8 @@ TEST(StructuredOutputTest, RefusalsNameTheKeyword) {
   EXPECT_EQ(strict["param"], "tools[0].function.parameters/properties/a/format");
   EXPECT_EQ(strict["code"], "unsupported_schema");
 
+  EXPECT_EQ(RefusalOf(Chat(server, R"("finish_by_length":true)"))["param"], "finish_by_length");
+
   // One that is not strict is held to what can be had, and counted.
   EXPECT_EQ(Chat(server, tool + "false}}]").status, 200);
   RawClient client(server.endpoint());
