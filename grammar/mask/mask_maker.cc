@@ -58,8 +58,8 @@ const StringRun& MaskMaker::RunOf(const TextRun& run) {
   made.mask.resize(vocabulary_.mask_words());
   if (is_json_string && dfa.AtRest(run.state)) {
     for (const TokenClass& tokens : vocabulary_.classes()) {
-      const RegexReach reach = dfa.ReachOf(run.state, tokens.characters(), TokenClass::kMostLength);
-      if (!reach.ends && reach.length < TokenClass::kMostLength) continue;
+      const RegexReach reach = dfa.ReachOf(run.state, tokens.characters(), tokens.most());
+      if (!reach.ends && reach.length < tokens.most()) continue;
       std::ranges::copy(tokens.UpTo(reach.length), made.mask.begin());
       WalkString(tokens.others(), dfa, run.state, run.end, made);
       return made;

@@ -8,26 +8,30 @@
 namespace weft {
 namespace {
 
+// Of tokens, in characters.
+constexpr uint32_t kMostLength = 32;
+constexpr uint32_t kShortLength = 10;
+
 bool IsIn(std::span<const uint32_t> mask, size_t token) {
   return (mask[token / 32] >> (token % 32) & 1U) != 0;
 }
 
 }  // namespace
 
-TokenClass::TokenClass(SymbolSet characters, std::span<const std::string> texts,
+TokenClass::TokenClass(SymbolSet characters, uint32_t most, std::span<const std::string> texts,
                        std::span<const uint32_t> among)
     : characters_(std::move(characters)),
-      masks_(kMostLength + 1, std::vector<uint32_t>(among.size())),
+      masks_(most + 1, std::vector<uint32_t>(among.size())),
       others_({}) {
   std::vector<std::string> others(texts.size());
   for (size_t token = 0; token < texts.size(); ++token) {
     if (!IsIn(among, token)) continue;
     const std::optional<size_t> length = LengthOf(texts[token]);
-    if (!length || *length > kMostLength) {
+    if (!length || *length > most) {
       others[token] = texts[token];
       continue;
     }
-    for (size_t i = *length; i <= kMostLength; ++i) {
+    for (size_t i = *length; i <= most; ++i) {
       masks_[i][token / 32] |= uint32_t{1} << (token % 32);
     }
   }
@@ -65,8 +69,10 @@ MaskVocabulary::MaskVocabulary(std::span<const std::string> texts)
     }
   }
   const SymbolSet not_plain({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
-  classes_.emplace_back(not_plain.Complement(), texts, may_come);
-  classes_.emplace_back(SymbolSet({{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}), texts, may_come);
+  const SymbolSet alphanumeric({{'0', '9'}, {'A', 'Z'}, {'a', 'z'}});
+  classes_.emplace_back(not_plain.Complement(), kMostLength, texts, may_come);
+  classes_.emplace_back(not_plain.Complement(), kShortLength, texts, may_come);
+  classes_.emplace_back(alphanumeric, kMostLength, texts, may_come);
 }
 
 size_t MaskVocabulary::bytes() const {

@@ -19,14 +19,14 @@ namespace weft {
 // or those up to a length.
 class TokenClass {
  public:
-  static constexpr uint32_t kMostLength = 32;  // in characters; longer tokens are others
-
-  // Of those tokens of `texts` that are in the mask `among`; the others are the rest of them. What
-  // a byte above 0x7F is part of is all in the class, or all not.
-  TokenClass(SymbolSet characters, std::span<const std::string> texts,
+  // Of those tokens of `texts` that are in the mask `among`; the others are the rest of them, and
+  // tokens of more than `most` characters. What a byte above 0x7F is part of is all in the class,
+  // or all not.
+  TokenClass(SymbolSet characters, uint32_t most, std::span<const std::string> texts,
              std::span<const uint32_t> among);
 
   const SymbolSet& characters() const { return characters_; }
+  uint32_t most() const { return static_cast<uint32_t>(masks_.size() - 1); }
   // The mask of the tokens of 1 to `length` characters.
   std::span<const uint32_t> UpTo(uint32_t length) const { return masks_[length]; }
   const TokenTrie& others() const { return others_; }
@@ -53,7 +53,7 @@ class MaskVocabulary {
   size_t mask_words() const { return (token_count_ + 31) / 32; }
 
   // Of the tokens that may come in a JSON string, or begin there: those of all characters that
-  // stand for themselves, and those of ASCII's letters and digits.
+  // stand for themselves, the shorter ones of these, and those of ASCII's letters and digits.
   std::span<const TokenClass> classes() const { return classes_; }
   // All that may come inside a string of which nothing is demanded.
   const StringRun& in_any_string() const { return in_any_string_; }

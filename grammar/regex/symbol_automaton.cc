@@ -49,7 +49,6 @@ class WordsBuilder {
     automaton_.acyclic = true;
     CloseBeyond(0);
     automaton_.start = Intern(std::move(path_.front()));
-    automaton_.SetDistances();
     return std::move(automaton_);
   }
 

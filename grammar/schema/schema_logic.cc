@@ -45,6 +45,7 @@ SchemaResult<SchemaLogic> SchemaLogic::Create(std::shared_ptr<const SchemaDocume
   SchemaLogic logic(std::move(document));
   const SchemaResult<void> checked = logic.CheckTexts();
   if (!checked) return tl::unexpected(checked.error());
+  logic.Numbers(FormulaId::kTrue);  // most machines ask for them
   return logic;
 }
 

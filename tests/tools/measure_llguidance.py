@@ -5,7 +5,8 @@
   pip install -r tests/tools/requirements-llguidance.txt
   tests/tools/measure_llguidance.py tokens.jsonl --vocabulary FILE
 
-FILE is a GGUF file with a SentencePiece vocabulary of the BPE kind, or a folder with a tekken.json.
+FILE is a GGUF file with a SentencePiece vocabulary of the BPE kind, or a folder with a tekken.json
+(that of PyPI's mistral-common has no special_tokens: put in Mistral's, as its models' files do).
 llguidance encodes what its grammar forces and then allows the first of these tokens alone, which
 spares it masks; --no-forcing: it does not. Times are of the thread, around the one call that
 compiles or that fills a mask. As in MaskBench's runner, each instance has a copy of what was

@@ -29,6 +29,8 @@ TEST(RegexReach, HowFarLettersGo) {
       {"^.{2}[a-y]*$", {.length = 2, .ends = false}},
       {"^([a-z]{2}|b{5})$", {.length = 2, .ends = false}},
       {"abc", {.length = kMost, .ends = false}},
+      {"^a*[b-z]$", {.length = 1, .ends = false}},
+      {"^(a.*|[b-z])$", {.length = 1, .ends = false}},
       {"^(a.{3}|[b-z].)$", {.length = 2, .ends = false}},
   };
   const SymbolSet letters({{'a', 'z'}});
