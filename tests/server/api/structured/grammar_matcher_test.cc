@@ -152,8 +152,9 @@ TEST_F(GrammarMatcherTest, WhatIsNotAllowedIsAnErrorAndChangesNothing) {
 }
 
 TEST_F(GrammarMatcherTest, TakesTokensBack) {
-  GrammarMatcher matcher(vocabulary_,
-                         std::make_shared<SharedRecognizer>(std::make_unique<PairRecognizer>()));
+  GrammarMatcher matcher(
+      vocabulary_,
+      std::make_shared<SharedRecognizer>(vocabulary_->masks(), std::make_unique<PairRecognizer>()));
   std::vector<std::set<TokenId>> masks = {MaskOf(matcher)};
   const std::vector<TokenId> tokens = {kTwoPairs, kA, kB, kSpecial};
   for (const TokenId token : tokens) {
@@ -189,8 +190,8 @@ TEST_F(GrammarMatcherTest, ManyStatesAreAsGoodAsFew) {
     }
     bool Accepts(State) override { return true; }
   };
-  GrammarMatcher matcher(vocabulary_,
-                         std::make_shared<SharedRecognizer>(std::make_unique<Counter>()));
+  GrammarMatcher matcher(vocabulary_, std::make_shared<SharedRecognizer>(
+                                          vocabulary_->masks(), std::make_unique<Counter>()));
   for (int round = 0; round < 2; ++round) {
     for (int count = 0; count < 50; ++count) {
       const bool wants_b = count % 3 == 0;
@@ -230,8 +231,9 @@ TEST_F(GrammarMatcherTest, TheNextTextBeginsWithWhatTheLastHasFoundOut) {
 
 TEST_F(GrammarMatcherTest, APoolKeepsSoManyStates) {
   MatcherPool pool;
-  const auto shared = [](size_t state_count) {
-    auto made = std::make_unique<SharedRecognizer>(std::make_unique<PairRecognizer>());
+  const auto shared = [this](size_t state_count) {
+    auto made = std::make_unique<SharedRecognizer>(vocabulary_->masks(),
+                                                   std::make_unique<PairRecognizer>());
     made->state_count = state_count;
     return made;
   };
