@@ -142,7 +142,7 @@ class RegexArena {
 
   RegexTable table_;
   RegexId any_text_ = RegexId::kNothing;  // until it is made
-  std::vector<Facts> facts_;  // by id
+  std::vector<Facts> facts_;              // by id
   std::vector<Assertion> assertions_;
   std::map<Assertion, uint32_t> assertions_known_;
 };

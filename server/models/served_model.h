@@ -23,7 +23,7 @@ struct ServedModel {
   std::string id;       // what requests call it
   int64_t created = 0;  // seconds since 1970
   std::shared_ptr<const Tokenizer> tokenizer;
-  std::shared_ptr<const ChatFormat> chat;  // nullptr: its chat template does not compile
+  std::shared_ptr<const ChatFormat> chat;        // nullptr: its chat template does not compile
   std::shared_ptr<StructuredOutput> structured;  // constraints on its texts
   // An encoder-decoder's: how its texts begin, and what it does with a prompt unless the request
   // says.
