@@ -50,6 +50,8 @@ class JsonMachine : public Recognizer {
   State RunEnd(State state, std::string_view rest) override;
 
   Result<void> status() const override;
+  // Whether some of what may come was not looked into, since that would have taken too long.
+  bool has_given_up() const { return solver_.has_given_up(); }
 
  private:
   enum class Place : uint8_t {

@@ -18,6 +18,11 @@ SchemaResult<JsonSchema> JsonSchema::Compile(const nlohmann::ordered_json& schem
   if (!status) {
     return tl::unexpected(SchemaError{status.error().code, "", "", status.error().message});
   }
+  if (!is_satisfiable && machine.has_given_up()) {
+    return tl::unexpected(
+        SchemaError{ErrorCode::kResourceExhausted, "", "",
+                    "the search for a value that satisfies it was given up, as it takes too long"});
+  }
   if (!is_satisfiable) {
     return tl::unexpected(
         SchemaError{ErrorCode::kUnsupported, "", "", "no value was found that satisfies it"});

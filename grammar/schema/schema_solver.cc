@@ -11,6 +11,7 @@ namespace weft {
 namespace {
 
 constexpr int kMostDepth = 400;
+constexpr size_t kMostInAllWays = 6;
 
 }  // namespace
 
@@ -23,8 +24,9 @@ bool SchemaSolver::Ask(const Key& key, const Find& find) {
     return answer.yes;  // of what is being found out: no value is part of itself
   }
   if (depth_ == 0) BeginQuestion();
-  if (depth_ >= kMostDepth) gave_up_now_ = true;
-  if (!Spend(1)) {
+  if (depth_ >= kMostDepth) was_too_deep_ = true;
+  if (!Spend(1) || depth_ >= kMostDepth) {
+    gave_up_ = true;
     answers_.erase(entry);
     return false;
   }
@@ -33,7 +35,7 @@ bool SchemaSolver::Ask(const Key& key, const Find& find) {
   answer.yes = find();
   answer.is_open = false;
   // A no that rests on a question which is still open, or given up, says nothing by itself.
-  if (answer.yes || (assumed_depth_ >= depth_ && !gave_up_now_)) {
+  if (answer.yes || (assumed_depth_ >= depth_ && !gave_up_now_ && !was_too_deep_)) {
     assumed_depth_ = assumed_before;
   } else {
     assumed_depth_ = std::min(assumed_before, assumed_depth_);
@@ -48,6 +50,7 @@ bool SchemaSolver::Ask(const Key& key, const Find& find) {
 void SchemaSolver::BeginQuestion() {
   steps_ = 0;
   gave_up_now_ = false;
+  was_too_deep_ = false;
 }
 
 bool SchemaSolver::Spend(int64_t steps) {
@@ -148,6 +151,7 @@ FormulaId SchemaSolver::ElementValue(FormulaId formula, const std::vector<Elemen
   }
   const std::optional<FormulaId> least = LeastValue(formula, relevant, can_end);
   if (least) return *least;
+  if (relevant.size() <= kMostInAllWays) return ValueOfConjunction(formula, relevant, can_end);
   // One way after the other, of formulas that know several.
   std::vector<FormulaId> others;
   std::vector<FormulaId> branches;
@@ -303,7 +307,6 @@ FormulaId SchemaSolver::ValueOfConjunction(FormulaId formula, const std::vector<
   std::ranges::stable_partition(choices, is_free);
   const auto count = static_cast<uint32_t>(std::ranges::count_if(choices, is_free));
   std::vector<std::vector<bool>> ways;
-  constexpr uint32_t kMostInAllWays = 6;
   if (count <= kMostInAllWays) {
     std::vector<uint32_t> masks(1U << count);
     for (uint32_t mask = 0; mask < masks.size(); ++mask) masks[mask] = mask;
@@ -333,6 +336,7 @@ FormulaId SchemaSolver::ValueOfConjunction(FormulaId formula, const std::vector<
       return atom;
     });
     const FormulaId value = formulas.And(all);
+    if (!Spend(1 + std::ssize(choices) / kAtomsInStep)) break;
     if (value == FormulaId::kFalse || !can_end(left, value)) continue;
     values.push_back(value);
     if (!none_is_free && std::ranges::none_of(way, std::identity())) break;

@@ -201,7 +201,7 @@ class SchemaSolver {
   bool AreToldApart(const std::vector<FormulaId>& objects);
   // What stands in it without choice: tables that it satisfies, names that it has.
   ObjectLiterals LiteralsOf(FormulaId object, bool& is_all) const;
-  // Of an object of which nothing is left but these.
+  // Whether these let the name come next.
   bool MayComeNext(const ObjectLiterals& literals, NameId name, const ObjectContext& context);
   bool HasNoValue(FormulaId value);
 
@@ -223,7 +223,8 @@ class SchemaSolver {
   int64_t steps_ = 0;  // of the question that was asked from outside
   int64_t steps_in_all_ = 0;
   int search_depth_ = 0;
-  bool gave_up_now_ = false;  // of that question
+  bool gave_up_now_ = false;   // of that question
+  bool was_too_deep_ = false;  // some of it
   bool gave_up_ = false;
 };
 
