@@ -69,8 +69,7 @@ std::vector<FormulaId> FormulaStore::Simplify(std::span<const FormulaId> parts, 
     }
   }
   std::ranges::sort(flat);
-  const auto [first, last] = std::ranges::unique(flat);
-  flat.erase(first, last);
+  flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   for (const FormulaId part : flat) {
     if (this->kind(part) == FormulaKind::kNot &&
         std::ranges::binary_search(flat, this->parts(part)[0])) {

@@ -17,8 +17,7 @@ constexpr int kMostSearchDepth = 2000;
 
 void SortOnce(std::vector<NameId>& names) {
   std::ranges::sort(names);
-  const auto [first, last] = std::ranges::unique(names);
-  names.erase(first, last);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
 }
 
 }  // namespace

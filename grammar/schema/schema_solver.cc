@@ -236,7 +236,7 @@ bool SchemaSolver::Branches(FormulaId formula, std::vector<FormulaId>& branches)
   if (formulas.kind(inner) == FormulaKind::kAnd) {
     for (const FormulaId part : formulas.PartsOf(inner)) branches.push_back(formulas.Not(part));
     // To leave a name out takes nothing else.
-    std::ranges::stable_partition(branches, [&](FormulaId branch) {
+    std::stable_partition(branches.begin(), branches.end(), [&](FormulaId branch) {
       const FormulaId part = formulas.Not(branch);
       return formulas.kind(part) == FormulaKind::kAtom &&
              formulas.atom(part).kind == AtomKind::kHasName;
@@ -304,7 +304,7 @@ FormulaId SchemaSolver::ValueOfConjunction(FormulaId formula, const std::vector<
   }
   // Those that are demanded in any case come last.
   const auto is_free = [](const Choice& choice) { return choice.well != choice.otherwise; };
-  std::ranges::stable_partition(choices, is_free);
+  std::stable_partition(choices.begin(), choices.end(), is_free);
   const auto count = static_cast<uint32_t>(std::ranges::count_if(choices, is_free));
   std::vector<std::vector<bool>> ways;
   if (count <= kMostInAllWays) {
