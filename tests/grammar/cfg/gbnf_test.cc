@@ -36,18 +36,9 @@ Result<Grammar> Compile(std::string_view text, const GrammarTextLimits& limits =
   return builder.Build(root);
 }
 
-struct Expected {
-  std::string text;
-  TextIs is;
-};
-
-void ExpectTexts(std::string_view grammar, const std::vector<Expected>& texts) {
+void ExpectTexts(std::string_view grammar, const std::vector<ExpectedText>& texts) {
   SCOPED_TRACE(grammar);
-  const Result<Grammar> compiled = Compile(grammar);
-  ASSERT_TRUE(compiled.has_value()) << compiled.error().message;
-  for (const Expected& expected : texts) {
-    EXPECT_EQ(Read(*compiled, expected.text), expected.is) << expected.text;
-  }
+  ExpectTextsOf(Compile(grammar), texts);
 }
 
 TEST(Gbnf, LiteralsHaveEscapes) {

@@ -1,10 +1,16 @@
 // What tests of grammars share.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <ostream>
+#include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
+#include <gtest/gtest.h>
+
+#include "base/result.h"
 #include "grammar/cfg/earley_recognizer.h"
 #include "grammar/cfg/grammar.h"
 #include "grammar/recognizer.h"
@@ -32,6 +38,18 @@ inline TextIs Read(Recognizer& recognizer, std::string_view text) {
 inline TextIs Read(const Grammar& grammar, std::string_view text) {
   EarleyRecognizer recognizer(std::make_shared<const Grammar>(grammar));
   return Read(recognizer, text);
+}
+
+struct ExpectedText {
+  std::string text;
+  TextIs is = TextIs::kWrong;
+};
+
+inline void ExpectTextsOf(const Result<Grammar>& grammar, const std::vector<ExpectedText>& texts) {
+  ASSERT_TRUE(grammar.has_value()) << grammar.error().message;
+  for (const ExpectedText& expected : texts) {
+    EXPECT_EQ(Read(*grammar, expected.text), expected.is) << expected.text;
+  }
 }
 
 }  // namespace weft
