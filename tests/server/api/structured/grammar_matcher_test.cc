@@ -9,54 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/server/api/structured/list_tokenizer.h"
+
 namespace weft {
 namespace {
-
-struct Entry {
-  std::string bytes;
-  bool is_control = false;
-};
-
-// A vocabulary without a tokenizer's other half.
-class ListTokenizer : public Tokenizer {
- public:
-  explicit ListTokenizer(std::vector<Entry> entries) : entries_(std::move(entries)) {}
-
-  Result<std::vector<TokenId>> Encode(std::string_view, const EncodeOptions&) const override {
-    return std::vector<TokenId>();
-  }
-  Result<EncodedText> EncodeTruncated(std::string_view, const EncodeOptions&,
-                                      const Truncation&) const override {
-    return EncodedText();
-  }
-  Result<EncodedText> EncodePair(std::string_view, std::string_view, const EncodeOptions&,
-                                 const Truncation&) const override {
-    return EncodedText();
-  }
-  std::string_view TokenBytes(TokenId id) const override {
-    const Entry& entry = entries_.at(static_cast<size_t>(id));
-    return entry.is_control ? std::string_view() : entry.bytes;
-  }
-  std::string Decode(const std::vector<TokenId>&, bool) const override { return {}; }
-  int64_t vocab_size() const override { return std::ssize(entries_); }
-  std::string_view TokenText(TokenId id) const override {
-    return entries_.at(static_cast<size_t>(id)).bytes;
-  }
-  bool IsControl(TokenId id) const override {
-    return entries_.at(static_cast<size_t>(id)).is_control;
-  }
-  std::optional<TokenId> TokenOf(std::string_view) const override { return std::nullopt; }
-  std::optional<TokenId> bos() const override { return std::nullopt; }
-  std::optional<TokenId> eos() const override { return std::nullopt; }
-  const std::vector<TokenId>& end_tokens() const override { return none_; }
-  bool adds_bos() const override { return false; }
-  bool adds_eos() const override { return false; }
-  std::string_view description() const override { return "a list"; }
-
- private:
-  const std::vector<Entry> entries_;
-  const std::vector<TokenId> none_;
-};
 
 // Pairs of "ab", at most three of them, and then perhaps the special token 4.
 class PairRecognizer : public Recognizer {
@@ -89,15 +45,15 @@ class GrammarMatcherTest : public ::testing::Test {
   static constexpr TokenId kEmpty = 7;
 
   GrammarMatcherTest()
-      : vocabulary_(std::make_shared<const GrammarVocabulary>(
-            std::make_shared<const ListTokenizer>(std::vector<Entry>{{"a", false},
-                                                                     {"b", false},
-                                                                     {"ab", false},
-                                                                     {"abab", false},
-                                                                     {"<call>", true},
-                                                                     {"<end>", true},
-                                                                     {"\xFF", false},
-                                                                     {"", false}}))),
+      : vocabulary_(std::make_shared<const GrammarVocabulary>(std::make_shared<const ListTokenizer>(
+            std::vector<ListTokenizer::Entry>{{"a", false},
+                                              {"b", false},
+                                              {"ab", false},
+                                              {"abab", false},
+                                              {"<call>", true},
+                                              {"<end>", true},
+                                              {"\xFF", false},
+                                              {"", false}}))),
         constraint_(
             vocabulary_, [] { return std::make_unique<PairRecognizer>(); },
             std::make_shared<MatcherPool>()),

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "grammar/mask/token_trie.h"
+#include "tests/server/api/structured/list_tokenizer.h"
 #include "tests/server/api/structured/random_text.h"
-#include "tests/server/api/structured/tag_tokenizer.h"
 
 namespace weft {
 namespace {

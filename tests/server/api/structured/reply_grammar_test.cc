@@ -16,8 +16,8 @@
 #include "proto/reply/json_scanner.h"
 #include "tests/proto/reply/call_formats.h"
 #include "tests/proto/reply/parse_reply.h"
+#include "tests/server/api/structured/list_tokenizer.h"
 #include "tests/server/api/structured/random_text.h"
-#include "tests/server/api/structured/tag_tokenizer.h"
 
 namespace weft {
 namespace {
