@@ -234,7 +234,7 @@ class RandomSchemaTest : public testing::Test {
 
 TEST_F(RandomSchemaTest, WalksAndInstances) {
   const char* const asked = std::getenv("WEFT_SCHEMA_SEED");
-  uint64_t first = std::random_device()();
+  uint64_t first = 1;  // the same in every run; others by WEFT_SCHEMA_SEED
   uint64_t count = 2000;
   if (asked != nullptr) {
     first = std::strtoull(asked, nullptr, 10);
@@ -243,7 +243,7 @@ TEST_F(RandomSchemaTest, WalksAndInstances) {
   if (const char* const more = std::getenv("WEFT_SCHEMA_COUNT")) {
     count = std::strtoull(more, nullptr, 10);
   }
-  std::cout << "fresh seeds: " << count << " from " << first << std::endl;
+  std::cout << "seeds: " << count << " from " << first << std::endl;
   for (uint64_t seed = first; seed < first + count && !HasFatalFailure(); ++seed) Try(seed);
   std::cout << tally_.schemas << " schemas, " << tally_.refused << " refused, " << tally_.walks
             << " walks, " << tally_.endless << " without an end, " << tally_.instances
