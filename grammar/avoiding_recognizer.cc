@@ -1,69 +1,58 @@
 #include "grammar/avoiding_recognizer.h"
 
-#include <string>
-
-#include "base/check.h"
-
 namespace weft {
 
-AvoidingRecognizer::AvoidingRecognizer(std::unique_ptr<Recognizer> inner,
-                                       std::span<const std::string_view> words)
-    : inner_(std::move(inner)), next_(1) {
-  constexpr size_t kMostNodes = 60'000;
-  // A trie first: 0 where it does not go on. Then, in order of depth, where the longest other
-  // ending goes on.
-  std::vector<Node> order = {0};
-  for (const std::string_view word : words) {
-    Node node = 0;
-    for (size_t i = 0; i < word.size() && node != kWord; ++i) {
-      const auto byte = static_cast<uint8_t>(word[i]);
-      Node next = next_[node][byte];
-      if (i + 1 == word.size()) {
-        next = kWord;
-      } else if (next == 0) {
-        WEFT_CHECK(next_.size() < kMostNodes);
-        next = static_cast<Node>(next_.size());
-        next_.emplace_back();
-      }
-      next_[node][byte] = next;
-      node = next;
-    }
-  }
-  std::vector<Node> suffix(next_.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    const Node node = order[i];
-    for (size_t byte = 0; byte < 256; ++byte) {
-      const Node fallback = node == 0 ? Node{0} : next_[suffix[node]][byte];
-      Node& next = next_[node][byte];
-      if (fallback == kWord) next = kWord;
-      if (next == kWord) continue;
-      if (next == 0) {
-        next = fallback;
-      } else {
-        suffix[next] = fallback;
-        order.push_back(next);
-      }
-    }
-  }
-}
-
 Recognizer::State AvoidingRecognizer::Start() {
-  const State inner = inner_->Start();
-  return inner == kDead ? kDead : Intern({inner, 0});
+  return Intern(inner_->Start(), WordAutomaton::kStart);
 }
 
 Recognizer::State AvoidingRecognizer::Step(State state, uint8_t byte) {
-  const Place place = places_[state];
-  const Node node = next_[place.node][byte];
-  if (node == kWord) return kDead;
-  const State inner = inner_->Step(place.inner, byte);
-  return inner == kDead ? kDead : Intern({inner, node});
+  const Place place = PlaceOf(state);
+  const Node node = words_.Step(place.node, byte);
+  return node == WordAutomaton::kWord ? kDead : Intern(inner_->Step(place.inner, byte), node);
 }
 
-Recognizer::State AvoidingRecognizer::Intern(Place place) {
-  const uint64_t key = static_cast<uint64_t>(place.inner) << 16U | place.node;
+size_t AvoidingRecognizer::bytes() const {
+  constexpr size_t kBytesOfState = sizeof(Place) + 48;  // with its place in the table
+  return inner_->bytes() + places_.size() * kBytesOfState;
+}
+
+std::optional<TextRun> AvoidingRecognizer::RunAt(State state) {
+  const Place& place = PlaceOf(state);
+  std::optional<TextRun> run = inner_->RunAt(place.inner);
+  if (!run || run->avoided != nullptr) return std::nullopt;
+  run->avoided = &words_;
+  run->node = place.node;
+  return run;
+}
+
+WordAutomaton::Node AvoidingRecognizer::NodeBehindRun(const Place& place,
+                                                      std::string_view rest) const {
+  const Node node = words_.Behind(place.node, rest);
+  if (node == WordAutomaton::kWord) return node;
+  return words_.Step(node, inner_->RunAt(place.inner)->end);
+}
+
+int64_t AvoidingRecognizer::RunEndClass(State state, std::string_view rest) {
+  const Place place = PlaceOf(state);
+  constexpr int kNodeBits = 16;
+  const auto inner = static_cast<uint64_t>(inner_->RunEndClass(place.inner, rest));
+  const uint64_t both =
+      (inner << kNodeBits | inner >> (64 - kNodeBits)) ^ NodeBehindRun(place, rest);
+  return static_cast<int64_t>(both);
+}
+
+Recognizer::State AvoidingRecognizer::RunEnd(State state, std::string_view rest) {
+  const Place place = PlaceOf(state);
+  const Node node = NodeBehindRun(place, rest);
+  return node == WordAutomaton::kWord ? kDead : Intern(inner_->RunEnd(place.inner, rest), node);
+}
+
+Recognizer::State AvoidingRecognizer::Intern(State inner, Node node) {
+  if (inner == kDead) return kDead;
+  const uint64_t key = static_cast<uint64_t>(inner) << 16U | node;
   const auto [entry, is_new] = states_.emplace(key, static_cast<State>(places_.size()));
-  if (is_new) places_.push_back(place);
+  if (is_new) places_.push_back({inner, node});
   return entry->second;
 }
 

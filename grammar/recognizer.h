@@ -2,11 +2,13 @@
 // for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "base/result.h"
+#include "grammar/word_automaton.h"
 
 namespace weft {
 
@@ -18,6 +20,9 @@ struct TextRun {
   StringDfa* dfa = nullptr;
   int32_t state = 0;  // of `dfa`
   uint8_t end = 0;    // may come where `dfa` accepts, and is then no byte of the run
+  // Words that must not come in the text, of which this much has come; nullptr: any may.
+  const WordAutomaton* avoided = nullptr;
+  WordAutomaton::Node node = WordAutomaton::kStart;
 };
 
 // States are numbers that stay what they are; what Step and Accepts have found out is kept. One
@@ -40,6 +45,9 @@ class Recognizer {
   virtual bool Accepts(State state) = 0;
   // kResourceExhausted once a limit was reached: steps may have been dead for that alone.
   virtual Result<void> status() const { return {}; }
+
+  // What it has found out takes, roughly; 0: nothing worth counting.
+  virtual size_t bytes() const { return 0; }
 
   // A short cut for masks: nullopt where there is none.
   virtual std::optional<TextRun> RunAt(State /*state*/) { return std::nullopt; }

@@ -42,10 +42,15 @@ Result<void> EarleyRecognizer::status() const {
     if (terminal != nullptr) WEFT_RETURN_IF_ERROR(terminal->status());
   }
   if (failure_) return tl::unexpected(*failure_);
-  for (const std::unique_ptr<Recognizer>& terminal : terminals_) {
-    if (terminal != nullptr) WEFT_RETURN_IF_ERROR(terminal->status());
-  }
   return {};
+}
+
+size_t EarleyRecognizer::bytes() const {
+  size_t bytes = bytes_ + regexes_.bytes();
+  for (const std::unique_ptr<Recognizer>& terminal : terminals_) {
+    if (terminal != nullptr) bytes += terminal->bytes();
+  }
+  return bytes;
 }
 
 Recognizer::State EarleyRecognizer::FindStep(State state, uint8_t byte) {

@@ -59,6 +59,7 @@ class EarleyRecognizer : public Recognizer {
   // kResourceExhausted once a limit was reached, of this or of the regexes: steps that were not
   // taken before are dead from then on.
   Result<void> status() const override;
+  size_t bytes() const override;
 
  private:
   static constexpr State kUnknown = -2;

@@ -39,7 +39,8 @@ void MaskMaker::FillNodes(const TokenTrie& trie, uint32_t begin, uint32_t end,
     if (index == node.end || node.byte != '"') continue;
     if (const std::optional<TextRun> run = recognizer_.RunAt(next)) {
       std::vector<StringExit> exits;
-      WalkString(trie, index, node.end, *run->dfa, run->state, run->end, mask, exits);
+      WalkString(trie, index, node.end, *run, mask, exits);
+      ClearAvoided(trie, index, node.end, *run, mask);
       FillExits(trie, exits, next, mask);
       index = node.end;
     }
@@ -49,11 +50,21 @@ void MaskMaker::FillNodes(const TokenTrie& trie, uint32_t begin, uint32_t end,
 const StringRun& MaskMaker::RunOf(const TextRun& run) {
   StringDfa& dfa = *run.dfa;
   const bool is_json_string = dfa.spelling() == Spelling::kJsonString && run.end == '"';
-  if (is_json_string && dfa.IsAnyText(run.state)) return vocabulary_.in_any_string();
-  const std::pair key = {static_cast<const StringDfa*>(run.dfa), run.state};
+  if (is_json_string && dfa.IsAnyText(run.state) && run.avoided == nullptr)
+    return vocabulary_.in_any_string();
+  const RunKey key = {run.dfa, run.state, run.avoided, run.node};
   const auto known = runs_.find(key);
   if (known != runs_.end()) return known->second;
-  if (runs_.size() == kMostRuns) runs_.clear();
+  if (run.avoided != nullptr) {
+    TextRun other = run;
+    other.avoided = nullptr;
+    StringRun avoiding = RunOf(other);
+    const auto end = static_cast<uint32_t>(vocabulary_.trie().nodes().size() - 1);
+    ClearAvoided(vocabulary_.trie(), 0, end, run, avoiding.mask);
+    if (runs_.size() >= kMostRuns) runs_.clear();
+    return runs_[key] = std::move(avoiding);
+  }
+  if (runs_.size() >= kMostRuns) runs_.clear();
   StringRun& made = runs_[key];
   made.mask.resize(vocabulary_.mask_words());
   if (is_json_string && dfa.AtRest(run.state)) {
@@ -61,11 +72,11 @@ const StringRun& MaskMaker::RunOf(const TextRun& run) {
       const RegexReach reach = dfa.ReachOf(run.state, tokens.characters(), tokens.most());
       if (!reach.ends && reach.length < tokens.most()) continue;
       std::ranges::copy(tokens.UpTo(reach.length), made.mask.begin());
-      WalkString(tokens.others(), dfa, run.state, run.end, made);
+      WalkString(tokens.others(), run, made);
       return made;
     }
   }
-  WalkString(vocabulary_.trie(), dfa, run.state, run.end, made);
+  WalkString(vocabulary_.trie(), run, made);
   return made;
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "grammar/mask/mask_vocabulary.h"
@@ -28,8 +28,13 @@ class MaskMaker {
   // Sets the bit of every token whose bytes may come behind `state`, which is not kDead; see
   // TokenTrie::SetTokens.
   void Fill(Recognizer::State state, std::span<uint32_t> mask);
+  size_t bytes() const { return runs_.size() * vocabulary_.mask_words() * sizeof(uint32_t); }
 
  private:
+  // A run without its end.
+  using RunKey =
+      std::tuple<const StringDfa*, StringDfa::State, const WordAutomaton*, WordAutomaton::Node>;
+
   const StringRun& RunOf(const TextRun& run);
   void FillExits(const TokenTrie& trie, std::span<const StringExit> exits, Recognizer::State state,
                  std::span<uint32_t> mask);
@@ -39,7 +44,7 @@ class MaskMaker {
   const MaskVocabulary& vocabulary_;
   Recognizer& recognizer_;
   std::vector<Recognizer::State> path_;  // behind the bytes of the text that is looked at
-  std::map<std::pair<const StringDfa*, StringDfa::State>, StringRun> runs_;
+  std::map<RunKey, StringRun> runs_;
 };
 
 }  // namespace weft

@@ -61,7 +61,8 @@ MaskVocabulary::MaskVocabulary(std::span<const std::string> texts)
   in_any_string_.mask.resize(mask_words());
   RegexArena arena;
   StringDfa any(&arena, Spelling::kJsonString);
-  WalkString(trie_, any, any.Start(arena.AnyText()), '"', in_any_string_);
+  const TextRun text = {.dfa = &any, .state = any.Start(arena.AnyText()), .end = '"'};
+  WalkString(trie_, text, in_any_string_);
   std::vector<uint32_t> may_come = in_any_string_.mask;
   for (const StringExit& exit : in_any_string_.exits) {
     for (uint32_t node = exit.node; node < trie_.nodes()[exit.node].end; ++node) {

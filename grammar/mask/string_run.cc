@@ -1,24 +1,26 @@
 #include "grammar/mask/string_run.h"
 
+#include "grammar/regex/string_dfa.h"
+
 namespace weft {
 
-void WalkString(const TokenTrie& trie, uint32_t begin, uint32_t end, StringDfa& dfa,
-                StringDfa::State state, uint8_t quote, std::span<uint32_t> mask,
-                std::vector<StringExit>& exits) {
+void WalkString(const TokenTrie& trie, uint32_t begin, uint32_t end, const TextRun& text,
+                std::span<uint32_t> mask, std::vector<StringExit>& exits) {
   const std::span<const TokenTrie::Node> nodes = trie.nodes();
   if (begin == end) return;
+  StringDfa& dfa = *text.dfa;
   const size_t base = nodes[begin].depth - 1U;
   std::vector<StringDfa::State> path(trie.longest() + 1 - base);
-  path[0] = state;
-  std::string text(path.size(), '\0');
+  path[0] = text.state;
+  std::string inside(path.size(), '\0');
   for (uint32_t index = begin; index < end;) {
     const TokenTrie::Node& node = nodes[index];
     const size_t length = node.depth - base;
     const StringDfa::State before = path[length - 1];
-    if (node.byte == quote && dfa.AtRest(before)) {
+    if (node.byte == text.end && dfa.AtRest(before)) {
       if (dfa.Accepts(before)) {
         trie.SetTokens(index, mask);
-        if (index + 1 < node.end) exits.push_back({index, text.substr(0, length - 1)});
+        if (index + 1 < node.end) exits.push_back({index, inside.substr(0, length - 1)});
       }
       index = node.end;
       continue;
@@ -29,17 +31,36 @@ void WalkString(const TokenTrie& trie, uint32_t begin, uint32_t end, StringDfa& 
       continue;
     }
     path[length] = next;
-    text[length - 1] = static_cast<char>(node.byte);
+    inside[length - 1] = static_cast<char>(node.byte);
     trie.SetTokens(index, mask);
     ++index;
   }
 }
 
-void WalkString(const TokenTrie& trie, StringDfa& dfa, StringDfa::State state, uint8_t quote,
-                StringRun& run) {
+void WalkString(const TokenTrie& trie, const TextRun& text, StringRun& run) {
   run.trie = &trie;
   const auto end = static_cast<uint32_t>(trie.nodes().size() - 1);
-  WalkString(trie, 0, end, dfa, state, quote, run.mask, run.exits);
+  WalkString(trie, 0, end, text, run.mask, run.exits);
+}
+
+void ClearAvoided(const TokenTrie& trie, uint32_t begin, uint32_t end, const TextRun& text,
+                  std::span<uint32_t> mask) {
+  const std::span<const TokenTrie::Node> nodes = trie.nodes();
+  if (begin == end || text.avoided == nullptr) return;
+  const size_t base = nodes[begin].depth - 1U;
+  std::vector<WordAutomaton::Node> path(trie.longest() + 1 - base);
+  path[0] = text.node;
+  for (uint32_t index = begin; index < end;) {
+    const TokenTrie::Node& node = nodes[index];
+    const size_t length = node.depth - base;
+    path[length] = text.avoided->Step(path[length - 1], node.byte);
+    if (path[length] == WordAutomaton::kWord) {
+      trie.ClearTokens(index, mask);
+      index = node.end;
+    } else {
+      ++index;
+    }
+  }
 }
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "grammar/mask/token_trie.h"
-#include "grammar/regex/string_dfa.h"
+#include "grammar/recognizer.h"
 
 namespace weft {
 
@@ -24,15 +24,17 @@ struct StringRun {
   std::vector<StringExit> exits;  // in `trie`
 };
 
-// Of the nodes in [begin, end), which are all below one, where the automaton is in `state`: sets
-// the bits of tokens that stay inside, or end with their last byte, and adds the exits of others.
-// `quote` ends the string where the automaton accepts.
-void WalkString(const TokenTrie& trie, uint32_t begin, uint32_t end, StringDfa& dfa,
-                StringDfa::State state, uint8_t quote, std::span<uint32_t> mask,
-                std::vector<StringExit>& exits);
+// Of the nodes in [begin, end), which are all below one, behind which `text` goes on: sets the bits
+// of tokens that stay inside, or end with their last byte, and adds the exits of others. Words that
+// it avoids are not looked for.
+void WalkString(const TokenTrie& trie, uint32_t begin, uint32_t end, const TextRun& text,
+                std::span<uint32_t> mask, std::vector<StringExit>& exits);
 
 // Of all of the trie's tokens.
-void WalkString(const TokenTrie& trie, StringDfa& dfa, StringDfa::State state, uint8_t quote,
-                StringRun& run);
+void WalkString(const TokenTrie& trie, const TextRun& text, StringRun& run);
+
+// Of the same nodes: clears the bits of tokens in which a word comes that `text` avoids.
+void ClearAvoided(const TokenTrie& trie, uint32_t begin, uint32_t end, const TextRun& text,
+                  std::span<uint32_t> mask);
 
 }  // namespace weft

@@ -73,6 +73,14 @@ void TokenTrie::Add(std::span<const std::string> texts, const std::vector<int32_
                     .byte = 0});
 }
 
+void TokenTrie::ClearTokens(uint32_t node, std::span<uint32_t> mask) const {
+  const uint32_t end = nodes_[nodes_[node].end].first_token;
+  for (uint32_t place = nodes_[node].first_token; place < end; ++place) {
+    const auto token = static_cast<uint32_t>(tokens_[place]);
+    mask[token / 32] &= ~(uint32_t{1} << (token % 32));
+  }
+}
+
 size_t TokenTrie::bytes() const {
   return nodes_.capacity() * sizeof(Node) + tokens_.capacity() * sizeof(int32_t);
 }

@@ -39,6 +39,8 @@ class TokenTrie {
       mask[token / 32] |= uint32_t{1} << (token % 32);
     }
   }
+  // Of those that end with this node or go on behind it.
+  void ClearTokens(uint32_t node, std::span<uint32_t> mask) const;
 
  private:
   void Add(std::span<const std::string> texts, const std::vector<int32_t>& sorted);

@@ -52,6 +52,8 @@ class RegexArena {
   Result<void> status() const { return table_.status(); }
   // Counts memory that somebody else holds for the arena's expressions.
   void Charge(size_t bytes) { table_.Charge(bytes); }
+  // Of expressions and what is known about them, with what was charged.
+  size_t bytes() const { return table_.bytes(); }
 
   // --- Expressions, simplified as far as that is cheap.
   static RegexId Nothing() { return RegexId::kNothing; }  // no text

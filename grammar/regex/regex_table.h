@@ -86,6 +86,7 @@ class RegexTable {
 
   // Counts memory that somebody else holds for the arena.
   void Charge(size_t bytes);
+  size_t bytes() const { return bytes_; }
   void CountSteps(size_t steps);
   bool failed() const { return failure_.has_value(); }
   Result<void> status() const;

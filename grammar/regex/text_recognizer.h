@@ -22,6 +22,7 @@ class TextRecognizer : public Recognizer {
 
   // An error once a limit of the arena was reached: steps may have been dead for that alone.
   Result<void> status() const override { return arena_.status(); }
+  size_t bytes() const override { return arena_.bytes(); }
 
  private:
   RegexArena arena_;

@@ -42,6 +42,20 @@ Result<void> JsonMachine::status() const {
   return logic_.status();
 }
 
+size_t JsonMachine::bytes() const {
+  // As entries of a map, and once more by number.
+  constexpr size_t kBytesOfNode = 48;
+  constexpr size_t kBytesOfState = 2 * sizeof(std::pair<FrameId, TextId>) + kBytesOfNode;
+  constexpr size_t kBytesOfFrame = 2 * sizeof(Frame) + kBytesOfNode;
+  constexpr size_t kBytesOfText = 2 * sizeof(std::pair<TextId, uint8_t>) + kBytesOfNode;
+  constexpr size_t kBytesOfStep = sizeof(uint64_t) + sizeof(State) + kBytesOfNode;
+  constexpr size_t kBytesOfStructure = 1024;  // with its properties or items, and their names
+  return logic_.regexes().bytes() + row_count_ * sizeof(Row) +
+         states_.things.size() * kBytesOfState + frames_.things.size() * kBytesOfFrame +
+         texts_.things.size() * kBytesOfText + steps_.size() * kBytesOfStep +
+         (objects_.things.size() + arrays_.things.size()) * kBytesOfStructure;
+}
+
 Recognizer::State JsonMachine::Start() {
   const FormulaId root = logic_.root();
   if (!solver_.IsSatisfiable(root)) return kDead;
@@ -63,6 +77,7 @@ Recognizer::State JsonMachine::Step(State state, uint8_t byte) {
     std::unique_ptr<Row>& row = rows_[static_cast<size_t>(state)];
     if (row == nullptr) {
       row = NewRow(frames_[states_[state].first].place);
+      ++row_count_;
     }
     State& next = (*row)[byte];
     if (next == kUnknown) next = FindStep(state, byte);

@@ -50,6 +50,7 @@ class JsonMachine : public Recognizer {
   State RunEnd(State state, std::string_view rest) override;
 
   Result<void> status() const override;
+  size_t bytes() const override;
   // Whether some of what may come was not looked into, since that would have taken too long.
   bool has_given_up() const { return solver_.has_given_up(); }
 
@@ -206,6 +207,7 @@ class JsonMachine : public Recognizer {
   std::map<int32_t, Element> items_;
   std::map<int32_t, RegexId> next_names_;
   std::vector<std::unique_ptr<Row>> rows_;     // steps from states without a text
+  size_t row_count_ = 0;                       // that are there
   std::unordered_map<uint64_t, State> steps_;  // from others
   bool is_full_ = false;
   bool has_many_items_ = false;

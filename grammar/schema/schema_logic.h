@@ -51,6 +51,7 @@ class SchemaLogic {
 
   FormulaStore& formulas() { return formulas_; }
   RegexArena& regexes() { return regexes_; }
+  const RegexArena& regexes() const { return regexes_; }
   Constants& constants() { return constants_; }
   FormulaId root();
 

@@ -100,14 +100,16 @@ Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(uint64_t render_bytes,
 }
 
 Result<ServedModel> ServeOne(const ServeOptions& options, const ServedSettings& settings, size_t i,
-                             const std::string& name, LoadedModel& model) {
+                             const std::string& name, LoadedModel& model,
+                             std::shared_ptr<MatcherPool> constraints) {
   const Checkpoint& checkpoint = model.checkpoint();
   const ModelSpec& spec = checkpoint.spec;
   ServedModel served;
   served.id = name;
   served.created = static_cast<int64_t>(std::time(nullptr));
   served.tokenizer = checkpoint.tokenizer;
-  served.structured = std::make_shared<StructuredOutput>(checkpoint.tokenizer);
+  served.structured =
+      std::make_shared<StructuredOutput>(checkpoint.tokenizer, std::move(constraints));
   served.engine = &model.engine();
   served.target = spec.target;
   WEFT_ASSIGN_OR_RETURN(served.task, TaskOf(checkpoint, settings.tasks[i]));
@@ -219,9 +221,11 @@ Result<std::vector<ServedModel>> ServeModels(const ServeOptions& options,
                                  [](const Checkpoint& checkpoint, const std::string&) {
                                    return HoldsConversations(checkpoint.spec);
                                  }));
+  const auto constraints = std::make_shared<MatcherPool>(models.front()->memory().constraint_bytes);
   std::vector<ServedModel> served;
   for (size_t i = 0; i < models.size(); ++i) {
-    WEFT_ASSIGN_OR_RETURN(ServedModel model, ServeOne(options, settings, i, names[i], *models[i]));
+    WEFT_ASSIGN_OR_RETURN(ServedModel model,
+                          ServeOne(options, settings, i, names[i], *models[i], constraints));
     served.push_back(std::move(model));
   }
   return served;

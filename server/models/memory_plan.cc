@@ -16,6 +16,7 @@ namespace weft {
 namespace {
 
 constexpr uint64_t kMaxRequestBytes = 512ULL << 20;
+constexpr uint64_t kMaxConstraintBytes = 256ULL << 20;
 constexpr uint64_t kProgramBytes = 16ULL << 20;  // with its libraries, as measured
 
 // The largest number, `most` at most, for which this is true, as for all smaller ones; 0: none.
@@ -110,7 +111,7 @@ class BlockShares {
   uint64_t MostBytesOfStates(uint64_t bytes) const {
     if (state_bytes_ == 0) return 0;
     const uint64_t running = kStatesNeeded * static_cast<uint64_t>(max_sequences_);
-    const uint64_t kept = std::max(running, bytes / 16 / state_bytes_);
+    const uint64_t kept = std::max(running, bytes / 8 / state_bytes_);
     return (keeps_states_ ? running + kept : running) * state_bytes_;
   }
 
@@ -193,7 +194,9 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
   plan.limit_bytes = request.limit_bytes;
   plan.stored_bytes = request.stored_bytes;
   plan.request_bytes = std::min(kMaxRequestBytes, request.limit_bytes / 8);
-  plan.reserve_bytes = kProgramBytes + plan.request_bytes + request.stored_bytes;
+  plan.constraint_bytes = std::min(kMaxConstraintBytes, request.limit_bytes / 16);
+  plan.reserve_bytes =
+      kProgramBytes + plan.request_bytes + plan.constraint_bytes + request.stored_bytes;
   plan.weight_bytes = static_cast<uint64_t>(Weights::PackedBytes(checkpoint.tensors, kernels));
   const auto set_context = [&](int64_t positions) {
     plan.context = static_cast<int32_t>(positions);

@@ -44,6 +44,8 @@ struct MemoryPlan {
   uint64_t limit_bytes = 0;
   uint64_t stored_bytes = 0;   // part of the reserve
   uint64_t request_bytes = 0;  // part of the reserve
+  // Part of the reserve: what is known about texts that requests constrain; see MatcherPool.
+  uint64_t constraint_bytes = 0;
   // For the program, its sockets, the requests in them, what it keeps: for all models together.
   uint64_t reserve_bytes = 0;
   uint64_t weight_bytes = 0;

@@ -21,7 +21,8 @@ FixtureServer::FixtureServer(std::string_view name) {
   ServedModel served;
   served.id = name;
   served.tokenizer = checkpoint.tokenizer;
-  served.structured = std::make_shared<StructuredOutput>(checkpoint.tokenizer);
+  served.structured = std::make_shared<StructuredOutput>(
+      checkpoint.tokenizer, std::make_shared<MatcherPool>(size_t{64} << 20));
   served.engine = &model_->engine();
   served.embedding_size = checkpoint.spec.embedding_size();
   served.pooling = checkpoint.spec.pooling;

@@ -102,7 +102,8 @@ class TestModel {
   std::atomic<int64_t> steps_{0};
   std::atomic<std::chrono::milliseconds> step_time_{std::chrono::milliseconds(0)};
   std::shared_ptr<const ByteTokenizer> tokenizer_ = std::make_shared<ByteTokenizer>();
-  std::shared_ptr<StructuredOutput> structured_ = std::make_shared<StructuredOutput>(tokenizer_);
+  std::shared_ptr<StructuredOutput> structured_ = std::make_shared<StructuredOutput>(
+      tokenizer_, std::make_shared<MatcherPool>(size_t{64} << 20));
   std::shared_ptr<const ChatFormat> chat_;
   TargetSpec target_;  // with sources
   int32_t label_count_ = 0;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/format_bytes.h"
 #include "grammar/regex/symbol_set.h"
 
 namespace weft {
@@ -37,25 +38,41 @@ std::string GrammarVocabulary::BytesOf(TokenId token) const {
   return token < tokenizer_->vocab_size() ? GrammarBytes(*tokenizer_, token) : std::string();
 }
 
+MatcherPool::~MatcherPool() = default;
+
+bool MatcherPool::Reserve(size_t bytes) {
+  held_bytes_ += bytes;
+  while (held_bytes_ > limit_bytes_) {
+    if (DropOldest()) continue;
+    held_bytes_ -= bytes;
+    return false;
+  }
+  return true;
+}
+
+bool MatcherPool::DropOldest() {
+  std::list<Idle> dropped;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty()) return false;
+  dropped.splice(dropped.begin(), idle_, std::prev(idle_.end()));
+  return true;
+}
+
 std::unique_ptr<SharedRecognizer> MatcherPool::Take(Owner owner) {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(idle_, owner, &Idle::owner);
   if (found == idle_.end()) return nullptr;
   std::unique_ptr<SharedRecognizer> shared = std::move(found->shared);
-  state_count_ -= shared->state_count;
   idle_.erase(found);
   return shared;
 }
 
 void MatcherPool::Give(Owner owner, std::unique_ptr<SharedRecognizer> shared) {
-  std::list<Idle> evicted;  // destroyed without the lock
+  if (shared->counted_bytes() > largest_bytes()) return;
+  std::list<Idle> dropped;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
-  state_count_ += shared->state_count;
   idle_.push_front({owner, std::move(shared)});
-  while (idle_.size() > kMostIdle || state_count_ > kMostStates) {
-    state_count_ -= idle_.back().shared->state_count;
-    evicted.splice(evicted.begin(), idle_, std::prev(idle_.end()));
-  }
+  if (idle_.size() > kMostIdle) dropped.splice(dropped.begin(), idle_, std::prev(idle_.end()));
 }
 
 void MatcherPool::Drop(Owner owner) {
@@ -63,12 +80,40 @@ void MatcherPool::Drop(Owner owner) {
   const std::lock_guard lock(mutex_);
   for (auto idle = idle_.begin(); idle != idle_.end();) {
     const auto next = std::next(idle);
-    if (idle->owner == owner) {
-      state_count_ -= idle->shared->state_count;
-      dropped.splice(dropped.begin(), idle_, idle);
-    }
+    if (idle->owner == owner) dropped.splice(dropped.begin(), idle_, idle);
     idle = next;
   }
+}
+
+Result<void> SharedRecognizer::FillMask(Recognizer::State state, TokenMask mask) {
+  const auto known = masks_.find(state);
+  if (known != masks_.end()) {
+    std::ranges::copy(known->second, mask.begin());
+    return {};
+  }
+  maker_.Fill(state, mask);
+  if (masks_.size() == kMostMasks) masks_.clear();
+  masks_.emplace(state, std::vector<uint32_t>(mask.begin(), mask.end()));
+  return CountMemory();
+}
+
+Result<void> SharedRecognizer::CountMemory() {
+  WEFT_RETURN_IF_ERROR(recognizer->status());
+  const size_t mask_bytes =
+      masks_.empty() ? 0 : masks_.size() * masks_.begin()->second.size() * sizeof(uint32_t);
+  const size_t bytes = recognizer->bytes() + maker_.bytes() + mask_bytes;
+  if (bytes <= counted_bytes_) return {};
+  if (bytes - before_bytes_ > pool_.largest_bytes()) {
+    return Fail(ErrorCode::kResourceExhausted,
+                "what the text may be takes {} of memory, {} at most are for one request",
+                FormatBytes(bytes - before_bytes_), FormatBytes(pool_.largest_bytes()));
+  }
+  if (!pool_.Reserve(bytes - counted_bytes_)) {
+    return Fail(ErrorCode::kResourceExhausted,
+                "what the texts of all requests may be takes more than the memory that is for it");
+  }
+  counted_bytes_ = bytes;
+  return {};
 }
 
 GrammarMatcher::GrammarMatcher(std::shared_ptr<const GrammarVocabulary> vocabulary,
@@ -87,16 +132,7 @@ Result<void> GrammarMatcher::FillMask(TokenMask mask) {
   const std::lock_guard lock(shared_->mutex);
   const Recognizer::State state = states_.back();
   if (state == Recognizer::kDead) return {};
-  const auto known = shared_->masks.find(state);
-  if (known != shared_->masks.end()) {
-    std::ranges::copy(known->second, mask.begin());
-    return {};
-  }
-  shared_->maker.Fill(state, mask);
-  WEFT_RETURN_IF_ERROR(shared_->recognizer->status());
-  if (shared_->masks.size() == SharedRecognizer::kMostMasks) shared_->masks.clear();
-  shared_->masks.emplace(state, std::vector<uint32_t>(mask.begin(), mask.end()));
-  return {};
+  return shared_->FillMask(state, mask);
 }
 
 bool GrammarMatcher::Allows(TokenId token) {
@@ -108,13 +144,13 @@ Result<void> GrammarMatcher::Accept(TokenId token) {
   const std::lock_guard lock(shared_->mutex);
   const Recognizer::State next = Behind(token);
   if (next == Recognizer::kDead) {
-    WEFT_RETURN_IF_ERROR(shared_->recognizer->status());
+    WEFT_RETURN_IF_ERROR(shared_->CountMemory());
     return Fail(ErrorCode::kInternal,
                 "the token {} came, which the grammar does not allow behind "
                 "{} tokens",
                 token, states_.size() - 1);
   }
-  shared_->state_count = std::max(shared_->state_count, static_cast<size_t>(next));
+  WEFT_RETURN_IF_ERROR(shared_->CountMemory());
   states_.push_back(next);
   may_end_ = shared_->recognizer->Accepts(next);
   return {};
@@ -141,7 +177,9 @@ GrammarConstraint::GrammarConstraint(std::shared_ptr<const GrammarVocabulary> vo
 
 std::shared_ptr<SharedRecognizer> GrammarConstraint::TakeRecognizer() const {
   std::unique_ptr<SharedRecognizer> idle = pool_->Take(this);
-  if (idle == nullptr) idle = std::make_unique<SharedRecognizer>(vocabulary_->masks(), make_());
+  if (idle == nullptr)
+    idle = std::make_unique<SharedRecognizer>(pool_.get(), vocabulary_->masks(), make_());
+  idle->BeginText();
   // Goes back when its last matcher has gone; the constraint outlives them.
   return {idle.release(), [owner = this](SharedRecognizer* used) {
             std::unique_ptr<SharedRecognizer> shared(used);
@@ -152,7 +190,7 @@ std::shared_ptr<SharedRecognizer> GrammarConstraint::TakeRecognizer() const {
 Result<void> GrammarConstraint::Prepare() const {
   const std::shared_ptr<SharedRecognizer> shared = TakeRecognizer();
   const bool is_empty = shared->recognizer->Start() == Recognizer::kDead;
-  WEFT_RETURN_IF_ERROR(shared->recognizer->status());
+  WEFT_RETURN_IF_ERROR(shared->CountMemory());
   if (is_empty) return Fail(ErrorCode::kInvalidArgument, "there is no text that it allows");
   return {};
 }

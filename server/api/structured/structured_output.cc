@@ -43,8 +43,10 @@ ApiResult<OutputConstraint> StructuredOutput::Compile(
 }
 
 std::shared_ptr<const GrammarVocabulary> StructuredOutput::Vocabulary() {
-  std::call_once(vocabulary_made_,
-                 [this] { vocabulary_ = std::make_shared<const GrammarVocabulary>(tokenizer_); });
+  std::call_once(vocabulary_made_, [this] {
+    vocabulary_ = std::make_shared<const GrammarVocabulary>(tokenizer_);
+    matchers_->Count(vocabulary_->masks().bytes());
+  });
   return vocabulary_;
 }
 

@@ -36,8 +36,9 @@ OutputKey OutputKeyOf(std::string_view text);
 // Thread-safe.
 class StructuredOutput {
  public:
-  explicit StructuredOutput(std::shared_ptr<const Tokenizer> tokenizer)
-      : tokenizer_(std::move(tokenizer)) {}
+  // The memory may be that of several models.
+  StructuredOutput(std::shared_ptr<const Tokenizer> tokenizer, std::shared_ptr<MatcherPool> memory)
+      : tokenizer_(std::move(tokenizer)), matchers_(std::move(memory)) {}
 
   // What was compiled under the key; its constraint is nullptr where that is not there any more.
   OutputConstraint Find(const OutputKey& key);
@@ -61,7 +62,7 @@ class StructuredOutput {
   void Keep(Entry entry);
 
   const std::shared_ptr<const Tokenizer> tokenizer_;
-  const std::shared_ptr<MatcherPool> matchers_ = std::make_shared<MatcherPool>();
+  const std::shared_ptr<MatcherPool> matchers_;
   std::once_flag vocabulary_made_;
   std::shared_ptr<const GrammarVocabulary> vocabulary_;
   std::mutex mutex_;          // guards what follows

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "grammar/avoiding_recognizer.h"
 #include "grammar/cfg/earley_recognizer.h"
 #include "grammar/cfg/grammar_builder.h"
 #include "grammar/schema/json_schema.h"
@@ -146,6 +147,20 @@ TEST_P(MaskMakerTest, OfSchemasWithinGrammars) {
   const GrammarExpr value = builder.Terminal([&] { return schema->NewMachine({}); });
   Result<Grammar> grammar = builder.Build(
       builder.Sequence({builder.Literal("<"), builder.Repeat(value, 1, 3), builder.Literal(">")}));
+  ASSERT_TRUE(grammar) << grammar.error().message;
+  EarleyRecognizer recognizer(std::make_shared<const Grammar>(*std::move(grammar)));
+  ExpectTheSameMasks(recognizer);
+}
+
+// Words inside strings, over their ends, and over the ends of tokens.
+TEST_P(MaskMakerTest, OfSchemasWithoutCertainWords) {
+  const auto schema = JsonSchema::Compile(nlohmann::ordered_json::parse(GetParam()));
+  ASSERT_TRUE(schema) << schema.error().message;
+  constexpr std::string_view kWords[] = {"ab", "x\"", "\": {", "0a1", "ä", "cabcab"};
+  GrammarBuilder builder;
+  const GrammarExpr value = builder.Terminal(
+      [&] { return std::make_unique<AvoidingRecognizer>(schema->NewMachine({}), kWords); });
+  Result<Grammar> grammar = builder.Build(builder.Repeat(value, 1, 3));
   ASSERT_TRUE(grammar) << grammar.error().message;
   EarleyRecognizer recognizer(std::make_shared<const Grammar>(*std::move(grammar)));
   ExpectTheSameMasks(recognizer);

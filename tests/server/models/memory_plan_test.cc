@@ -19,6 +19,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+// Three sixteenths of the limit, unless that is large.
+uint64_t RequestBytes(const MemoryPlan& plan) { return plan.request_bytes + plan.constraint_bytes; }
+
 TEST(MemoryPlanTest, FitsTheLimitOrSaysWhatToChange) {
   auto checkpoint = LoadCheckpoint(SourcePath("tests/model/fixtures/parity/llama2/model.gguf"));
   ASSERT_TRUE(checkpoint) << checkpoint.error().message;
@@ -34,8 +37,9 @@ TEST(MemoryPlanTest, FitsTheLimitOrSaysWhatToChange) {
   EXPECT_EQ(roomy->block_count(), 4 * ((roomy->context + 31) / 32));
   EXPECT_LE(roomy->reserve_bytes + roomy->weight_bytes + roomy->workspace_bytes + roomy->kv_bytes(),
             roomy->limit_bytes);
-  // An eighth is for requests, and 16 MiB are the program's.
-  EXPECT_EQ(roomy->reserve_bytes, (128U + 16U + 8U) << 20);
+  // An eighth is for requests, a sixteenth for constraints, and 16 MiB are the program's.
+  EXPECT_EQ(roomy->reserve_bytes, (128U + 64U + 16U + 8U) << 20);
+  EXPECT_EQ(roomy->constraint_bytes, 64U << 20);
   EXPECT_EQ(roomy->request_memory().held_bytes, 96U << 20);
   EXPECT_EQ(roomy->request_memory().render_bytes, 32U << 20);
 
@@ -114,9 +118,9 @@ TEST_F(SeveralPlansTest, WhatIsLeftIsSharedEqually) {
   ASSERT_TRUE(roomy) << roomy.error().message;
   // The encoder has all that it wants, each decoder half of the rest: three quarters of what it
   // would have.
-  const uint64_t fixed_bytes = TakenBytes(*roomy) - (*roomy)[0].request_bytes -
+  const uint64_t fixed_bytes = TakenBytes(*roomy) - RequestBytes((*roomy)[0]) -
                                (*roomy)[0].kv_bytes() - (*roomy)[2].kv_bytes();
-  const uint64_t limit_bytes = (fixed_bytes + (*roomy)[0].kv_bytes() * 3 / 2) * 8 / 7;
+  const uint64_t limit_bytes = (fixed_bytes + (*roomy)[0].kv_bytes() * 3 / 2) * 16 / 13;
   const auto plans = Plan(limit_bytes);
   ASSERT_TRUE(plans) << plans.error().message;
   EXPECT_EQ((*plans)[1].block_count(), (*roomy)[1].block_count());
@@ -176,11 +180,11 @@ TEST(MemoryPlanTest, WindowsGetWhatIsSeen) {
 
   // What is left for blocks is less and less: fewer contexts, then shorter ones.
   const uint64_t fixed =
-      roomy->reserve_bytes + roomy->weight_bytes + roomy->workspace_bytes - roomy->request_bytes;
+      roomy->reserve_bytes + roomy->weight_bytes + roomy->workspace_bytes - RequestBytes(*roomy);
   const auto with_left = [&](uint64_t kv_bytes, int32_t context) {
     MemoryRequest less = request;
     less.context = context;
-    less.limit_bytes = (fixed + kv_bytes) * 8 / 7;
+    less.limit_bytes = (fixed + kv_bytes) * 16 / 13;
     return PlanMemory(*checkpoint, kernels, less);
   };
   const uint64_t all_bytes = roomy->groups[0].bytes();
@@ -330,9 +334,9 @@ class SharesTest : public testing::Test {
     const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
     request_.limit_bytes = uint64_t{1} << 50;
     const auto roomy = PlanMemory(checkpoint_, kernels, request_);
-    const uint64_t fixed_bytes = roomy->limit_bytes - LeftBytes(*roomy) - roomy->request_bytes;
+    const uint64_t fixed_bytes = roomy->limit_bytes - LeftBytes(*roomy) - RequestBytes(*roomy);
     const uint64_t bytes = fixed_bytes + kv_bytes;
-    request_.limit_bytes = std::min(bytes * 8 / 7, bytes + (uint64_t{512} << 20));
+    request_.limit_bytes = std::min(bytes * 16 / 13, bytes + (uint64_t{768} << 20));
     auto plan = PlanMemory(checkpoint_, kernels, request_);
     EXPECT_TRUE(plan) << plan.error().message;
     return plan ? *plan : MemoryPlan{};

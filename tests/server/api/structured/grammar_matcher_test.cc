@@ -56,7 +56,7 @@ class GrammarMatcherTest : public ::testing::Test {
                                               {"", false}}))),
         constraint_(
             vocabulary_, [] { return std::make_unique<PairRecognizer>(); },
-            std::make_shared<MatcherPool>()),
+            std::make_shared<MatcherPool>(kPoolBytes)),
         matcher_(constraint_.NewMatcher()) {}
 
   std::set<TokenId> MaskOf(TokenMatcher& matcher) const {
@@ -73,6 +73,9 @@ class GrammarMatcherTest : public ::testing::Test {
   void Accept(TokenId token) { ASSERT_TRUE(matcher_->Accept(token)); }
 
   static constexpr TokenId kCount = 8;
+  static constexpr size_t kPoolBytes = 1 << 20;
+
+  MatcherPool pool_{kPoolBytes};
   std::shared_ptr<const GrammarVocabulary> vocabulary_;
   GrammarConstraint constraint_;
   std::unique_ptr<TokenMatcher> matcher_;
@@ -108,9 +111,9 @@ TEST_F(GrammarMatcherTest, WhatIsNotAllowedIsAnErrorAndChangesNothing) {
 }
 
 TEST_F(GrammarMatcherTest, TakesTokensBack) {
-  GrammarMatcher matcher(
-      vocabulary_,
-      std::make_shared<SharedRecognizer>(vocabulary_->masks(), std::make_unique<PairRecognizer>()));
+  GrammarMatcher matcher(vocabulary_,
+                         std::make_shared<SharedRecognizer>(&pool_, vocabulary_->masks(),
+                                                            std::make_unique<PairRecognizer>()));
   std::vector<std::set<TokenId>> masks = {MaskOf(matcher)};
   const std::vector<TokenId> tokens = {kTwoPairs, kA, kB, kSpecial};
   for (const TokenId token : tokens) {
@@ -146,8 +149,9 @@ TEST_F(GrammarMatcherTest, ManyStatesAreAsGoodAsFew) {
     }
     bool Accepts(State) override { return true; }
   };
-  GrammarMatcher matcher(vocabulary_, std::make_shared<SharedRecognizer>(
-                                          vocabulary_->masks(), std::make_unique<Counter>()));
+  GrammarMatcher matcher(vocabulary_,
+                         std::make_shared<SharedRecognizer>(&pool_, vocabulary_->masks(),
+                                                            std::make_unique<Counter>()));
   for (int round = 0; round < 2; ++round) {
     for (int count = 0; count < 50; ++count) {
       const bool wants_b = count % 3 == 0;
@@ -162,7 +166,7 @@ TEST_F(GrammarMatcherTest, ManyStatesAreAsGoodAsFew) {
 
 TEST_F(GrammarMatcherTest, TheNextTextBeginsWithWhatTheLastHasFoundOut) {
   int made_count = 0;
-  const auto pool = std::make_shared<MatcherPool>();
+  const auto pool = std::make_shared<MatcherPool>(kPoolBytes);
   const auto make = [&] {
     ++made_count;
     return std::make_unique<PairRecognizer>();
@@ -185,25 +189,66 @@ TEST_F(GrammarMatcherTest, TheNextTextBeginsWithWhatTheLastHasFoundOut) {
   EXPECT_EQ(made_count, 3);
 }
 
-TEST_F(GrammarMatcherTest, APoolKeepsSoManyStates) {
-  MatcherPool pool;
-  const auto shared = [this](size_t state_count) {
-    auto made = std::make_unique<SharedRecognizer>(vocabulary_->masks(),
-                                                   std::make_unique<PairRecognizer>());
-    made->state_count = state_count;
+// Has found out so much, and at each step as much again.
+class Hoarder : public Recognizer {
+ public:
+  explicit Hoarder(size_t bytes) : step_bytes_(bytes), bytes_(bytes) {}
+  State Start() override { return 0; }
+  State Step(State state, uint8_t) override {
+    bytes_ += step_bytes_;
+    return state + 1;
+  }
+  bool Accepts(State) override { return true; }
+  size_t bytes() const override { return bytes_; }
+
+ private:
+  const size_t step_bytes_;
+  size_t bytes_;
+};
+
+TEST_F(GrammarMatcherTest, WhatIsIdleGivesWay) {
+  const auto shared = [this](size_t bytes) {
+    auto made = std::make_unique<SharedRecognizer>(&pool_, vocabulary_->masks(),
+                                                   std::make_unique<Hoarder>(bytes));
+    EXPECT_TRUE(made->CountMemory());
     return made;
   };
-  const int owners[3] = {};
-  pool.Give(&owners[0], shared(60'000));
-  pool.Give(&owners[1], shared(30'000));
-  pool.Give(&owners[2], shared(20'000));
-  EXPECT_EQ(pool.Take(&owners[0]), nullptr);  // the oldest had to go
-  EXPECT_NE(pool.Take(&owners[1]), nullptr);
-  EXPECT_EQ(pool.Take(&owners[1]), nullptr);
-  pool.Drop(&owners[2]);
-  EXPECT_EQ(pool.Take(&owners[2]), nullptr);
-  pool.Give(&owners[0], shared(99'999));
-  EXPECT_NE(pool.Take(&owners[0]), nullptr);  // what went counts no more
+  constexpr size_t kQuarter = kPoolBytes / 4;
+  const int owners[5] = {};
+  for (int i = 0; i < 4; ++i) pool_.Give(&owners[i], shared(kQuarter));
+  EXPECT_EQ(pool_.held_bytes(), kPoolBytes);
+  pool_.Give(&owners[4], shared(kQuarter));
+  EXPECT_EQ(pool_.held_bytes(), kPoolBytes);
+  EXPECT_EQ(pool_.Take(&owners[0]), nullptr);  // the oldest had to go
+  std::unique_ptr<SharedRecognizer> taken[] = {pool_.Take(&owners[1]), pool_.Take(&owners[2]),
+                                               pool_.Take(&owners[3]), pool_.Take(&owners[4])};
+  for (const auto& each : taken) EXPECT_NE(each, nullptr);
+  EXPECT_EQ(pool_.Take(&owners[1]), nullptr);
+  // Those that are used do not.
+  SharedRecognizer more(&pool_, vocabulary_->masks(), std::make_unique<Hoarder>(1));
+  const Result<void> counted = more.CountMemory();
+  ASSERT_FALSE(counted);
+  EXPECT_EQ(counted.error().code, ErrorCode::kResourceExhausted);
+  taken[0].reset();
+  EXPECT_TRUE(more.CountMemory());
+  EXPECT_EQ(pool_.held_bytes(), 3 * kQuarter + 1);
+  pool_.Give(&owners[1], std::move(taken[1]));
+  pool_.Drop(&owners[1]);
+  EXPECT_EQ(pool_.held_bytes(), 2 * kQuarter + 1);
+}
+
+TEST_F(GrammarMatcherTest, ARequestTakesAQuarterAtMost) {
+  const auto pool = std::make_shared<MatcherPool>(kPoolBytes);
+  const GrammarConstraint constraint(
+      vocabulary_, [] { return std::make_unique<Hoarder>(kPoolBytes / 16); }, pool);
+  // What an earlier text has left does not count against the next one.
+  for (int text = 0; text < 3; ++text) {
+    const std::unique_ptr<TokenMatcher> matcher = constraint.NewMatcher();
+    for (int step = 0; step < 3; ++step) EXPECT_TRUE(matcher->Accept(kA)) << text;
+    const Result<void> accepted = matcher->Accept(kA);
+    ASSERT_FALSE(accepted) << text;
+    EXPECT_EQ(accepted.error().code, ErrorCode::kResourceExhausted);
+  }
 }
 
 TEST_F(GrammarMatcherTest, AnEmptyLanguageIsNoConstraint) {
@@ -214,7 +259,8 @@ TEST_F(GrammarMatcherTest, AnEmptyLanguageIsNoConstraint) {
     bool Accepts(State) override { return false; }
   };
   const GrammarConstraint constraint(
-      vocabulary_, [] { return std::make_unique<Nothing>(); }, std::make_shared<MatcherPool>());
+      vocabulary_, [] { return std::make_unique<Nothing>(); },
+      std::make_shared<MatcherPool>(kPoolBytes));
   EXPECT_FALSE(constraint.Prepare());
 }
 
