@@ -60,6 +60,16 @@ Recognizer::State AvoidingRecognizer::Step(State state, uint8_t byte) {
   return inner == kDead ? kDead : Intern({inner, node});
 }
 
+// Where a word would end, JSON can spell its last byte otherwise.
+ByteSet AvoidingRecognizer::BytesTowardsEnd(State state) {
+  const Place place = places_[state];
+  ByteSet bytes = inner_->BytesTowardsEnd(place.inner);
+  for (size_t byte = 0; byte < bytes.size(); ++byte) {
+    if (bytes[byte] && next_[place.node][byte] == kWord) bytes.set('\\');
+  }
+  return bytes;
+}
+
 Recognizer::State AvoidingRecognizer::Intern(Place place) {
   const uint64_t key = static_cast<uint64_t>(place.inner) << 16U | place.node;
   const auto [entry, is_new] = states_.emplace(key, static_cast<State>(places_.size()));

@@ -25,6 +25,7 @@ class AvoidingRecognizer : public Recognizer {
   State Step(State state, uint8_t byte) override;
   bool Accepts(State state) override { return inner_->Accepts(places_[state].inner); }
   Result<void> status() const override { return inner_->status(); }
+  ByteSet BytesTowardsEnd(State state) override;
 
  private:
   // The longest beginning of a word that the text ends with, as in Aho and Corasick, "Efficient

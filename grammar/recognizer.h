@@ -2,6 +2,7 @@
 // for.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -19,6 +20,8 @@ struct TextRun {
   int32_t state = 0;  // of `dfa`
   uint8_t end = 0;    // may come where `dfa` accepts, and is then no byte of the run
 };
+
+using ByteSet = std::bitset<256>;
 
 // States are numbers that stay what they are; what Step and Accepts have found out is kept. One
 // owner at a time: asking changes it.
@@ -40,6 +43,12 @@ class Recognizer {
   virtual bool Accepts(State state) = 0;
   // kResourceExhausted once a limit was reached: steps may have been dead for that alone.
   virtual Result<void> status() const { return {}; }
+
+  // For searches for a short way to an end: of the bytes that may come behind `state` enough to
+  // come to an end with, one of each kind, and none that only puts the end off, as far as that is
+  // known. There may be dead ones among them. Depends on the text alone, not on what was asked
+  // before.
+  virtual ByteSet BytesTowardsEnd(State /*state*/) { return ByteSet().set(); }
 
   // A short cut for masks: nullopt where there is none.
   virtual std::optional<TextRun> RunAt(State /*state*/) { return std::nullopt; }
