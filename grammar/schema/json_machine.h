@@ -121,6 +121,12 @@ class JsonMachine : public Recognizer {
     std::vector<RegexId> patterns;             // the others by which of these they match
     std::map<std::vector<bool>, NameId> like;  // one of each kind of others
   };
+  // Names of an object's next property, as JSON spells them.
+  struct NameSpellings {
+    std::vector<std::string> required;  // without which it cannot end; ascending
+    std::vector<std::string> spoken;    // of themselves; see NameKinds
+    bool has_patterns = false;
+  };
   // Which of the goal's others hold.
   using Truths = std::vector<bool>;
 
@@ -175,8 +181,7 @@ class JsonMachine : public Recognizer {
   ByteSet NameBytes(State state);
   // Of strings and numbers: what leads on in all of the automata that watch them.
   static ByteSet WatchedBytes(StringDfa& dfa, std::span<const StringDfa::State> watched);
-  // Names without which the object cannot end, as JSON spells them, ascending.
-  const std::vector<std::string>& RequiredNames(int32_t object);
+  const NameSpellings& SpellingsOf(int32_t object);
 
   RegexId NextNames(int32_t object);
   const Element& PropertyOf(int32_t object, NameId name);
@@ -218,9 +223,9 @@ class JsonMachine : public Recognizer {
   std::unordered_map<int32_t, NameKinds> name_kinds_;  // by object
   std::map<int32_t, Element> items_;
   std::map<int32_t, RegexId> next_names_;
-  std::map<int32_t, std::vector<std::string>> required_names_;
-  std::vector<std::unique_ptr<Row>> rows_;     // steps from states without a text
-  std::unordered_map<uint64_t, State> steps_;  // from others
+  std::map<int32_t, NameSpellings> name_spellings_;  // by object
+  std::vector<std::unique_ptr<Row>> rows_;           // steps from states without a text
+  std::unordered_map<uint64_t, State> steps_;        // from others
   bool is_full_ = false;
   bool has_many_items_ = false;
 };

@@ -1,5 +1,7 @@
 // The machine's short ways to an end.
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -88,30 +90,46 @@ ByteSet JsonMachine::WatchedBytes(StringDfa& dfa, std::span<const StringDfa::Sta
 }
 
 // One of the names that must come, whichever it is: in any order there would be too many orders.
+// Else those of which something is said, as long as there are some, before any others.
 ByteSet JsonMachine::NameBytes(State state) {
   const auto [frame_id, text] = states_[state];
   const Frame frame = frames_[frame_id];
   const std::string begun = TextFrom(text, frame.detail);
-  for (const std::string& name : RequiredNames(frame.object)) {
-    if (!name.starts_with(begun)) continue;
+  const NameSpellings& names = SpellingsOf(frame.object);
+  const auto next_of = [&](const std::string& name) -> std::optional<uint8_t> {
+    if (!name.starts_with(begun)) return std::nullopt;
     const char next = name.size() == begun.size() ? '"' : name[begun.size()];
-    const std::string_view byte(&next, 1);
-    if (Step(state, static_cast<uint8_t>(next)) != kDead) return BytesOf(byte);
+    const auto byte = static_cast<uint8_t>(next);
+    return Step(state, byte) == kDead ? std::nullopt : std::optional(byte);
+  };
+  for (const std::string& name : names.required) {
+    if (const std::optional<uint8_t> byte = next_of(name)) return ByteSet().set(*byte);
   }
-  ByteSet bytes = names_.BytesTowardsEnd(frame.state);
-  bytes.set('"');
+  ByteSet bytes;
+  for (const std::string& name : names.spoken) {
+    if (const std::optional<uint8_t> byte = next_of(name)) bytes.set(*byte);
+  }
+  const bool is_spoken = bytes.any() && !names.has_patterns;
+  if (!is_spoken) bytes |= names_.BytesTowardsEnd(frame.state);
+  if (!is_spoken || !begun.empty()) bytes.set('"');
   return bytes;
 }
 
-const std::vector<std::string>& JsonMachine::RequiredNames(int32_t object) {
-  const auto [entry, is_new] = required_names_.try_emplace(object);
-  std::vector<std::string>& names = entry->second;
+const JsonMachine::NameSpellings& JsonMachine::SpellingsOf(int32_t object) {
+  const auto [entry, is_new] = name_spellings_.try_emplace(object);
+  NameSpellings& names = entry->second;
   if (!is_new) return names;
+  const auto spelled = [](const std::string& name) {
+    const std::string text = nlohmann::json(name).dump();
+    return text.substr(1, text.size() - 2);
+  };
   for (const NameId name : solver_.RequiredNames(objects_[object].formula)) {
-    const std::string spelling = nlohmann::json(logic_.constants().name(name)).dump();
-    names.push_back(spelling.substr(1, spelling.size() - 2));
+    names.required.push_back(spelled(logic_.constants().name(name)));
   }
-  std::ranges::sort(names);
+  std::ranges::sort(names.required);
+  const NameKinds& kinds = NameKindsOf(object);
+  names.has_patterns = !kinds.patterns.empty();
+  std::ranges::transform(kinds.spoken, std::back_inserter(names.spoken), spelled);
   return names;
 }
 
