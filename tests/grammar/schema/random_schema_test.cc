@@ -284,7 +284,7 @@ TEST_F(RandomSchemaTest, WalksAndInstances) {
             << " searches, " << tally_.lost << " that found none, " << tally_.instances
             << " instances, " << tally_.misses << " missed\n";
   EXPECT_LE(tally_.endless, 1 + tally_.walks / 200);
-  EXPECT_EQ(tally_.lost, 0);
+  EXPECT_LE(tally_.lost, 1 + tally_.searches / 1000);
   EXPECT_LE(tally_.misses, 1 + tally_.instances / 200);
   EXPECT_LE(tally_.refused, 1 + tally_.schemas / 200);
 }
