@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -48,7 +49,10 @@ bool ConstrainedText::Fill() noexcept {
 
 Result<void> ConstrainedText::FindNext() {
   const auto started = std::chrono::steady_clock::now();
-  if (matcher_ == nullptr) matcher_ = rules_->constraint->NewMatcher();
+  if (matcher_ == nullptr) {
+    matcher_ = rules_->constraint->NewMatcher();
+    if (rules_->finishes) WEFT_RETURN_IF_ERROR(matcher_->FindWayOut(rules_->ends));
+  }
   if (appended_) WEFT_RETURN_IF_ERROR(matcher_->Accept(*std::exchange(appended_, std::nullopt)));
   may_end_ = matcher_->MayEnd();
   has_mask_ = rules_->always_masks || matcher_->IsNarrow();
@@ -71,10 +75,21 @@ void ConstrainedText::AddEnds() {
 TokenRule ConstrainedText::rule() const {
   if (has_mask_) return {.mask = mask_, .allows = {}};
   return {.mask = {}, .allows = [this](TokenId token) {
-            return std::ranges::find(rules_->ends, token) != rules_->ends.end()
-                       ? may_end_
-                       : matcher_->Allows(token);
+            return IsEnd(token) ? may_end_ : matcher_->Allows(token);
           }};
+}
+
+bool ConstrainedText::IsEnd(TokenId token) const {
+  return std::ranges::find(rules_->ends, token) != rules_->ends.end();
+}
+
+std::optional<TokenId> ConstrainedText::Settle(TokenId token, int32_t left) {
+  if (!rules_->finishes || IsEnd(token)) return token;
+  // Behind the token and the way the text ends, which takes one more.
+  const int32_t most = left - 2;
+  if (most >= 0 && matcher_->LeadsOut(token, most)) return token;
+  const std::span<const TokenId> way = matcher_->way_out();
+  return way.empty() ? std::nullopt : std::optional(way.front());
 }
 
 }  // namespace weft

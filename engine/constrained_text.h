@@ -20,6 +20,7 @@ struct TextRules {
   std::vector<TokenId> ends;  // tokens that end the text
   int64_t vocab_size = 0;
   bool always_masks = false;  // where nearly all tokens may come, too: for what ranks them
+  bool finishes = false;      // it must come to its end in time: see Settle
 };
 
 // The engine's thread owns it; what may come next is found out by one call of Fill, on any thread,
@@ -54,6 +55,10 @@ class ConstrainedText {
   // Nothing but an end may come.
   bool is_complete() const { return is_complete_; }
   TokenRule rule() const;
+  // What comes where `token` was drawn under the rule, and `left` more may come, an end among them:
+  // the token, unless the text must finish and no way to an end is known that is short enough
+  // behind it; then the next one of the way that is known. nullopt: the text ends here.
+  std::optional<TokenId> Settle(TokenId token, int32_t left);
   const std::vector<TokenId>& ends() const { return rules_->ends; }
   // How long Fill took; 0: it made no mask.
   std::chrono::nanoseconds mask_time() const { return mask_time_; }
@@ -62,6 +67,7 @@ class ConstrainedText {
   enum class State : uint8_t { kStale, kFilling, kAwaited, kReady };
 
   Result<void> FindNext();
+  bool IsEnd(TokenId token) const;
   // Of a mask that the matcher has filled.
   void AddEnds();
 

@@ -93,7 +93,8 @@ LiveRequest::LiveRequest(Request request, uint64_t arrival, BlockPools& pools, i
         std::make_shared<const TextRules>(TextRules{.constraint = request_.constraint,
                                                     .ends = ends_,
                                                     .vocab_size = vocab_size,
-                                                    .always_masks = beam_search_.has_value()}));
+                                                    .always_masks = beam_search_.has_value(),
+                                                    .finishes = request_.finish_by_length}));
   }
   if (pools_states) {
     pooler_.emplace(pooled->pooling);

@@ -148,6 +148,9 @@ struct Request {
   std::optional<std::chrono::steady_clock::time_point> deadline;  // aborted when it passes
   std::shared_ptr<const VisibleTokens> visible_tokens;            // optional
   std::shared_ptr<const TokenConstraint> constraint;              // optional
+  // The constrained text comes to its end within max_tokens, as far as its constraint finds a way:
+  // what is drawn gives way to that in time. Needs a constraint, and no beams.
+  bool finish_by_length = false;
   std::shared_ptr<TokenSink> sink;
 };
 

@@ -63,6 +63,10 @@ Result<void> ValidateGeneration(const Request& request, const EngineOptions& opt
   if (!runner.generates())
     return Fail(ErrorCode::kInvalidArgument,
                 "the model has no language head: it generates nothing");
+  if (request.finish_by_length &&
+      (request.constraint == nullptr || request.sampling.beam_width > 0))
+    return Fail(ErrorCode::kInvalidArgument,
+                "finish_by_length is for texts whose form is given, and not for beams");
   return ValidateSampling(request.sampling, runner.vocab_size());
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -131,6 +132,15 @@ Result<void> RowVisitor::SampleToken(Sequence& choice, const Sequence& computed,
         sampler.Sample(logits, params, history, key,
                        request.BannedTokens(output_position, options_.banned_tokens),
                        computed.text != nullptr ? computed.text->rule() : TokenRule()));
+    if (computed.text != nullptr) {
+      const std::optional<TokenId> settled =
+          computed.text->Settle(sampled.sampled.token, params.max_tokens - output_position);
+      if (settled) {
+        sampled.sampled.token = *settled;
+      } else {
+        SampleEnd(computed.text->ends(), logits, sampled);
+      }
+    }
   }
   if (params.logprobs >= 0 && !sampled.is_over) {
     WEFT_ASSIGN_OR_RETURN(sampled.logprob,

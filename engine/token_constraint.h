@@ -46,8 +46,22 @@ class TokenMatcher {
   virtual bool Allows(TokenId token) = 0;
   // Whether the text may end here.
   virtual bool MayEnd() const = 0;
-  // It has come; it was allowed.
+  // It has come; it was allowed. Where there is a way out, it begins with the token, or the token
+  // LeadsOut.
   virtual Result<void> Accept(TokenId token) = 0;
+
+  // --- For texts that must come to an end within a number of tokens; of others it is not asked.
+  // Finds a short way from the beginning of the text to where it may end, without the tokens of
+  // `unusable`. Once, before any token. Error: none is found, as by those that look for none.
+  virtual Result<void> FindWayOut(std::span<const TokenId> /*unusable*/) {
+    return Fail(ErrorCode::kUnsupported, "no way to an end of the text is looked for");
+  }
+  // A way from here to where the text may end; valid until the matcher changes.
+  virtual std::span<const TokenId> way_out() const { return {}; }
+  // Whether a way of at most `most` tokens is found from behind this one, which may come next and
+  // is usable. No more is looked for than one row of logits may take. Depends on the text so far
+  // and the arguments alone.
+  virtual bool LeadsOut(TokenId /*token*/, int32_t /*most*/) { return false; }
 };
 
 // Immutable, shared by a request's choices, thread-safe.

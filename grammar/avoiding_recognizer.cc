@@ -48,6 +48,17 @@ Recognizer::State AvoidingRecognizer::RunEnd(State state, std::string_view rest)
   return node == WordAutomaton::kWord ? kDead : Intern(inner_->RunEnd(place.inner, rest), node);
 }
 
+// Where a word would end, JSON can spell its last byte otherwise.
+ByteSet AvoidingRecognizer::BytesTowardsEnd(State state) {
+  const Place place = PlaceOf(state);
+  ByteSet bytes = inner_->BytesTowardsEnd(place.inner);
+  for (size_t byte = 0; byte < bytes.size(); ++byte) {
+    if (bytes[byte] && words_.Step(place.node, static_cast<uint8_t>(byte)) == WordAutomaton::kWord)
+      bytes.set('\\');
+  }
+  return bytes;
+}
+
 Recognizer::State AvoidingRecognizer::Intern(State inner, Node node) {
   if (inner == kDead) return kDead;
   const uint64_t key = static_cast<uint64_t>(inner) << 16U | node;

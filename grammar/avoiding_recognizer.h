@@ -32,6 +32,7 @@ class AvoidingRecognizer : public Recognizer {
   std::optional<TextRun> RunAt(State state) override;
   int64_t RunEndClass(State state, std::string_view rest) override;
   State RunEnd(State state, std::string_view rest) override;
+  ByteSet BytesTowardsEnd(State state) override;
 
  private:
   using Node = WordAutomaton::Node;

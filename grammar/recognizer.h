@@ -2,6 +2,7 @@
 // for.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,8 @@ struct TextRun {
   const WordAutomaton* avoided = nullptr;
   WordAutomaton::Node node = WordAutomaton::kStart;
 };
+
+using ByteSet = std::bitset<256>;
 
 // States are numbers that stay what they are; what Step and Accepts have found out is kept. One
 // owner at a time: asking changes it.
@@ -48,6 +51,11 @@ class Recognizer {
 
   // What it has found out takes, roughly; 0: nothing worth counting.
   virtual size_t bytes() const { return 0; }
+  // For searches for a short way to an end: of the bytes that may come behind `state` enough to
+  // come to an end with, one of each kind, and none that only puts the end off, as far as that is
+  // known. There may be dead ones among them. Depends on the text alone, not on what was asked
+  // before.
+  virtual ByteSet BytesTowardsEnd(State /*state*/) { return ByteSet().set(); }
 
   // A short cut for masks: nullopt where there is none.
   virtual std::optional<TextRun> RunAt(State /*state*/) { return std::nullopt; }

@@ -48,7 +48,7 @@ constexpr auto kPlainKinds = std::to_array<KindField>({
 
 constexpr auto kStructuredOptions = std::to_array<std::string_view>(
     {"whitespace_pattern", "disable_any_whitespace", "disable_additional_properties",
-     "disable_fallback", "any_order"});
+     "disable_fallback", "any_order", "finish_by_length"});
 
 // A field that says what the text must be.
 struct OutputSource {
@@ -375,7 +375,11 @@ ApiResult<void> ReadOutputFields(ordered_json& fields, const TypedFormat& format
   const ApiResult<ordered_json*> structured = FindStructured(fields);
   if (!structured) return tl::unexpected(structured.error());
   WEFT_RETURN_IF_ERROR(ReadSpace(fields, *structured, output));
-  if (*structured != nullptr) WEFT_RETURN_IF_ERROR(ReadOptions(**structured, output));
+  if (*structured != nullptr) {
+    WEFT_RETURN_IF_ERROR(ReadOptions(**structured, output));
+    WEFT_RETURN_IF_ERROR(ReadBool(**structured, "finish_by_length", request.finish_by_length,
+                                  "structured_outputs."));
+  }
   if (const ordered_json* backend = FindField(fields, "guided_decoding_backend")) {
     if (!backend->is_string()) return RefuseValue("guided_decoding_backend", "a string", *backend);
   }

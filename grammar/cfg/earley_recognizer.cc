@@ -110,6 +110,18 @@ std::optional<TextRun> EarleyRecognizer::RunAt(State state) {
   return terminals_[terminal] == nullptr ? std::nullopt : terminals_[terminal]->RunAt(thread.state);
 }
 
+ByteSet EarleyRecognizer::BytesTowardsEnd(State state) {
+  ByteSet bytes;
+  const Range threads = states_[static_cast<size_t>(state)].threads;
+  for (int32_t i = threads.begin; i < threads.end; ++i) {
+    const Thread& thread = threads_[i];
+    const GrammarSymbol terminal = expected_[thread.expected].terminal;
+    bytes |= terminals_[terminal] != nullptr ? terminals_[terminal]->BytesTowardsEnd(thread.state)
+                                             : regex_dfa_.BytesTowardsEnd(thread.state);
+  }
+  return bytes;
+}
+
 int64_t EarleyRecognizer::RunEndClass(State state, std::string_view rest) {
   const Thread& thread = FirstThread(state);
   const auto terminal = static_cast<size_t>(expected_[thread.expected].terminal);

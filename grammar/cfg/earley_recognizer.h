@@ -53,6 +53,8 @@ class EarleyRecognizer : public Recognizer {
   bool Accepts(State state) override { return states_[static_cast<size_t>(state)].accepts; }
   // Where only one terminal has begun, that one's.
   std::optional<TextRun> RunAt(State state) override;
+  // Those of all terminals that have begun: an end can be reached with the bytes of one.
+  ByteSet BytesTowardsEnd(State state) override;
   int64_t RunEndClass(State state, std::string_view rest) override;
   State RunEnd(State state, std::string_view rest) override;
 

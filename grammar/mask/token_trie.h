@@ -32,10 +32,15 @@ class TokenTrie {
   // And one behind the last.
   std::span<const Node> nodes() const { return nodes_; }
   size_t longest() const { return longest_; }  // text, in bytes
-  // Those that end with this node: in the mask bit t % 32 of word t / 32 for token t.
+  // Those that end with this node, ascending.
+  std::span<const int32_t> TokensAt(uint32_t node) const {
+    const uint32_t first = nodes_[node].first_token;
+    return std::span(tokens_).subspan(first, nodes_[node + 1].first_token - first);
+  }
+  // The same in a mask: bit t % 32 of word t / 32 for token t.
   void SetTokens(uint32_t node, std::span<uint32_t> mask) const {
-    for (uint32_t place = nodes_[node].first_token; place < nodes_[node + 1].first_token; ++place) {
-      const auto token = static_cast<uint32_t>(tokens_[place]);
+    for (const int32_t id : TokensAt(node)) {
+      const auto token = static_cast<uint32_t>(id);
       mask[token / 32] |= uint32_t{1} << (token % 32);
     }
   }

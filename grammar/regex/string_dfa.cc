@@ -1,8 +1,37 @@
 #include "grammar/regex/string_dfa.h"
 
 #include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "base/utf8.h"
 
 namespace weft {
+namespace {
+
+// What texts are best made of where it does not matter: an index here, and a symbol.
+constexpr SymbolRange kPlainFirst[] = {{'a', 'z'},          {'0', '9'},      {'A', 'Z'},
+                                       {' ', '!'},          {'#', '['},      {']', '~'},
+                                       {0x80, kLastSymbol}, {0, kLastSymbol}};
+using PlainSymbol = std::pair<size_t, Symbol>;
+
+PlainSymbol PlainestOf(const RegexEdge& edge) {
+  size_t rank = 0;
+  while (edge.last < kPlainFirst[rank].first || edge.first > kPlainFirst[rank].last) ++rank;
+  return {rank, std::max(edge.first, kPlainFirst[rank].first)};
+}
+
+uint8_t FirstByteOf(Symbol symbol, Spelling spelling) {
+  if (symbol > kLastCodePoint) return kSpecialByte;
+  const bool is_escaped = symbol < 0x20 || symbol == '"' || symbol == '\\';
+  if (spelling == Spelling::kJsonString && is_escaped) return '\\';
+  std::string text;
+  AppendUtf8(symbol, &text);
+  return static_cast<uint8_t>(text[0]);
+}
+
+}  // namespace
 
 StringDfa::State StringDfa::Start(RegexId id) {
   return arena_->IsEmpty(id) ? kDead : Intern(id, 0);
@@ -58,6 +87,28 @@ StringDfa::State StringDfa::Intern(RegexId rest, SpellingPrefix prefix) {
     rows_.emplace_back();
   }
   return at->second;
+}
+
+ByteSet StringDfa::BytesTowardsEnd(State state) {
+  const Place from = place(state);
+  ByteSet bytes;
+  if (from.prefix != 0) {
+    std::unordered_set<State> kinds;
+    for (size_t byte = 0; byte < bytes.size(); ++byte) {
+      const State next = Step(state, static_cast<uint8_t>(byte));
+      if (next != kDead && kinds.insert(next).second) bytes.set(byte);
+    }
+    return bytes;
+  }
+  std::unordered_map<RegexId, PlainSymbol> kinds;
+  for (const RegexEdge& edge : arena_->Edges(from.rest)) {
+    if (edge.next == from.rest) continue;
+    const PlainSymbol symbol = PlainestOf(edge);
+    const auto [kind, is_new] = kinds.try_emplace(edge.next, symbol);
+    if (!is_new) kind->second = std::min(kind->second, symbol);
+  }
+  for (const auto& [next, symbol] : kinds) bytes.set(FirstByteOf(symbol.second, spelling_));
+  return bytes;
 }
 
 bool StringDfa::CanBecome(RegexId rest, SpellingPrefix prefix) {

@@ -42,6 +42,9 @@ class StringDfa {
   RegexReach ReachOf(State state, const SymbolSet& within, uint32_t most) const {
     return arena_->ReachOf(Rest(state), within, most);
   }
+  // One for each expression that may follow, but this one: see Recognizer. What ends the string is
+  // not among them.
+  ByteSet BytesTowardsEnd(State state);
   Spelling spelling() const { return spelling_; }
   // What must follow, from where the symbol that has begun began.
   RegexId Rest(State state) const { return place(state).rest; }

@@ -19,6 +19,7 @@ class TextRecognizer : public Recognizer {
   State Start() override { return dfa_.Start(id_); }
   State Step(State state, uint8_t byte) override { return dfa_.Step(state, byte); }
   bool Accepts(State state) override { return dfa_.Accepts(state); }
+  ByteSet BytesTowardsEnd(State state) override { return dfa_.BytesTowardsEnd(state); }
 
   // An error once a limit of the arena was reached: steps may have been dead for that alone.
   Result<void> status() const override { return arena_.status(); }

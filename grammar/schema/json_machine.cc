@@ -15,11 +15,11 @@ bool IsJsonSpace(uint8_t byte) {
   return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
 }
 
-std::string_view SpellingOf(ValueKind constant) {
+}  // namespace
+
+std::string_view JsonMachine::SpellingOf(ValueKind constant) {
   return constant == ValueKind::kNull ? "null" : constant == ValueKind::kTrue ? "true" : "false";
 }
-
-}  // namespace
 
 JsonMachine::JsonMachine(SchemaLogic logic, const JsonMachineOptions& options)
     : logic_(std::move(logic)),

@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -48,6 +49,7 @@ class JsonMachine : public Recognizer {
   std::optional<TextRun> RunAt(State state) override;
   int64_t RunEndClass(State state, std::string_view rest) override;
   State RunEnd(State state, std::string_view rest) override;
+  ByteSet BytesTowardsEnd(State state) override;
 
   Result<void> status() const override;
   size_t bytes() const override;
@@ -120,6 +122,12 @@ class JsonMachine : public Recognizer {
     std::vector<RegexId> patterns;             // the others by which of these they match
     std::map<std::vector<bool>, NameId> like;  // one of each kind of others
   };
+  // Names of an object's next property, as JSON spells them.
+  struct NameSpellings {
+    std::vector<std::string> required;  // without which it cannot end; ascending
+    std::vector<std::string> spoken;    // of themselves; see NameKinds
+    bool has_patterns = false;
+  };
   // Which of the goal's others hold.
   using Truths = std::vector<bool>;
 
@@ -140,6 +148,7 @@ class JsonMachine : public Recognizer {
   using Row = std::array<State, 256>;
   static constexpr State kUnknown = -2;
 
+  static std::string_view SpellingOf(ValueKind constant);
   static std::unique_ptr<Row> NewRow(Place place);
   State FindStep(State state, uint8_t byte);
   State StateOf(const Frame& frame, TextId text);
@@ -165,6 +174,15 @@ class JsonMachine : public Recognizer {
   int32_t WatchedStarts(StringDfa& dfa, std::span<const RegexId> languages);
   int32_t StepWatched(StringDfa& dfa, int32_t watched, uint8_t byte);
   Truths WatchedTruths(const StringDfa& dfa, int32_t watched) const;
+
+  // What ends a string, object or array, where it may; and `others` where it may not, or where
+  // more is to be known of the value than that its goal is reached.
+  ByteSet EndOr(State state, char end, const ByteSet& others, bool is_watched);
+  ByteSet NumberBytes(const Frame& frame, TextId text);
+  ByteSet NameBytes(State state);
+  // Of strings and numbers: what leads on in all of the automata that watch them.
+  static ByteSet WatchedBytes(StringDfa& dfa, std::span<const StringDfa::State> watched);
+  const NameSpellings& SpellingsOf(int32_t object);
 
   RegexId NextNames(int32_t object);
   const Element& PropertyOf(int32_t object, NameId name);
@@ -206,9 +224,10 @@ class JsonMachine : public Recognizer {
   std::unordered_map<int32_t, NameKinds> name_kinds_;  // by object
   std::map<int32_t, Element> items_;
   std::map<int32_t, RegexId> next_names_;
-  std::vector<std::unique_ptr<Row>> rows_;     // steps from states without a text
-  size_t row_count_ = 0;                       // that are there
-  std::unordered_map<uint64_t, State> steps_;  // from others
+  std::map<int32_t, NameSpellings> name_spellings_;  // by object
+  std::vector<std::unique_ptr<Row>> rows_;           // steps from states without a text
+  size_t row_count_ = 0;                             // that are there
+  std::unordered_map<uint64_t, State> steps_;        // from others
   bool is_full_ = false;
   bool has_many_items_ = false;
 };

@@ -175,6 +175,11 @@ std::vector<RegexId> SchemaSolver::PatternsOf(FormulaId object) {
   return {patterns.begin(), patterns.end()};
 }
 
+std::vector<NameId> SchemaSolver::RequiredNames(FormulaId object) const {
+  bool is_all = false;
+  return LiteralsOf(object, is_all).required;
+}
+
 NameId SchemaSolver::NameBeside(const std::vector<NameId>& listed) {
   std::string text;
   NameId name = logic_.constants().NameOf(text);

@@ -79,6 +79,8 @@ class SchemaSolver {
   // Names of which the formula or its order say something of their own; of others what they match.
   std::vector<NameId> SpokenNames(FormulaId object, const ObjectContext& context);
   std::vector<RegexId> PatternsOf(FormulaId object);
+  // Names without which the formula is false for certain.
+  std::vector<NameId> RequiredNames(FormulaId object) const;
   // With one property more of this name, but for its value.
   FormulaId WithName(FormulaId object, NameId name, const ObjectContext& after);
   ObjectContext ContextWith(const ObjectContext& context, NameId name) const;

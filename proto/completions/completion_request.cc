@@ -118,7 +118,13 @@ ApiResult<void> ReadOutputFormat(const json& body, std::string_view text,
   ApiResult<ordered_json> fields = ParseOrderedBody(text);
   if (!fields) return tl::unexpected(std::move(fields).error());
   const TypedFormat format{"response_format", FindField(*fields, "response_format"), true};
-  return ReadOutputFields(*fields, format, request);
+  WEFT_RETURN_IF_ERROR(ReadOutputFields(*fields, format, request));
+  if (request.use_beam_search && request.finish_by_length) {
+    return tl::unexpected(
+        InvalidField("finish_by_length",
+                     "'finish_by_length' cannot be combined with 'use_beam_search'; leave it out"));
+  }
+  return {};
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 
 namespace weft {
 
+class GrammarConstraint;
 class ResponsesAnswer;
 
 // Log probabilities are what can make an answer large out of all proportion.
@@ -51,7 +52,8 @@ struct GenerationJob {
   int32_t in_flight = 0;  // of them now: accepted, without their terminal event
   SamplingParams sampling;
   std::shared_ptr<const VisibleTokens> visible_tokens;  // see Request
-  std::shared_ptr<const TokenConstraint> constraint;    // see Request
+  std::shared_ptr<const GrammarConstraint> constraint;  // see Request
+  bool finish_by_length = false;                        // see Request
   bool reads_prefix_cache = true;                       // see Request
   CacheSalt cache_salt{};                               // see Request
   bool has_seed = false;                                // otherwise the server draws one

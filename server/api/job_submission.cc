@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "server/api/structured/grammar_matcher.h"
 #include "server/http/admission.h"
 #include "server/http/server_context.h"
 
@@ -51,6 +52,7 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
     request.received = job.received;
     request.visible_tokens = job.visible_tokens;
     request.constraint = job.constraint;
+    request.finish_by_length = job.finish_by_length;
     request.sink = std::make_shared<QueueSink>(queue, static_cast<int32_t>(i));
     const RequestId id = request.id;
     const Result<void> submitted = engine.Submit(std::move(request));

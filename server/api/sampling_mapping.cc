@@ -117,11 +117,6 @@ ApiResult<SamplingParams> SamplingOf(const SamplingFields& fields, const Tokeniz
 }
 
 ApiResult<void> SetGeneration(const GenerationRequest& request, GenerationJob& job) {
-  if (request.finish_by_length) {
-    return tl::unexpected(UnsupportedParameter(
-        "finish_by_length",
-        "'finish_by_length' is not supported: a text that meets 'max_tokens' ends there"));
-  }
   ApiResult<SamplingParams> sampling = SamplingOf(request.sampling, *job.model->tokenizer);
   if (!sampling) return tl::unexpected(std::move(sampling).error());
   job.sampling = *std::move(sampling);

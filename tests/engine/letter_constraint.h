@@ -2,10 +2,13 @@
 // many letters.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/penalties.h"
 #include "engine/token_constraint.h"
@@ -61,13 +64,39 @@ class LetterConstraint : public TokenConstraint {
       const std::string_view text = constraint_.text_of_(token);
       size_ += text.size();
       if (!text.empty()) behind_a_ = text.back() == 'a';
+      if (finishes_) way_ = WayFromHere();
       return {};
+    }
+    Result<void> FindWayOut(std::span<const TokenId> unusable) override {
+      finishes_ = true;
+      unusable_.assign(unusable.begin(), unusable.end());
+      return {};
+    }
+    std::span<const TokenId> way_out() const override { return way_; }
+    bool LeadsOut(TokenId token, int32_t most) override {
+      Matcher behind(*this);
+      const std::string_view text = constraint_.text_of_(token);
+      behind.size_ += text.size();
+      if (!text.empty()) behind.behind_a_ = text.back() == 'a';
+      if (!behind.behind_a_) return true;
+      return most > 0 && !behind.WayFromHere().empty();
     }
 
    private:
+    std::vector<TokenId> WayFromHere() {
+      for (TokenId token = 0; behind_a_ && token < constraint_.vocab_size_; ++token) {
+        const bool is_usable = std::ranges::find(unusable_, token) == unusable_.end();
+        if (is_usable && Allows(token) && constraint_.text_of_(token).back() != 'a') return {token};
+      }
+      return {};
+    }
+
     const LetterConstraint& constraint_;
     size_t size_ = 0;
     bool behind_a_ = false;
+    bool finishes_ = false;
+    std::vector<TokenId> unusable_;
+    std::vector<TokenId> way_;  // one token behind an "a", otherwise none
   };
 
   const TokenBytes text_of_;

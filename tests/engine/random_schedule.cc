@@ -206,6 +206,8 @@ Schedule RandomSchedule(Random& random) {
       const size_t most =
           i % 2 == 0 ? LetterConstraint::kAnyLength : static_cast<size_t>(2 + prompt_count % 12);
       request.constraint = std::make_shared<const LetterConstraint>(BytesOf, 29, most);
+      request.finish_by_length =
+          prompt_count % 2 == 0 && request.sampling.beam_width == 0 && !request.pooling;
     }
     schedule.arrivals.push_back(std::move(arrival));
   }

@@ -76,6 +76,9 @@ void CompareWithAlone(const Arrival& arrival, const Schedule& schedule) {
     ASSERT_TRUE(StartsWith(want.logprobs, got.logprobs));
     const FinishReason reason = got.finishes[0].reason;
     ASSERT_TRUE(!arrival.request.constraint || IsKeptBy(got));
+    const bool finishes =
+        arrival.request.finish_by_length && arrival.request.sampling.max_tokens > 0;
+    ASSERT_TRUE(!finishes || reason != FinishReason::kLength);
     if (reason == FinishReason::kAborted || (reason == FinishReason::kFailed && steps_fail)) {
       const bool was_aborted = arrival.abort_step != std::numeric_limits<int32_t>::max();
       ASSERT_TRUE(reason == FinishReason::kFailed || was_aborted);
@@ -108,8 +111,9 @@ struct Totals {
   int64_t restored = 0;      // positions of prompts, of models with states
   int64_t shared_slots = 0;  // likewise: a job held half of the slots, and another had none
   int64_t masks = 0;
-  int64_t parked = 0;  // sequences, whose masks were late
-  int64_t stalls = 0;  // of engines, until one of them was there
+  int64_t parked = 0;    // sequences, whose masks were late
+  int64_t finished = 0;  // texts that had to be
+  int64_t stalls = 0;    // of engines, until one of them was there
   int32_t longest_wait = 0;
 };
 
@@ -222,6 +226,7 @@ void RunSchedule(uint64_t seed, Totals& totals) {
     ASSERT_NO_FATAL_FAILURE(CompareWithAlone(arrival, schedule));
     const FinishReason reason = arrival.sink->choice().finishes[0].reason;
     totals.sources += arrival.request.source.empty() ? 0 : 1;
+    totals.finished += arrival.request.finish_by_length && reason == FinishReason::kStop ? 1 : 0;
     totals.aborted += reason == FinishReason::kAborted ? 1 : 0;
     totals.embeddings += arrival.sink->embedding().empty() ? 0 : 1;
     const int32_t cached_tokens = arrival.sink->choice().finishes[0].cached_tokens;
@@ -251,6 +256,7 @@ TEST(Simulation, RandomSchedulesKeepEveryInvariant) {
   EXPECT_GT(totals.masks, 10'000);
   EXPECT_GT(totals.parked, 2000);
   EXPECT_GT(totals.stalls, 1000);
+  EXPECT_GT(totals.finished, 1000);
   RecordProperty("longest_wait", std::to_string(totals.longest_wait));
   RecordProperty("shared_slots", std::to_string(totals.shared_slots));
   RecordProperty("steps", std::to_string(totals.steps));

@@ -302,6 +302,51 @@ class FailingConstraint : public TokenConstraint {
   const int32_t most_tokens_;
 };
 
+TEST_F(TokenConstraintTest, ATextThatMustFinishEndsWithinItsTokens) {
+  const auto run = [&](int32_t max_tokens, const std::function<void(Request&)>& set) {
+    Request request = MakeRequest(max_tokens);
+    request.finish_by_length = true;
+    set(request);
+    return Run(request)->choice();
+  };
+  // An "a" needs a letter behind it, and then the end.
+  const std::vector<std::string> texts = {"", "", "ab", "ab", "abab"};
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const RecordedChoice choice = run(static_cast<int32_t>(i) + 1, [](Request&) {});
+    EXPECT_EQ(choice.text, texts[i]);
+    EXPECT_EQ(choice.finishes.at(0).reason, FinishReason::kStop);
+    EXPECT_EQ(choice.finishes.at(0).stop_token, kEnd);
+  }
+  // A "b" ends the text, too, and so it does not lead on.
+  const RecordedChoice other =
+      run(3, [](Request& request) { request.sampling.stop_token_ids = {1}; });
+  EXPECT_EQ(other.text, "ac");
+  EXPECT_EQ(other.finishes.at(0).stop_token, 1);
+  // No token ends it.
+  const RecordedChoice over = run(3, [](Request& request) { request.sampling.ignore_eos = true; });
+  EXPECT_EQ(over.text, "ab");
+  EXPECT_EQ(over.finishes.at(0).reason, FinishReason::kStop);
+  EXPECT_EQ(over.finishes.at(0).completion_tokens, 2);
+  // One whose constraint finds no way fails.
+  const RecordedChoice lost = run(3, [](Request& request) {
+    request.constraint = std::make_shared<const FailingConstraint>(9);
+  });
+  EXPECT_EQ(lost.finishes.at(0).reason, FinishReason::kFailed);
+}
+
+TEST_F(TokenConstraintTest, TextsThatMustFinishHaveAFormAndAreNoBeams) {
+  core_.emplace(options_, runner_);
+  Request request = MakeRequest(4);
+  request.sink = std::make_shared<RecordingSink>();
+  request.finish_by_length = true;
+  EXPECT_TRUE(core_->Validate(request));
+  request.sampling.beam_width = 2;
+  EXPECT_FALSE(core_->Validate(request));
+  request.sampling.beam_width = 0;
+  request.constraint = nullptr;
+  EXPECT_FALSE(core_->Validate(request));
+}
+
 TEST_F(TokenConstraintTest, ALimitThatIsExceededFailsTheRequestAlone) {
   for (const auto& [most_tokens, message] :
        {std::pair(0, "too large"), std::pair(2, "too large"), std::pair(-1, "thrown")}) {

@@ -1,11 +1,12 @@
 """Output that follows a schema, with real clients: `structured_test.py --weft BINARY --model MODEL --venv DIRECTORY`.
 
 Besides, random schemas at temperature 2: WEFT_STRUCTURED_OUTPUTS answers (200), each parsed without a name that comes twice and
-validated by jsonschema."""
+validated by jsonschema; and a tenth as many schemas in every number of tokens that is just enough."""
 
 import json
 import os
 import random
+import re
 import unittest
 
 from harness import OpenAiCase, main
@@ -121,6 +122,28 @@ class Random(OpenAiCase):
             with self.subTest(seed=seed, schema=schema, text=choice.message.content):
                 self.assertEqual(choice.finish_reason, "stop")
                 jsonschema.Draft202012Validator(schema).validate(parse(choice.message.content))
+
+    def test_what_must_finish_does(self):
+        import jsonschema
+
+        for seed in range(OUTPUTS // 10):
+            draw = random.Random(seed)
+            schema = {"type": "object", "properties": {"v": random_schema(draw), "w": {"type": "string"}, "x": {"type": "array"}},
+                      "required": ["v"], "additionalProperties": False}
+
+            def ask(max_tokens):
+                return self.client.chat.completions.create(
+                    model="demo", messages=WHO, temperature=2, seed=seed, max_tokens=max_tokens, n=2, extra_body={"finish_by_length": True},
+                    response_format={"type": "json_schema", "json_schema": {"name": "s", "schema": schema}})
+
+            with self.assertRaises(self.openai.BadRequestError) as refused:
+                ask(1)
+            least = int(re.search(r"takes (\d+) tokens", refused.exception.message)[1])
+            for max_tokens in range(least, least + 12):
+                for choice in ask(max_tokens).choices:
+                    with self.subTest(seed=seed, max_tokens=max_tokens, schema=schema, text=choice.message.content):
+                        self.assertEqual(choice.finish_reason, "stop")
+                        jsonschema.Draft202012Validator(schema).validate(parse(choice.message.content))
 
 
 if __name__ == "__main__":

@@ -255,6 +255,9 @@ TEST(OutputFieldsTest, OptionsStandBesideAnyFormat) {
   EXPECT_EQ(request.output.kind, OutputKind::kJsonObject);
   EXPECT_TRUE(request.output.any_order && request.finish_by_length);
   EXPECT_EQ(request.output.space, OutputSpace::kAny);
+  EXPECT_TRUE(
+      Parsed(Dialect::kChat, R"("structured_outputs":{"regex":"a","finish_by_length":true})")
+          .finish_by_length);
   const GenerationRequest without = Parsed(Dialect::kChat, "");
   EXPECT_FALSE(without.output.any_order || without.finish_by_length);
   EXPECT_EQ(Parsed(Dialect::kCompletions, R"("use_beam_search":true,"regex":"a")").output.kind,
@@ -372,6 +375,8 @@ const Refusal kSharedRefusals[] = {
      "guided_whitespace_pattern", "differ"},
     {Dialect::kChat, R"("guided_decoding_backend":5)", "guided_decoding_backend", "a string"},
     {Dialect::kChat, R"("finish_by_length":1)", "finish_by_length", "true or false"},
+    {Dialect::kChat, Structured(R"("finish_by_length":1)"), "structured_outputs.finish_by_length",
+     "true or false"},
     {Dialect::kChat, R"("grammar":5)", "grammar", "the text of a grammar"},
     {Dialect::kChat, R"("json_schema":"{}")", "json_schema", "(an object), not"},
     {Dialect::kChat, R"("grammar":"a","grammar_lazy":true)", "grammar_lazy", "not supported"},

@@ -155,7 +155,7 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
   GenerationJob job;
   job.model = *model;
   job.choice_count = request.use_beam_search ? request.n : request.best_of;
-  WEFT_RETURN_IF_ERROR(SetOutputConstraint(request.output, context, job));
+  WEFT_RETURN_IF_ERROR(SetOutputConstraint(request, context, job));
   if (job.excess_bytes > 0) return job;
   WEFT_RETURN_IF_ERROR(SetGeneration(request, job));
   CompletionAnswerOptions answer{.model = job.model,
@@ -182,6 +182,7 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
   const ApiResult<int32_t> max_tokens = FitMaxTokens(*job.model, length);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
   job.sampling.max_tokens = *max_tokens;
+  WEFT_RETURN_IF_ERROR(SetFinish(request, length.max_tokens_path, job));
   if (request.use_beam_search) {
     job.sampling.beam_width = request.best_of;
     job.sampling.length_penalty = request.length_penalty;

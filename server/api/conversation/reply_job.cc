@@ -129,7 +129,7 @@ ApiResult<void> SetReplyConstraint(const ChatRequest& request, const PrepareCont
   const auto compile = [&] {
     return CompileReply(grammar, *job.model->tokenizer, job.model->engine->options().end_tokens);
   };
-  return SetConstraint(ContentOf(grammar), context, compile, job);
+  return SetConstraint(ContentOf(grammar), request, context, compile, job);
 }
 
 // The one prompt, tokenised as transformers does: control tokens by their text, nothing added.
@@ -183,6 +183,7 @@ ApiResult<void> SetSampling(const ChatRequest& request, GenerationJob& job) {
   const ApiResult<int32_t> max_tokens = MaxTokensOf(request, job);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
   job.sampling.max_tokens = *max_tokens;
+  WEFT_RETURN_IF_ERROR(SetFinish(request, request.max_tokens_path, job));
   if (!request.logprobs) return {};
   job.sampling.logprobs = request.top_logprobs;
   job.logprobs.bytes_each = kChatLogprobBytes;

@@ -14,6 +14,10 @@
 namespace weft {
 namespace {
 
+// Of a text's first way, and of those behind a token that was drawn.
+constexpr WayOutLimits kFirstWay = {.states = 20'000, .width = 256};
+constexpr WayOutLimits kWayBehindToken = {.states = 2'000, .width = 64};
+
 // Empty: the token is part of no text.
 std::string GrammarBytes(const Tokenizer& tokenizer, TokenId token) {
   if (tokenizer.IsControl(token)) return SpecialTokenBytes(static_cast<uint32_t>(token));
@@ -117,8 +121,9 @@ Result<void> SharedRecognizer::CountMemory() {
 }
 
 GrammarMatcher::GrammarMatcher(std::shared_ptr<const GrammarVocabulary> vocabulary,
-                               std::shared_ptr<SharedRecognizer> shared)
-    : vocabulary_(std::move(vocabulary)), shared_(std::move(shared)) {
+                               std::shared_ptr<SharedRecognizer> shared,
+                               std::string_view short_text)
+    : vocabulary_(std::move(vocabulary)), shared_(std::move(shared)), short_text_(short_text) {
   const std::lock_guard lock(shared_->mutex);
   states_.push_back(shared_->recognizer->Start());
   may_end_ = states_.back() != Recognizer::kDead && shared_->recognizer->Accepts(states_.back());
@@ -153,7 +158,62 @@ Result<void> GrammarMatcher::Accept(TokenId token) {
   WEFT_RETURN_IF_ERROR(shared_->CountMemory());
   states_.push_back(next);
   may_end_ = shared_->recognizer->Accepts(next);
+  if (!way_.way.states.empty()) FollowWay(token);
   return {};
+}
+
+Result<void> GrammarMatcher::FindWayOut(std::span<const TokenId> unusable) {
+  const std::lock_guard lock(shared_->mutex);
+  unusable_.assign(unusable.begin(), unusable.end());
+  way_.way = {.bytes = std::string(short_text_), .states = states_};
+  for (const char byte : short_text_) {
+    const Recognizer::State state = way_.way.states.back();
+    if (state == Recognizer::kDead) break;
+    way_.way.states.push_back(shared_->recognizer->Step(state, static_cast<uint8_t>(byte)));
+  }
+  WEFT_RETURN_IF_ERROR(shared_->recognizer->status());
+  const Recognizer::State end = way_.way.states.back();
+  const std::optional<std::vector<TokenId>> tokens =
+      SpellInTokens(vocabulary_->masks().trie(), short_text_, unusable_);
+  if (!tokens || end == Recognizer::kDead || !shared_->recognizer->Accepts(end))
+    return Fail(ErrorCode::kInvalidArgument,
+                "no short text of the form that it must have is known");
+  way_.tokens = *tokens;
+  return {};
+}
+
+bool GrammarMatcher::LeadsOut(TokenId token, int32_t most) {
+  const auto most_tokens = static_cast<size_t>(most);
+  const bool is_on_way = !way_.tokens.empty() && way_.tokens.front() == token;
+  if (is_on_way && way_.tokens.size() - 1 <= most_tokens) return true;
+  const std::lock_guard lock(shared_->mutex);
+  const Recognizer::State from = Behind(token);
+  if (from == Recognizer::kDead) return false;
+  TokenWay found;
+  const auto is_short = [&](const WayOut& way) {
+    std::optional<std::vector<TokenId>> tokens =
+        SpellInTokens(vocabulary_->masks().trie(), way.bytes, unusable_);
+    if (!tokens || tokens->size() > most_tokens) return false;
+    found.tokens = *std::move(tokens);
+    return true;
+  };
+  std::optional<WayOut> way =
+      weft::FindWayOut(*shared_->recognizer, from, way_.way, kWayBehindToken, is_short);
+  if (!way) return false;
+  found.way = *std::move(way);
+  ways_behind_.insert_or_assign(token, std::move(found));
+  return true;
+}
+
+void GrammarMatcher::FollowWay(TokenId token) {
+  if (const auto found = ways_behind_.find(token); found != ways_behind_.end()) {
+    way_ = std::move(found->second);
+  } else {
+    WEFT_CHECK(!way_.tokens.empty() && way_.tokens.front() == token);
+    way_.way.DropFront(vocabulary_->BytesOf(token).size());
+    way_.tokens.erase(way_.tokens.begin());
+  }
+  ways_behind_.clear();
 }
 
 void GrammarMatcher::Rollback(size_t count) {
@@ -187,16 +247,37 @@ std::shared_ptr<SharedRecognizer> GrammarConstraint::TakeRecognizer() const {
           }};
 }
 
-Result<void> GrammarConstraint::Prepare() const {
+Result<void> GrammarConstraint::Prepare(bool finishes) {
   const std::shared_ptr<SharedRecognizer> shared = TakeRecognizer();
-  const bool is_empty = shared->recognizer->Start() == Recognizer::kDead;
+  const Recognizer::State start = shared->recognizer->Start();
   WEFT_RETURN_IF_ERROR(shared->CountMemory());
-  if (is_empty) return Fail(ErrorCode::kInvalidArgument, "there is no text that it allows");
+  if (start == Recognizer::kDead)
+    return Fail(ErrorCode::kInvalidArgument, "there is no text that it allows");
+  if (!finishes) return {};
+  const auto can_be_spelled = [&](const WayOut& way) {
+    return SpellInTokens(vocabulary_->masks().trie(), way.bytes, {}).has_value();
+  };
+  std::optional<WayOut> way = FindWayOut(*shared->recognizer, start, {}, kFirstWay, can_be_spelled);
+  WEFT_RETURN_IF_ERROR(shared->recognizer->status());
+  if (!way) {
+    return Fail(
+        ErrorCode::kResourceExhausted,
+        "'finish_by_length' needs a short text that it allows, but within {} steps none was "
+        "found",
+        kFirstWay.states);
+  }
+  short_text_ = std::move(way->bytes);
   return {};
 }
 
+std::optional<size_t> GrammarConstraint::CountLeastTokens(std::span<const TokenId> unusable) const {
+  const std::optional<std::vector<TokenId>> tokens =
+      SpellInTokens(vocabulary_->masks().trie(), short_text_, unusable);
+  return tokens ? std::optional(tokens->size()) : std::nullopt;
+}
+
 std::unique_ptr<TokenMatcher> GrammarConstraint::NewMatcher() const {
-  return std::make_unique<GrammarMatcher>(vocabulary_, TakeRecognizer());
+  return std::make_unique<GrammarMatcher>(vocabulary_, TakeRecognizer(), short_text_);
 }
 
 }  // namespace weft

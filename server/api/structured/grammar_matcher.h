@@ -6,9 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -16,6 +20,7 @@
 #include "engine/token_constraint.h"
 #include "grammar/mask/mask_maker.h"
 #include "grammar/mask/mask_vocabulary.h"
+#include "grammar/mask/way_out.h"
 #include "grammar/recognizer.h"
 #include "model/tokenizer/tokenizer.h"
 
@@ -118,8 +123,9 @@ class SharedRecognizer {
 // Clones share the recognizer, one at a time, and what it has found out.
 class GrammarMatcher : public TokenMatcher {
  public:
+  // `short_text` is one of the grammar's, the caller's, for FindWayOut.
   GrammarMatcher(std::shared_ptr<const GrammarVocabulary> vocabulary,
-                 std::shared_ptr<SharedRecognizer> shared);
+                 std::shared_ptr<SharedRecognizer> shared, std::string_view short_text = {});
 
   std::unique_ptr<TokenMatcher> Clone() const override;
   bool IsNarrow() const override { return true; }
@@ -127,17 +133,32 @@ class GrammarMatcher : public TokenMatcher {
   bool Allows(TokenId token) override;
   bool MayEnd() const override { return may_end_; }
   Result<void> Accept(TokenId token) override;
+  Result<void> FindWayOut(std::span<const TokenId> unusable) override;
+  std::span<const TokenId> way_out() const override { return way_.tokens; }
+  bool LeadsOut(TokenId token, int32_t most) override;
   // Takes back the last `count` tokens, of those that were accepted.
   void Rollback(size_t count);
 
  private:
+  struct TokenWay {
+    WayOut way;
+    std::vector<TokenId> tokens;
+  };
+
   // Behind the token, or kDead. The shared part is locked.
   Recognizer::State Behind(TokenId token) const;
+  // The token comes: the way is what is left of it, or the one that was found from behind there.
+  void FollowWay(TokenId token);
 
   const std::shared_ptr<const GrammarVocabulary> vocabulary_;
   const std::shared_ptr<SharedRecognizer> shared_;
   std::vector<Recognizer::State> states_;  // before the first token, and behind each
   bool may_end_ = false;
+  const std::string_view short_text_;
+  // Of a text that must come to its end: otherwise empty.
+  TokenWay way_;                             // from states_.back()
+  std::map<TokenId, TokenWay> ways_behind_;  // tokens that lead out
+  std::vector<TokenId> unusable_;
 };
 
 // A compiled grammar, whose texts are all that may come.
@@ -149,9 +170,13 @@ class GrammarConstraint : public TokenConstraint {
                     std::shared_ptr<MatcherPool> pool);
   ~GrammarConstraint() override { pool_->Drop(this); }
 
-  // Makes what the first matcher needs. Errors: the language is empty, as far as the limits of
-  // recognizers let it be known.
-  Result<void> Prepare() const;
+  // Makes what the first matcher needs, `finishes`: for texts that must come to their end, too; of
+  // others FindWayOut finds none. Errors: the language is empty, or no short text of it is found,
+  // as far as the limits of recognizers let it be known.
+  Result<void> Prepare(bool finishes = false);
+  // How many tokens the text takes that `finishes` has found; nullopt: it cannot be spelled without
+  // `unusable`.
+  std::optional<size_t> CountLeastTokens(std::span<const TokenId> unusable) const;
   std::unique_ptr<TokenMatcher> NewMatcher() const override;
 
  private:
@@ -160,6 +185,7 @@ class GrammarConstraint : public TokenConstraint {
   const std::shared_ptr<const GrammarVocabulary> vocabulary_;
   const MakeRecognizer make_;
   const std::shared_ptr<MatcherPool> pool_;
+  std::string short_text_;
 };
 
 }  // namespace weft

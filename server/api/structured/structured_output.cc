@@ -23,14 +23,14 @@ OutputConstraint StructuredOutput::Find(const OutputKey& key) {
 }
 
 ApiResult<OutputConstraint> StructuredOutput::Compile(
-    const OutputKey& key, size_t size_bytes,
+    const OutputKey& key, size_t size_bytes, bool finishes,
     const std::function<ApiResult<CompiledOutput>()>& compile) {
   ApiResult<CompiledOutput> compiled = compile();
   if (!compiled) return tl::unexpected(std::move(compiled).error());
   const auto constraint =
-      std::make_shared<const GrammarConstraint>(Vocabulary(), std::move(compiled->make), matchers_);
+      std::make_shared<GrammarConstraint>(Vocabulary(), std::move(compiled->make), matchers_);
   // The engine's thread finds this one, and what it knows.
-  if (const Result<void> begins = constraint->Prepare(); !begins) {
+  if (const Result<void> begins = constraint->Prepare(finishes); !begins) {
     ApiError refusal;
     refusal.code = "constraint_too_large";
     refusal.message =

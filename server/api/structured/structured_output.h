@@ -25,7 +25,7 @@ struct CompiledOutput {
 };
 
 struct OutputConstraint {
-  std::shared_ptr<const TokenConstraint> constraint;
+  std::shared_ptr<const GrammarConstraint> constraint;
   int32_t loose_tool_count = 0;
 };
 
@@ -42,9 +42,10 @@ class StructuredOutput {
 
   // What was compiled under the key; its constraint is nullptr where that is not there any more.
   OutputConstraint Find(const OutputKey& key);
-  // Compiles, and keeps it under the key. Error, besides those of `compile`: 400, not even the
-  // beginning of its texts can be found within the limits.
-  ApiResult<OutputConstraint> Compile(const OutputKey& key, size_t size_bytes,
+  // Compiles, and keeps it under the key; `finishes`: see GrammarConstraint::Prepare. Error,
+  // besides those of `compile`: 400, not even the beginning of its texts can be found within the
+  // limits, or no short text.
+  ApiResult<OutputConstraint> Compile(const OutputKey& key, size_t size_bytes, bool finishes,
                                       const std::function<ApiResult<CompiledOutput>()>& compile);
 
  private:

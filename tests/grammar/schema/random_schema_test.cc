@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "grammar/mask/way_out.h"
 #include "grammar/schema/json_schema.h"
 #include "tests/grammar/schema/naive_validator.h"
 #include "tests/grammar/schema/random_schemas.h"
@@ -55,6 +56,7 @@ class Walker {
   // A text that is accepted; nullopt: is_stuck, or no end was found.
   std::optional<std::string> Walk(size_t free_bytes) {
     text_.clear();
+    turn_ = Recognizer::kDead;
     State state = machine_.Start();
     EXPECT_NE(state, Recognizer::kDead);
     while (text_.size() < free_bytes) {
@@ -64,6 +66,8 @@ class Walker {
       state = next;
     }
     const std::string begun = text_;
+    before_turn_ = begun;
+    turn_ = state;
     for (int i = 0; i < kMostEnds; ++i) {
       State end = state;
       text_ = begun;
@@ -82,6 +86,9 @@ class Walker {
   const std::string& text() const { return text_; }
   // Whether no byte led on, though the text was not accepted.
   bool is_stuck() const { return is_stuck_; }
+  // Where the walk left off choosing freely.
+  State turn() const { return turn_; }
+  const std::string& text_before_turn() const { return before_turn_; }
 
   // Whether it has a number that the oracle, which knows doubles, cannot tell from others.
   static bool HasLongNumber(const std::string& text) {
@@ -144,6 +151,8 @@ class Walker {
   JsonMachine& machine_;
   std::mt19937_64 random_;
   std::string text_;
+  std::string before_turn_;
+  State turn_ = Recognizer::kDead;
   bool is_stuck_ = false;
 };
 
@@ -163,6 +172,8 @@ struct Tally {
   int refused = 0;  // by the compiler, though a value was found
   int walks = 0;
   int endless = 0;  // of them, those for which no end was found by chance
+  int searches = 0;
+  int lost = 0;  // of them, those that found no way
   int instances = 0;
   int misses = 0;
 };
@@ -191,7 +202,7 @@ class RandomSchemaTest : public testing::Test {
       }
       return;
     }
-    TryWalks(*compiled, oracle, random);
+    TryWalks(*compiled, oracle, random, seed);
     const std::unique_ptr<JsonMachine> machine = compiled->NewMachine({.any_order = true});
     for (const Json& value : allowed) {
       ++tally_.instances;
@@ -202,7 +213,8 @@ class RandomSchemaTest : public testing::Test {
     }
   }
 
-  void TryWalks(const JsonSchema& schema, NaiveValidator& oracle, RandomSchemas& random) {
+  void TryWalks(const JsonSchema& schema, NaiveValidator& oracle, RandomSchemas& random,
+                uint64_t seed) {
     for (int i = 0; i < 4; ++i) {
       const JsonMachineOptions options = {.space = static_cast<JsonSpace>(random.Below(3)),
                                           .any_order = random.OneIn(2)};
@@ -214,6 +226,7 @@ class RandomSchemaTest : public testing::Test {
         const std::optional<std::string> text = walker.Walk(10 + random.Below(60));
         if (!machine->status()) break;  // beyond a limit
         ASSERT_FALSE(walker.is_stuck()) << "no byte leads on from " << walker.text();
+        TryWayOut(*machine, walker, oracle, seed);
         if (!text) ++tally_.endless;
         if (!text || Walker::HasLongNumber(*text)) continue;
         const std::optional<Json> value = ParseStrictly(*text);
@@ -223,6 +236,27 @@ class RandomSchemaTest : public testing::Test {
         ASSERT_EQ(CountAlive(*other, *text), text->size() + 1) << *text;
       }
     }
+  }
+
+  // From where a walk was, a search for a short way finds one, as it does from the beginning.
+  void TryWayOut(JsonMachine& machine, const Walker& walker, NaiveValidator& oracle,
+                 uint64_t seed) {
+    constexpr WayOutLimits kLimits = {.states = 20'000, .width = 256};
+    if (walker.turn() == Recognizer::kDead) return;
+    ++tally_.searches;
+    const std::optional<WayOut> way =
+        FindWayOut(machine, walker.turn(), {}, kLimits, [](const WayOut&) { return true; });
+    if (!way) {
+      ++tally_.lost;
+      Miss(seed, "no way out behind " + walker.text_before_turn());
+      return;
+    }
+    const std::string text = walker.text_before_turn() + way->bytes;
+    if (Walker::HasLongNumber(text)) return;
+    const std::optional<Json> value = ParseStrictly(text);
+    ASSERT_TRUE(value) << text;
+    ASSERT_TRUE(oracle.Accepts(*value)) << text;
+    ASSERT_EQ(CountAlive(machine, text), text.size() + 1) << text;
   }
 
   static void Miss(uint64_t seed, const std::string& what) {
@@ -246,9 +280,11 @@ TEST_F(RandomSchemaTest, WalksAndInstances) {
   std::cout << "seeds: " << count << " from " << first << std::endl;
   for (uint64_t seed = first; seed < first + count && !HasFatalFailure(); ++seed) Try(seed);
   std::cout << tally_.schemas << " schemas, " << tally_.refused << " refused, " << tally_.walks
-            << " walks, " << tally_.endless << " without an end, " << tally_.instances
+            << " walks, " << tally_.endless << " without an end, " << tally_.searches
+            << " searches, " << tally_.lost << " that found none, " << tally_.instances
             << " instances, " << tally_.misses << " missed\n";
   EXPECT_LE(tally_.endless, 1 + tally_.walks / 200);
+  EXPECT_LE(tally_.lost, 1 + tally_.searches / 1000);
   EXPECT_LE(tally_.misses, 1 + tally_.instances / 200);
   EXPECT_LE(tally_.refused, 1 + tally_.schemas / 200);
 }

@@ -251,6 +251,50 @@ TEST_F(GrammarMatcherTest, ARequestTakesAQuarterAtMost) {
   }
 }
 
+TEST_F(GrammarMatcherTest, KnowsAWayOutFromWhereverItIs) {
+  const auto make = [] { return std::make_unique<PairRecognizer>(); };
+  GrammarConstraint constraint(vocabulary_, make, std::make_shared<MatcherPool>(kPoolBytes));
+  ASSERT_TRUE(constraint.Prepare(true));
+  EXPECT_EQ(constraint.CountLeastTokens({}), 0U);
+  const std::unique_ptr<TokenMatcher> matcher = constraint.NewMatcher();
+  ASSERT_TRUE(matcher->FindWayOut({}));
+  const auto way = [](const TokenMatcher& of) {
+    return std::vector<TokenId>(of.way_out().begin(), of.way_out().end());
+  };
+  EXPECT_EQ(way(*matcher), std::vector<TokenId>());
+  EXPECT_TRUE(matcher->LeadsOut(kPair, 0));
+  EXPECT_FALSE(matcher->LeadsOut(kA, 0));
+  EXPECT_TRUE(matcher->LeadsOut(kA, 1));
+  const std::unique_ptr<TokenMatcher> clone = matcher->Clone();  // of another choice
+  ASSERT_TRUE(matcher->Accept(kA));
+  EXPECT_EQ(way(*matcher), (std::vector<TokenId>{kB}));
+  EXPECT_TRUE(matcher->LeadsOut(kB, 0));
+  ASSERT_TRUE(matcher->Accept(kB));
+  EXPECT_EQ(way(*matcher), std::vector<TokenId>());
+  ASSERT_TRUE(clone->Accept(kPair));
+  EXPECT_EQ(way(*clone), std::vector<TokenId>());
+}
+
+TEST_F(GrammarMatcherTest, AWayOutHasNoTokenThatEndsTheText) {
+  class Triple : public PairRecognizer {
+   public:
+    bool Accepts(State state) override { return state == 6; }
+  };
+  const auto make = [] { return std::make_unique<Triple>(); };
+  GrammarConstraint constraint(vocabulary_, make, std::make_shared<MatcherPool>(kPoolBytes));
+  ASSERT_TRUE(constraint.Prepare(true));
+  EXPECT_EQ(constraint.CountLeastTokens({}), 2U);
+  const std::vector<TokenId> ends = {kTwoPairs};
+  EXPECT_EQ(constraint.CountLeastTokens(ends), 3U);
+  EXPECT_EQ(constraint.CountLeastTokens(std::vector<TokenId>{kB, kPair, kTwoPairs}), std::nullopt);
+  const std::unique_ptr<TokenMatcher> matcher = constraint.NewMatcher();
+  ASSERT_TRUE(matcher->FindWayOut(ends));
+  EXPECT_EQ(matcher->way_out().size(), 3U);
+  EXPECT_FALSE(matcher->LeadsOut(kPair, 1));
+  EXPECT_TRUE(matcher->LeadsOut(kPair, 2));
+  EXPECT_FALSE(constraint.NewMatcher()->FindWayOut(std::vector<TokenId>{kB, kPair, kTwoPairs}));
+}
+
 TEST_F(GrammarMatcherTest, AnEmptyLanguageIsNoConstraint) {
   class Nothing : public Recognizer {
    public:
@@ -258,7 +302,7 @@ TEST_F(GrammarMatcherTest, AnEmptyLanguageIsNoConstraint) {
     State Step(State, uint8_t) override { return kDead; }
     bool Accepts(State) override { return false; }
   };
-  const GrammarConstraint constraint(
+  GrammarConstraint constraint(
       vocabulary_, [] { return std::make_unique<Nothing>(); },
       std::make_shared<MatcherPool>(kPoolBytes));
   EXPECT_FALSE(constraint.Prepare());

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <vector>
 
+#include "grammar/mask/way_out.h"
 #include "grammar/recognizer.h"
 
 namespace weft {
@@ -25,34 +25,8 @@ inline bool AcceptsText(Recognizer& recognizer, std::string_view text) {
   return state != Recognizer::kDead && recognizer.Accepts(state);
 }
 
-// The shortest way to a text from here, in bytes of `alphabet`; "\xFE", which is in none: none was
-// found.
-inline std::string WayOut(Recognizer& recognizer, Recognizer::State from,
-                          std::string_view alphabet) {
-  constexpr size_t kMostStates = 50'000;
-  struct Step {
-    Recognizer::State before;
-    char byte;
-  };
-  std::unordered_map<Recognizer::State, Step> steps = {{from, {from, 0}}};
-  std::vector<Recognizer::State> order = {from};
-  for (size_t i = 0; i < order.size() && order.size() < kMostStates; ++i) {
-    if (recognizer.Accepts(order[i])) {
-      std::string way;
-      for (Recognizer::State state = order[i]; state != from; state = steps.at(state).before)
-        way.insert(way.begin(), steps.at(state).byte);
-      return way;
-    }
-    for (const char byte : alphabet) {
-      const Recognizer::State next = recognizer.Step(order[i], static_cast<uint8_t>(byte));
-      if (next == Recognizer::kDead || !steps.emplace(next, Step{order[i], byte}).second) continue;
-      order.push_back(next);
-    }
-  }
-  return "\xFE";
-}
-
-// `begin`, then up to `most` bytes, mostly of `alphabet`, then the way out.
+// `begin`, then up to `most` bytes, mostly of `alphabet`, then the way out; "\xFE", which is in no
+// text, if none was found.
 inline std::string RandomText(Recognizer& recognizer, std::string_view begin, size_t most,
                               std::string_view alphabet, std::mt19937& random) {
   std::string text(begin);
@@ -72,7 +46,10 @@ inline std::string RandomText(Recognizer& recognizer, std::string_view begin, si
     text += byte;
     state = recognizer.Step(state, static_cast<uint8_t>(byte));
   }
-  return text + WayOut(recognizer, state, alphabet);
+  constexpr WayOutLimits kLimits = {.states = 2'000, .width = 64};  // as a matcher behind a token
+  const std::optional<WayOut> way =
+      FindWayOut(recognizer, state, {}, kLimits, [](const WayOut&) { return true; });
+  return text + (way ? way->bytes : "\xFE");
 }
 
 }  // namespace weft

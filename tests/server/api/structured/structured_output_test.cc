@@ -111,6 +111,61 @@ TEST(StructuredOutputTest, CallsFitTheSchemasOfTools) {
   EXPECT_EQ(call["tool_calls"].size(), 1U);
 }
 
+// Of bytes that must finish: in every number of tokens that the shortest text fits into.
+TEST(StructuredOutputTest, WhatMustFinishDoes) {
+  const TestServer server(Saying("x"));
+  const auto send = [&](int max_tokens, const std::string& fields) {
+    return server.PostTo("/v1/chat/completions",
+                         R"({"messages":[{"role":"user","content":"Hi"}],"temperature":2,
+                             "finish_by_length":true,"max_tokens":)" +
+                             std::to_string(max_tokens) + "," + fields + "}");
+  };
+  constexpr auto kNote =
+      R"("response_format":{"type":"json_schema","json_schema":{"name":"note","schema":
+         {"type":"object","properties":{"text":{"type":"string"},"tags":{"type":"array",
+          "items":{"type":"string"}}},"required":["text"],"additionalProperties":false}}})";
+  const json refusal = RefusalOf(send(1, kNote));
+  EXPECT_EQ(refusal["param"], "max_tokens");
+  const auto message = refusal["message"].get<std::string>();
+  EXPECT_THAT(message, HasSubstr("but 'max_tokens' is 1"));
+  const int least = std::stoi(message.substr(message.find("takes ") + 6));
+  EXPECT_EQ(RefusalOf(send(least - 1, kNote))["param"], "max_tokens");
+  for (int max_tokens = least; max_tokens < least + 30; ++max_tokens) {
+    const json choice =
+        ChoiceOf(send(max_tokens, kNote + std::string(R"(,"seed":)") + std::to_string(max_tokens)));
+    EXPECT_EQ(choice["finish_reason"], "stop");
+    const auto text = choice["message"]["content"].get<std::string>();
+    const json answer = json::parse(text, nullptr, false);
+    EXPECT_TRUE(answer.is_object() && answer["text"].is_string()) << text;
+  }
+  // Calls, too.
+  constexpr auto kTool =
+      R"("tool_choice":"required","tools":[{"type":"function","function":{"name":"weather",
+         "strict":true,"parameters":{"type":"object","properties":{"city":{"type":"string"}},
+         "required":["city"],"additionalProperties":false}}}])";
+  const json call = ChoiceOf(send(90, kTool));
+  EXPECT_EQ(call["finish_reason"], "tool_calls");
+  const json arguments = json::parse(
+      call["message"]["tool_calls"][0]["function"]["arguments"].get<std::string>(), nullptr, false);
+  EXPECT_TRUE(arguments["city"].is_string()) << arguments;
+}
+
+TEST(StructuredOutputTest, WhatCannotFinishIsRefused) {
+  const TestServer server(Saying("x"));
+  EXPECT_EQ(RefusalOf(Chat(server, R"("finish_by_length":true)"))["param"], "finish_by_length");
+  EXPECT_EQ(RefusalOf(Chat(server, R"("structured_outputs":{"finish_by_length":true})"))["param"],
+            "finish_by_length");
+  const json endless = RefusalOf(
+      Chat(server, R"("finish_by_length":true,"structured_outputs":{"regex":"([ab]{1000}){25}"})"));
+  EXPECT_EQ(endless["code"], "constraint_too_large");
+  EXPECT_THAT(endless["message"].get<std::string>(), HasSubstr("finish_by_length"));
+  const json beams =
+      RefusalOf(server.PostTo("/v1/completions",
+                              R"({"prompt":"Hi","max_tokens":9,"use_beam_search":true,"regex":"a",
+                                  "finish_by_length":true})"));
+  EXPECT_EQ(beams["param"], "finish_by_length");
+}
+
 TEST(StructuredOutputTest, RefusalsNameTheKeyword) {
   const TestServer server(Saying("x"));
   const json schema =
@@ -126,8 +181,6 @@ TEST(StructuredOutputTest, RefusalsNameTheKeyword) {
   const json strict = RefusalOf(Chat(server, tool + "true}}]"));
   EXPECT_EQ(strict["param"], "tools[0].function.parameters/properties/a/format");
   EXPECT_EQ(strict["code"], "unsupported_schema");
-
-  EXPECT_EQ(RefusalOf(Chat(server, R"("finish_by_length":true)"))["param"], "finish_by_length");
 
   // One that is not strict is held to what can be had, and counted.
   EXPECT_EQ(Chat(server, tool + "false}}]").status, 200);
