@@ -329,18 +329,11 @@ bool SchemaSolver::SearchObject(FormulaId object, const ObjectContext& context) 
     facts.push_back(left);
     return SearchObject(formulas.And(facts), context);
   }
-  const std::vector<FormulaId> refused = RefusedNames(left);
-  if (!refused.empty()) {
-    std::unordered_map<FormulaId, FormulaId> are_not_there;
-    std::vector<FormulaId> without = facts;
-    for (const FormulaId name : refused) {
-      are_not_there.emplace(name, FormulaId::kFalse);
-      without.push_back(formulas.Not(name));
-    }
-    without.push_back(Replaced(left, are_not_there));
-    const FormulaId rest = formulas.And(without);
-    const bool has_it = SearchObject(rest, context);
-    if (has_it || !MayTakeNames(rest, refused)) return has_it;
+  bool takes_nothing = false;
+  const FormulaId without = WithoutRefusedNames(object, takes_nothing);
+  if (without != object) {
+    const bool has_it = SearchObject(without, context);
+    if (has_it || takes_nothing) return has_it;
   }
   // The clause that leaves the fewest choices.
   std::optional<Branches> fewest;
@@ -365,30 +358,35 @@ bool SchemaSolver::SearchObject(FormulaId object, const ObjectContext& context) 
   return has_it;
 }
 
-std::vector<FormulaId> SchemaSolver::RefusedNames(FormulaId clauses) {
+FormulaId SchemaSolver::WithoutRefusedNames(FormulaId object, bool& takes_nothing) {
   FormulaStore& formulas = logic_.formulas();
-  std::vector<FormulaId> refused;
-  for (const FormulaStore::Occurrence& each : formulas.Occurrences(clauses)) {
-    const bool is_name = formulas.atom(each.atom).kind == AtomKind::kHasName;
-    if (is_name && !each.positive) refused.push_back(each.atom);
+  const std::vector<FormulaId> parts = formulas.kind(object) == FormulaKind::kAnd
+                                           ? formulas.PartsOf(object)
+                                           : std::vector<FormulaId>{object};
+  std::unordered_map<FormulaId, FormulaId> refused;
+  std::vector<FormulaId> all;
+  for (const FormulaStore::Occurrence& each : formulas.Occurrences(object)) {
+    if (formulas.atom(each.atom).kind != AtomKind::kHasName || each.positive) continue;
+    const FormulaId is_not_there = formulas.Not(each.atom);
+    if (std::ranges::binary_search(parts, is_not_there)) continue;
+    refused.emplace(each.atom, FormulaId::kFalse);
+    all.push_back(is_not_there);
   }
-  return refused;
-}
-
-// To make their number up, or to be what a table does not allow.
-bool SchemaSolver::MayTakeNames(FormulaId object, const std::vector<FormulaId>& names) {
-  FormulaStore& formulas = logic_.formulas();
-  return std::ranges::any_of(formulas.Occurrences(object),
-                             [&](const FormulaStore::Occurrence& each) {
-                               const Atom atom = formulas.atom(each.atom);
-                               if (atom.kind == AtomKind::kMinProperties) return each.positive;
-                               if (atom.kind != AtomKind::kProperties || !each.negative)
-                                 return false;
-                               return std::ranges::any_of(names, [&](FormulaId name) {
-                                 const auto id = static_cast<NameId>(formulas.atom(name).subject);
-                                 return logic_.ValueOf(atom.subject, id) != FormulaId::kTrue;
-                               });
-                             });
+  if (refused.empty()) return object;
+  all.push_back(Replaced(object, refused));
+  const FormulaId without = formulas.And(all);
+  // They may be there to make up a number, or to be what a table does not allow.
+  takes_nothing = std::ranges::none_of(
+      formulas.Occurrences(without), [&](const FormulaStore::Occurrence& each) {
+        const Atom atom = formulas.atom(each.atom);
+        if (atom.kind == AtomKind::kMinProperties) return each.positive;
+        if (atom.kind != AtomKind::kProperties || !each.negative) return false;
+        return std::ranges::any_of(refused, [&](const auto& name) {
+          const auto id = static_cast<NameId>(formulas.atom(name.first).subject);
+          return logic_.ValueOf(atom.subject, id) != FormulaId::kTrue;
+        });
+      });
+  return without;
 }
 
 void SchemaSolver::ObjectLiterals::Add(const Atom& atom, bool is_negated) {

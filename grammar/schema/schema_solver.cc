@@ -144,6 +144,9 @@ FormulaId SchemaSolver::ElementValue(FormulaId formula, const ElementQuestion& q
   if (!Spend(1 + std::ssize(formulas.Occurrences(formula)) / kAtomsInStep)) {
     return FormulaId::kFalse;
   }
+  bool takes_nothing = false;
+  const FormulaId without = WithoutRefusedNames(formula, takes_nothing);
+  if (takes_nothing) formula = without;
   const auto is_open = [&](const FormulaStore::Occurrence& occurrence) {
     return question.atoms.contains(occurrence.atom);
   };

@@ -158,10 +158,9 @@ class SchemaSolver {
     std::function<FormulaId(size_t)> at;
   };
   std::optional<Branches> BranchesOf(FormulaId formula);
-  // The names that stand in them with a "not" alone. To leave those out takes nothing else, mostly.
-  std::vector<FormulaId> RefusedNames(FormulaId clauses);
-  // Whether properties by these names may do the object any good.
-  bool MayTakeNames(FormulaId object, const std::vector<FormulaId>& names);
+  // Without the names that stand in it with a "not" alone. `takes_nothing`: if it can be true at
+  // all, then so; set where there are such names.
+  FormulaId WithoutRefusedNames(FormulaId object, bool& takes_nothing);
   bool HasRequired(const ObjectLiterals& literals, const ObjectContext& context);
   // Of literals for which that is so.
   bool HasObject(const ObjectLiterals& literals, const ObjectContext& context);
