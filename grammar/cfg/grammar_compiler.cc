@@ -62,55 +62,57 @@ void GrammarCompiler::MakeRules(int32_t node) {
   }
 }
 
-void GrammarCompiler::MakeChoice(int32_t node) {
-  const GrammarNode& parent = NodeOf(node);
-  const GrammarSymbol nonterminal = NewNonterminal();
-  symbol_of_[node] = nonterminal;
-  std::vector<RegexId> regular;
+template <typename OfRun, typename OfOther>
+void GrammarCompiler::EachRun(std::span<const int32_t> parts, const OfRun& of_run,
+                              const OfOther& of_other) {
+  std::vector<RegexId> run;
   int64_t cost = 0;
-  const auto flush = [&] {
-    if (regular.empty()) return;
-    AddRule(nonterminal, {RegexTerminal(all_.regexes->Or(regular))});
-    regular.clear();
+  const auto end_run = [&] {
+    if (!run.empty()) of_run(run);
+    run.clear();
     cost = 0;
   };
-  for (int32_t i = 0; i < parent.count; ++i) {
-    const int32_t part = all_.parts[parent.first + i];
-    if (const std::optional<RegularParts::Part>& regex = regular_.Of(part)) {
-      if (cost + regex->cost > regular_.max_cost()) flush();
-      regular.push_back(regex->regex);
+  for (const int32_t part : parts) {
+    const std::optional<RegularParts::Part>& regex = regular_.Of(part);
+    if (!regex || cost + regex->cost > regular_.max_cost()) end_run();
+    if (regex) {
+      run.push_back(regex->regex);
       cost += regex->cost;
     } else {
-      AddRule(nonterminal, SymbolsOf(part));
+      of_other(part);
     }
   }
-  flush();
+  end_run();
+}
+
+void GrammarCompiler::MakeChoice(int32_t node) {
+  const GrammarSymbol nonterminal = NewNonterminal();
+  symbol_of_[node] = nonterminal;
+  std::vector<int32_t> parts = PartsOf(node);
+  const auto is_regular = [this](int32_t part) { return regular_.Of(part).has_value(); };
+  std::stable_partition(parts.begin(), parts.end(), is_regular);  // all of them neighbours
+  EachRun(
+      parts,
+      [&](const std::vector<RegexId>& run) {
+        AddRule(nonterminal, {RegexTerminal(all_.regexes->Or(run))});
+      },
+      [&](int32_t part) { AddRule(nonterminal, SymbolsOf(part)); });
 }
 
 GrammarCompiler::SymbolList GrammarCompiler::SequenceSymbols(int32_t node) {
-  const GrammarNode& parent = NodeOf(node);
   SymbolList symbols;
-  std::vector<RegexId> regular;
-  int64_t cost = 0;
-  const auto flush = [&] {
-    if (regular.empty()) return;
-    symbols.push_back(RegexTerminal(all_.regexes->Concat(regular)));
-    regular.clear();
-    cost = 0;
-  };
-  for (int32_t i = 0; i < parent.count; ++i) {
-    const int32_t part = all_.parts[parent.first + i];
-    if (const std::optional<RegularParts::Part>& regex = regular_.Of(part)) {
-      if (cost + regex->cost > regular_.max_cost()) flush();
-      regular.push_back(regex->regex);
-      cost += regex->cost;
-    } else {
-      flush();
-      symbols.push_back(SymbolOf(part));
-    }
-  }
-  flush();
+  EachRun(
+      PartsOf(node),
+      [&](const std::vector<RegexId>& run) {
+        symbols.push_back(RegexTerminal(all_.regexes->Concat(run)));
+      },
+      [&](int32_t part) { symbols.push_back(SymbolOf(part)); });
   return symbols;
+}
+
+std::vector<int32_t> GrammarCompiler::PartsOf(int32_t node) const {
+  const auto first = all_.parts.begin() + NodeOf(node).first;
+  return {first, first + NodeOf(node).count};
 }
 
 GrammarCompiler::SymbolList GrammarCompiler::SymbolsOf(int32_t node) {

@@ -34,7 +34,12 @@ class GrammarCompiler {
   const GrammarNode& NodeOf(int32_t node) const { return all_.nodes[node]; }
   static bool IsNonterminal(GrammarSymbol symbol) { return symbol < 0; }
 
+  std::vector<int32_t> PartsOf(int32_t node) const;  // of a sequence or a choice
   void MakeRules(int32_t node);
+  // `of_run`: regular neighbours, as many as may become one terminal. `of_other`: what is not
+  // regular.
+  template <typename OfRun, typename OfOther>
+  void EachRun(std::span<const int32_t> parts, const OfRun& of_run, const OfOther& of_other);
   void MakeChoice(int32_t node);
   SymbolList SequenceSymbols(int32_t node);
   // The rule of what a part of a choice or a rule is.

@@ -110,7 +110,7 @@ FormulaId SchemaSolver::FindItemValue(FormulaId array, const ArrayContext& conte
     next.assumed.insert(std::ranges::upper_bound(next.assumed, value), value);
     return ArrayCanEnd(left, next);
   };
-  return ElementValue(with, AtomsOfItem(with, context), can_end, kMostItemBranches);
+  return ElementValue(with, AtomsOfItem(with, context), {.can_end = can_end}, kMostItemBranches);
 }
 
 bool SchemaSolver::HasAnother(FormulaId value, const std::vector<FormulaId>& others) {

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr size_t kMostInPairs = 32;
+constexpr size_t kMostInPairs = 200;
 
 }  // namespace
 

@@ -10,6 +10,7 @@ namespace weft {
 namespace {
 
 constexpr size_t kMostStates = 1U << 20U;
+constexpr int64_t kMostDecided = 100;
 
 bool IsJsonSpace(uint8_t byte) {
   return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
@@ -280,14 +281,16 @@ Recognizer::State JsonMachine::BeginElement(const Frame& around, const Element& 
 }
 
 FormulaId JsonMachine::Decided(FormulaId formula, const Element& element, const Truths& truths) {
+  std::unordered_map<FormulaId, FormulaId> turns;
+  for (size_t i = 0; i < element.atoms.size(); ++i) {
+    const ElementAtom& atom = element.atoms[i];
+    const int32_t place = element.places[i];
+    const bool holds = place == kNone || truths[static_cast<size_t>(place)];
+    turns.emplace(atom.atom, holds ? atom.if_true : atom.if_false);
+  }
   return logic_.formulas().Replace(formula, [&](FormulaId id, const Atom&) {
-    for (size_t i = 0; i < element.atoms.size(); ++i) {
-      const ElementAtom& atom = element.atoms[i];
-      if (atom.atom != id) continue;
-      const int32_t place = element.places[i];
-      return place == kNone || truths[static_cast<size_t>(place)] ? atom.if_true : atom.if_false;
-    }
-    return id;
+    const auto found = turns.find(id);
+    return found == turns.end() ? id : found->second;
   });
 }
 
@@ -296,16 +299,23 @@ FormulaId JsonMachine::Decided(FormulaId formula, const Element& element, const 
 void JsonMachine::SetGoal(Element& element, FormulaId value, FormulaId formula) {
   if (value == FormulaId::kFalse || !solver_.IsSatisfiable(value)) return;
   Goal goal = {.value = value, .watched = {}};
+  std::unordered_map<FormulaId, int32_t> places;  // of what is watched
   for (const ElementAtom& atom : element.atoms) {
-    const FormulaId without = logic_.formulas().Replace(
-        formula, [&](FormulaId id, const Atom&) { return id == atom.atom ? atom.if_false : id; });
+    // Of many atoms none is looked for that several alternatives have: it is watched then.
+    const FormulaId without =
+        std::ssize(element.atoms) > kMostDecided
+            ? formula
+            : logic_.formulas().Replace(formula, [&](FormulaId id, const Atom&) {
+                return id == atom.atom ? atom.if_false : id;
+              });
     if (without == FormulaId::kFalse || atom.value == FormulaId::kTrue) {
       element.places.push_back(kNone);
       continue;
     }
-    const auto found = std::ranges::find(goal.watched, atom.value);
-    element.places.push_back(static_cast<int32_t>(found - goal.watched.begin()));
-    if (found == goal.watched.end()) goal.watched.push_back(atom.value);
+    const auto [place, is_new] =
+        places.emplace(atom.value, static_cast<int32_t>(goal.watched.size()));
+    element.places.push_back(place->second);
+    if (is_new) goal.watched.push_back(atom.value);
   }
   element.goal = goals_.Of(goal);
 }

@@ -2,14 +2,16 @@
 
 #include <utility>
 
+#include "grammar/schema/schema_without_value.h"
+
 namespace weft {
 
 SchemaResult<JsonSchema> JsonSchema::Compile(const nlohmann::ordered_json& schema,
                                              const SchemaReadOptions& options) {
-  SchemaResult<SchemaDocument> document = ReadSchema(schema, options);
-  if (!document) return tl::unexpected(std::move(document).error());
-  SchemaResult<SchemaLogic> logic =
-      SchemaLogic::Create(std::make_shared<const SchemaDocument>(*std::move(document)));
+  SchemaResult<SchemaDocument> read = ReadSchema(schema, options);
+  if (!read) return tl::unexpected(std::move(read).error());
+  const auto document = std::make_shared<const SchemaDocument>(*std::move(read));
+  SchemaResult<SchemaLogic> logic = SchemaLogic::Create(document);
   if (!logic) return tl::unexpected(std::move(logic).error());
   // What a text begins with is found out once for all.
   JsonMachine machine(*logic, {.any_order = true});
@@ -24,8 +26,9 @@ SchemaResult<JsonSchema> JsonSchema::Compile(const nlohmann::ordered_json& schem
                     "the search for a value that satisfies it was given up, as it takes too long"});
   }
   if (!is_satisfiable) {
-    return tl::unexpected(
-        SchemaError{ErrorCode::kUnsupported, "", "", "no value was found that satisfies it"});
+    return tl::unexpected(SchemaError{ErrorCode::kUnsupported,
+                                      PointerWithoutValue(*document, *std::move(logic)), "",
+                                      "no value was found that satisfies it"});
   }
   return JsonSchema(std::make_shared<const SchemaLogic>(*std::move(logic)));
 }

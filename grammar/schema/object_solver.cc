@@ -92,17 +92,18 @@ FormulaId SchemaSolver::PropertyValue(FormulaId object, NameId name, const Objec
   const auto found = property_values_.find(key);
   if (found != property_values_.end()) return found->second;
   if (depth_ == 0) BeginQuestion();
-  const FormulaId value = FindPropertyValue(object, name, after);
+  const FormulaId value = FindPropertyValue(object, name, after, false);
   // What is found while a question is open may rest on it.
   if (depth_ == 0) property_values_.emplace(key, value);
   return value;
 }
 
-FormulaId SchemaSolver::FindPropertyValue(FormulaId object, NameId name,
-                                          const ObjectContext& after) {
-  return ElementValue(
-      object, AtomsOfProperty(object, name),
-      [&](FormulaId left, FormulaId) { return ObjectCanEnd(left, after); }, kMostPropertyBranches);
+FormulaId SchemaSolver::FindPropertyValue(FormulaId object, NameId name, const ObjectContext& after,
+                                          bool one_way_is_enough) {
+  const auto can_end = [&](FormulaId left, FormulaId) { return ObjectCanEnd(left, after); };
+  return ElementValue(object, AtomsOfProperty(object, name),
+                      {.can_end = can_end, .one_way_is_enough = one_way_is_enough},
+                      kMostPropertyBranches);
 }
 
 // As the object can end as it is, only what the name changes can stand against it.
@@ -130,8 +131,9 @@ RegexId SchemaSolver::NextNames(FormulaId object, const ObjectContext& context) 
   const auto may_come = [&](NameId name) {
     if (is_plain) return MayComeNext(literals, name, context);
     const ObjectContext after = ContextWith(context, name);
+    if (depth_ == 0) BeginQuestion();
     const FormulaId with = WithName(object, name, after);
-    return IsSatisfiable(PropertyValue(with, name, after));
+    return IsSatisfiable(FindPropertyValue(with, name, after, true));
   };
   const std::vector<int32_t> tables = TablesOf(object, AtomKind::kProperties);
   std::vector<NameId> listed = SpokenNames(object, context);
@@ -144,14 +146,41 @@ RegexId SchemaSolver::NextNames(FormulaId object, const ObjectContext& context) 
   listed.insert(listed.end(), context.seen.begin(), context.seen.end());
   SortOnce(listed);
   // Without patterns the names that are left are alike.
-  if (PatternsOf(object).empty() && !may_come(NameBeside(listed))) return names[0];
+  const bool has_patterns = !PatternsOf(object).empty();
+  const NameId other = NameBeside(listed);
+  if (!has_patterns && !may_come(other)) return names[0];
   const RegexId not_listed = regexes.Not(NamesOf(listed));
+  if (has_patterns && AnyNameMayCome(object, other, context)) {
+    return regexes.Or(names[0], not_listed);
+  }
   for (const RegexId region : RegionsOf(tables)) {
     const RegexId left = regexes.And(region, not_listed);
     const std::optional<NameId> example = ExampleOf(left);
     if (example && may_come(*example)) names.push_back(left);
   }
   return regexes.Or(names);
+}
+
+// What all patterns together allow, and what is allowed of names that match none, may come by any
+// name: nothing but the value tells names apart, and by what it must be, not by what it must not.
+bool SchemaSolver::AnyNameMayCome(FormulaId object, NameId other, const ObjectContext& context) {
+  const ObjectContext after = ContextWith(context, other);
+  const FormulaId with = WithName(object, other, after);
+  std::vector<ElementAtom> atoms = AtomsOfProperty(with, other);
+  for (ElementAtom& each : atoms) {
+    const PropertyTable& table = logic_.properties(logic_.formulas().atom(each.atom).subject);
+    std::vector<FormulaId> values = {table.others};
+    for (const auto& [pattern, value] : table.patterns) values.push_back(value);
+    each.value = logic_.formulas().And(values);
+  }
+  const auto is_violated = [&](const FormulaStore::Occurrence& each) {
+    return each.negative && logic_.formulas().atom(each.atom).kind == AtomKind::kProperties;
+  };
+  if (std::ranges::any_of(logic_.formulas().Occurrences(with), is_violated)) return false;
+  const auto can_end = [&](FormulaId left, FormulaId) { return ObjectCanEnd(left, after); };
+  if (depth_ == 0) BeginQuestion();
+  return IsSatisfiable(ElementValue(with, atoms, {.can_end = can_end, .one_way_is_enough = true},
+                                    kMostPropertyBranches));
 }
 
 std::vector<NameId> SchemaSolver::SpokenNames(FormulaId object, const ObjectContext& context) {
@@ -202,16 +231,14 @@ const std::vector<NameId>& SchemaSolver::ListedNames(const std::vector<int32_t>&
   return names;
 }
 
-// Of all texts, those that match the same of these tables' patterns are one; texts that tables list
-// are among them.
-std::vector<RegexId> SchemaSolver::RegionsOf(const std::vector<int32_t>& tables) {
+// Of all texts, those of which these tables' patterns demand the same are one; texts that tables
+// list are among them.
+const std::vector<RegexId>& SchemaSolver::RegionsOf(const std::vector<int32_t>& tables) {
+  const auto [entry, is_new] = regions_.try_emplace(tables);
+  if (!is_new) return entry->second;
   RegexArena& regexes = logic_.regexes();
-  std::set<RegexId> patterns;
-  for (const int32_t table : tables) {
-    for (const auto& [pattern, value] : logic_.properties(table).patterns) patterns.insert(pattern);
-  }
   std::vector<RegexId> regions = {regexes.AnyText()};
-  for (const RegexId pattern : patterns) {
+  for (const RegexId pattern : PatternsByValue(tables)) {
     std::vector<RegexId> finer;
     for (const RegexId region : regions) {
       for (const RegexId part :
@@ -225,7 +252,26 @@ std::vector<RegexId> SchemaSolver::RegionsOf(const std::vector<int32_t>& tables)
     }
     regions = std::move(finer);
   }
-  return regions;
+  return entry->second = std::move(regions);
+}
+
+// Those of a table that demand the same are one.
+std::set<RegexId> SchemaSolver::PatternsByValue(const std::vector<int32_t>& tables) {
+  std::set<RegexId> patterns;
+  for (const int32_t table : tables) {
+    std::map<std::vector<int32_t>, std::vector<RegexId>> alike;
+    for (const auto& [pattern, value] : logic_.properties(table).patterns) {
+      std::vector<int32_t> says = {
+          static_cast<int32_t>(logic_.Strings(value)), static_cast<int32_t>(logic_.Numbers(value)),
+          static_cast<int32_t>(logic_.Arrays(value)), static_cast<int32_t>(logic_.Objects(value))};
+      for (const ValueKind kind : {ValueKind::kNull, ValueKind::kFalse, ValueKind::kTrue}) {
+        says.push_back(logic_.HoldsFor(value, kind) ? 1 : 0);
+      }
+      alike[std::move(says)].push_back(pattern);
+    }
+    for (const auto& [says, of_value] : alike) patterns.insert(logic_.regexes().Or(of_value));
+  }
+  return patterns;
 }
 
 std::optional<NameId> SchemaSolver::ExampleOf(RegexId names) {
@@ -288,26 +334,64 @@ bool SchemaSolver::SearchObject(FormulaId object, const ObjectContext& context) 
     facts.push_back(left);
     return SearchObject(formulas.And(facts), context);
   }
+  bool takes_nothing = false;
+  const FormulaId without = WithoutRefusedNames(object, takes_nothing);
+  if (without != object) {
+    const bool has_it = SearchObject(without, context);
+    if (has_it || takes_nothing) return has_it;
+  }
   // The clause that leaves the fewest choices.
-  std::vector<FormulaId> fewest;
-  size_t chosen = clauses.size();
+  std::optional<Branches> fewest;
+  size_t chosen = 0;
   for (size_t i = 0; i < clauses.size(); ++i) {
-    std::vector<FormulaId> branches;
-    WEFT_CHECK(Branches(clauses[i], branches));
-    if (chosen == clauses.size() || branches.size() < fewest.size()) {
-      fewest = std::move(branches);
-      chosen = i;
-    }
+    std::optional<Branches> branches = BranchesOf(clauses[i]);
+    WEFT_CHECK(branches.has_value());
+    if (fewest && fewest->count <= branches->count) continue;
+    fewest = std::move(branches);
+    chosen = i;
   }
   for (size_t i = 0; i < clauses.size(); ++i) {
     if (i != chosen) facts.push_back(clauses[i]);
   }
   const FormulaId rest = formulas.And(facts);
   ++search_depth_;
-  const bool has_it = std::ranges::any_of(
-      fewest, [&](FormulaId branch) { return SearchObject(formulas.And(rest, branch), context); });
+  bool has_it = false;
+  for (size_t i = 0; i < fewest->count && !has_it; ++i) {
+    has_it = SearchObject(formulas.And(rest, fewest->at(i)), context);
+  }
   --search_depth_;
   return has_it;
+}
+
+FormulaId SchemaSolver::WithoutRefusedNames(FormulaId object, bool& takes_nothing) {
+  FormulaStore& formulas = logic_.formulas();
+  const std::vector<FormulaId> parts = formulas.kind(object) == FormulaKind::kAnd
+                                           ? formulas.PartsOf(object)
+                                           : std::vector<FormulaId>{object};
+  std::unordered_map<FormulaId, FormulaId> refused;
+  std::vector<FormulaId> all;
+  for (const FormulaStore::Occurrence& each : formulas.Occurrences(object)) {
+    if (formulas.atom(each.atom).kind != AtomKind::kHasName || each.positive) continue;
+    const FormulaId is_not_there = formulas.Not(each.atom);
+    if (std::ranges::binary_search(parts, is_not_there)) continue;
+    refused.emplace(each.atom, FormulaId::kFalse);
+    all.push_back(is_not_there);
+  }
+  if (refused.empty()) return object;
+  all.push_back(Replaced(object, refused));
+  const FormulaId without = formulas.And(all);
+  // They may be there to make up a number, or to be what a table does not allow.
+  takes_nothing = std::ranges::none_of(
+      formulas.Occurrences(without), [&](const FormulaStore::Occurrence& each) {
+        const Atom atom = formulas.atom(each.atom);
+        if (atom.kind == AtomKind::kMinProperties) return each.positive;
+        if (atom.kind != AtomKind::kProperties || !each.negative) return false;
+        return std::ranges::any_of(refused, [&](const auto& name) {
+          const auto id = static_cast<NameId>(formulas.atom(name.first).subject);
+          return logic_.ValueOf(atom.subject, id) != FormulaId::kTrue;
+        });
+      });
+  return without;
 }
 
 void SchemaSolver::ObjectLiterals::Add(const Atom& atom, bool is_negated) {

@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 constexpr int kMostDepth = 400;
-constexpr size_t kMostInAllWays = 6;
+constexpr int64_t kMostInAllWays = 6;
 
 }  // namespace
 
@@ -123,71 +123,85 @@ std::vector<int32_t> SchemaSolver::TablesOf(FormulaId formula, AtomKind kind) {
 // --- What an element must be.
 
 FormulaId SchemaSolver::ElementValue(FormulaId formula, const std::vector<ElementAtom>& atoms,
-                                     const CanEnd& can_end, int budget) {
+                                     ElementQuestion question, int budget) {
+  // Those of whose value nothing has to be known.
+  std::unordered_map<FormulaId, FormulaId> decided;
+  for (const ElementAtom& each : atoms) {
+    if (each.value == FormulaId::kTrue) {
+      decided.emplace(each.atom, each.if_true);
+    } else if (each.value == FormulaId::kFalse) {
+      decided.emplace(each.atom, each.if_false);
+    } else {
+      question.atoms.emplace(each.atom, each);
+    }
+  }
+  return ElementValue(Replaced(formula, decided), question, budget);
+}
+
+FormulaId SchemaSolver::ElementValue(FormulaId formula, const ElementQuestion& question,
+                                     int budget) {
   FormulaStore& formulas = logic_.formulas();
   if (!Spend(1 + std::ssize(formulas.Occurrences(formula)) / kAtomsInStep)) {
     return FormulaId::kFalse;
   }
-  // Those of whose value nothing has to be known.
-  formula = formulas.Replace(formula, [&](FormulaId atom, const Atom&) {
-    for (const ElementAtom& each : atoms) {
-      if (each.atom != atom) continue;
-      if (each.value == FormulaId::kTrue) return each.if_true;
-      if (each.value == FormulaId::kFalse) return each.if_false;
-    }
-    return atom;
-  });
-  std::vector<ElementAtom> relevant;
-  for (const FormulaStore::Occurrence& occurrence : formulas.Occurrences(formula)) {
-    for (const ElementAtom& each : atoms) {
-      if (each.atom == occurrence.atom && each.value != FormulaId::kTrue &&
-          each.value != FormulaId::kFalse) {
-        relevant.push_back(each);
-      }
-    }
+  bool takes_nothing = false;
+  const FormulaId without = WithoutRefusedNames(formula, takes_nothing);
+  if (takes_nothing) formula = without;
+  const auto is_open = [&](const FormulaStore::Occurrence& occurrence) {
+    return question.atoms.contains(occurrence.atom);
+  };
+  const auto open = std::ranges::count_if(formulas.Occurrences(formula), is_open);
+  if (open == 0) {
+    return question.can_end(formula, FormulaId::kTrue) ? FormulaId::kTrue : FormulaId::kFalse;
   }
-  if (relevant.empty()) {
-    return can_end(formula, FormulaId::kTrue) ? FormulaId::kTrue : FormulaId::kFalse;
-  }
-  const std::optional<FormulaId> least = LeastValue(formula, relevant, can_end);
+  const std::optional<FormulaId> least = LeastValue(formula, question);
   if (least) return *least;
-  if (relevant.size() <= kMostInAllWays) return ValueOfConjunction(formula, relevant, can_end);
+  if (open <= kMostInAllWays) return ValueOfConjunction(formula, question);
   // One way after the other, of formulas that know several.
   std::vector<FormulaId> others;
-  std::vector<FormulaId> branches;
+  std::optional<Branches> branches;
   if (formulas.kind(formula) == FormulaKind::kAnd) {
     for (const FormulaId part : formulas.PartsOf(formula)) {
-      const bool is_affected = std::ranges::any_of(
-          formulas.Occurrences(part), [&](const FormulaStore::Occurrence& occurrence) {
-            return std::ranges::any_of(
-                relevant, [&](const ElementAtom& each) { return each.atom == occurrence.atom; });
-          });
-      std::vector<FormulaId> of_part;
-      if (branches.empty() && is_affected && Branches(part, of_part)) {
+      const bool may_branch = !branches && std::ranges::any_of(formulas.Occurrences(part), is_open);
+      std::optional<Branches> of_part = may_branch ? BranchesOf(part) : std::nullopt;
+      if (of_part) {
         branches = std::move(of_part);
       } else {
         others.push_back(part);
       }
     }
   } else {
-    Branches(formula, branches);
+    branches = BranchesOf(formula);
   }
-  if (branches.empty() || std::ssize(branches) > budget) {
-    return ValueOfConjunction(formula, relevant, can_end);
+  // Alternatives by themselves multiply nothing.
+  const bool is_plain = formulas.kind(formula) == FormulaKind::kOr;
+  if (!branches || (branches->count > static_cast<size_t>(budget) && !is_plain)) {
+    return ValueOfConjunction(formula, question);
   }
   const FormulaId rest = formulas.And(others);
   std::vector<FormulaId> values;
-  for (const FormulaId branch : branches) {
-    values.push_back(ElementValue(formulas.And(rest, branch), relevant, can_end,
-                                  budget / static_cast<int>(std::ssize(branches))));
-    if (values.back() == FormulaId::kTrue) return FormulaId::kTrue;
+  for (size_t i = 0; i < branches->count; ++i) {
+    values.push_back(ElementValue(formulas.And(rest, branches->at(i)), question,
+                                  budget / static_cast<int>(branches->count)));
+    if (IsEnough(values.back(), question)) return values.back();
   }
   return formulas.Or(values);
 }
 
+bool SchemaSolver::IsEnough(FormulaId value, const ElementQuestion& question) {
+  return value == FormulaId::kTrue || (question.one_way_is_enough && IsSatisfiable(value));
+}
+
+FormulaId SchemaSolver::Replaced(FormulaId formula,
+                                 const std::unordered_map<FormulaId, FormulaId>& atoms) {
+  return logic_.formulas().Replace(formula, [&](FormulaId atom, const Atom&) {
+    const auto found = atoms.find(atom);
+    return found == atoms.end() ? atom : found->second;
+  });
+}
+
 std::optional<FormulaId> SchemaSolver::LeastValue(FormulaId formula,
-                                                  const std::vector<ElementAtom>& atoms,
-                                                  const CanEnd& can_end) {
+                                                  const ElementQuestion& question) {
   FormulaStore& formulas = logic_.formulas();
   std::unordered_map<FormulaId, FormulaId> turns;
   std::vector<FormulaId> demanded;
@@ -195,75 +209,64 @@ std::optional<FormulaId> SchemaSolver::LeastValue(FormulaId formula,
                                                ? formulas.parts(formula)
                                                : std::span(&formula, 1);
   for (const FormulaStore::Occurrence& occurrence : formulas.Occurrences(formula)) {
-    const auto each = std::ranges::find(atoms, occurrence.atom, &ElementAtom::atom);
-    if (each == atoms.end()) continue;
+    const auto found = question.atoms.find(occurrence.atom);
+    if (found == question.atoms.end()) continue;
+    const ElementAtom& each = found->second;
     if (occurrence.positive && occurrence.negative) return std::nullopt;
     const bool is_demanded =
-        each->if_false == FormulaId::kFalse && std::ranges::binary_search(parts, each->atom);
-    if (is_demanded) demanded.push_back(each->value);
-    turns.emplace(each->atom, is_demanded || occurrence.negative ? each->if_true : each->if_false);
+        each.if_false == FormulaId::kFalse && std::ranges::binary_search(parts, each.atom);
+    if (is_demanded) demanded.push_back(each.value);
+    turns.emplace(each.atom, is_demanded || occurrence.negative ? each.if_true : each.if_false);
   }
-  const FormulaId left = formulas.Replace(formula, [&](FormulaId atom, const Atom&) {
-    const auto found = turns.find(atom);
-    return found == turns.end() ? atom : found->second;
-  });
+  const FormulaId left = Replaced(formula, turns);
   const FormulaId value = formulas.And(demanded);
-  const bool can = value != FormulaId::kFalse && can_end(left, value);
+  const bool can = value != FormulaId::kFalse && question.can_end(left, value);
   return can ? std::optional(value) : std::nullopt;
 }
 
-bool SchemaSolver::Branches(FormulaId formula, std::vector<FormulaId>& branches) {
+std::optional<SchemaSolver::Branches> SchemaSolver::BranchesOf(FormulaId formula) {
   FormulaStore& formulas = logic_.formulas();
-  const FormulaKind kind = formulas.kind(formula);
-  const std::vector<FormulaId> parts =
-      kind == FormulaKind::kAtom ? std::vector<FormulaId>{} : formulas.PartsOf(formula);
-  if (kind == FormulaKind::kOr) {
-    branches = parts;
-    return true;
-  }
-  if (kind == FormulaKind::kExactlyOne) {
-    for (const FormulaId one : parts) {
-      std::vector<FormulaId> all = {one};
-      for (const FormulaId other : parts) {
-        if (other != one) all.push_back(formulas.Not(other));
-      }
-      branches.push_back(formulas.And(all));
-    }
-    return true;
-  }
-  if (kind != FormulaKind::kNot) return false;
-  const FormulaId inner = parts[0];
-  if (formulas.kind(inner) == FormulaKind::kAnd) {
-    for (const FormulaId part : formulas.PartsOf(inner)) branches.push_back(formulas.Not(part));
+  const bool is_negated = formulas.kind(formula) == FormulaKind::kNot;
+  const FormulaId inner = is_negated ? formulas.parts(formula)[0] : formula;
+  const FormulaKind kind = formulas.kind(inner);
+  const bool is_choice = kind == FormulaKind::kOr || kind == FormulaKind::kExactlyOne;
+  if (!is_choice && !(is_negated && kind == FormulaKind::kAnd)) return std::nullopt;
+  std::vector<FormulaId> parts = formulas.PartsOf(inner);
+  const size_t count = parts.size();
+  std::vector<FormulaId> none;
+  for (const FormulaId part : parts) none.push_back(formulas.Not(part));
+  if (kind == FormulaKind::kAnd) {
     // To leave a name out takes nothing else.
-    std::stable_partition(branches.begin(), branches.end(), [&](FormulaId branch) {
+    std::stable_partition(none.begin(), none.end(), [&](FormulaId branch) {
       const FormulaId part = formulas.Not(branch);
       return formulas.kind(part) == FormulaKind::kAtom &&
              formulas.atom(part).kind == AtomKind::kHasName;
     });
-    return true;
+    return Branches{count, [none = std::move(none)](size_t i) { return none[i]; }};
   }
-  if (formulas.kind(inner) == FormulaKind::kOr) {
-    std::vector<FormulaId> none;
-    for (const FormulaId part : formulas.PartsOf(inner)) none.push_back(formulas.Not(part));
-    branches.push_back(formulas.And(none));
-    return true;
+  if (kind == FormulaKind::kOr) {
+    if (is_negated) return Branches{1, [&formulas, none](size_t) { return formulas.And(none); }};
+    return Branches{count, [parts = std::move(parts)](size_t i) { return parts[i]; }};
   }
-  if (formulas.kind(inner) != FormulaKind::kExactlyOne) return false;
-  const std::vector<FormulaId> of_which = formulas.PartsOf(inner);
-  std::vector<FormulaId> none;
-  for (size_t i = 0; i < of_which.size(); ++i) {
-    none.push_back(formulas.Not(of_which[i]));
-    for (size_t j = 0; j < i; ++j) branches.push_back(formulas.And(of_which[i], of_which[j]));
+  if (!is_negated) {
+    return Branches{count, [&formulas, parts, none](size_t i) {
+                      std::vector<FormulaId> all = none;
+                      all[i] = parts[i];
+                      return formulas.And(all);
+                    }};
   }
-  branches.push_back(formulas.And(none));
-  return true;
+  // Two of them, or none.
+  return Branches{count * (count - 1) / 2 + 1, [&formulas, parts, none](size_t i) {
+                    for (size_t j = 1; j < parts.size(); i -= j++) {
+                      if (i < j) return formulas.And(parts[i], parts[j]);
+                    }
+                    return formulas.And(none);
+                  }};
 }
 
 // Atoms without which the formula is false are taken to be true. Of the others, which may turn out
 // either way, as few as possible are demanded to turn out well; of many, none, one or all.
-FormulaId SchemaSolver::ValueOfConjunction(FormulaId formula, const std::vector<ElementAtom>& atoms,
-                                           const CanEnd& can_end) {
+FormulaId SchemaSolver::ValueOfConjunction(FormulaId formula, const ElementQuestion& question) {
   FormulaStore& formulas = logic_.formulas();
   struct Choice {
     FormulaId atom;
@@ -275,31 +278,36 @@ FormulaId SchemaSolver::ValueOfConjunction(FormulaId formula, const std::vector<
   std::vector<FormulaId> demanded;
   std::vector<Choice> choices;
   bool none_is_free = false;
+  const int64_t size = std::ssize(formulas.Occurrences(formula));
   for (const FormulaStore::Occurrence& occurrence : formulas.Occurrences(formula)) {
-    const auto each = std::ranges::find(atoms, occurrence.atom, &ElementAtom::atom);
-    if (each == atoms.end()) continue;
+    const auto found = question.atoms.find(occurrence.atom);
+    if (found == question.atoms.end()) continue;
+    const ElementAtom& each = found->second;
+    if (std::ssize(choices) >= kMostInAllWays && !Spend(1 + size / kAtomsInStep)) {
+      return FormulaId::kFalse;
+    }
     const FormulaId without = formulas.Replace(formula, [&](FormulaId atom, const Atom&) {
-      return atom == each->atom ? each->if_false : atom;
+      return atom == each.atom ? each.if_false : atom;
     });
-    const FormulaId refused = formulas.Not(each->value);
+    const FormulaId refused = formulas.Not(each.value);
     if (without == FormulaId::kFalse) {
-      demanded.push_back(each->value);
+      demanded.push_back(each.value);
       choices.push_back(
-          {each->atom, each->if_true, FormulaId::kTrue, each->if_true, FormulaId::kTrue});
+          {each.atom, each.if_true, FormulaId::kTrue, each.if_true, FormulaId::kTrue});
       continue;
     }
     if (occurrence.positive && occurrence.negative) {
-      choices.push_back({each->atom, each->if_true, each->value, each->if_false, refused});
+      choices.push_back({each.atom, each.if_true, each.value, each.if_false, refused});
       none_is_free = true;
     } else if (occurrence.positive) {
       // What is contained must not be used up before.
       const bool is_kept =
-          formulas.atom(each->atom).kind == AtomKind::kContains && LooksForEqualItems(formula);
+          formulas.atom(each.atom).kind == AtomKind::kContains && LooksForEqualItems(formula);
       none_is_free = none_is_free || is_kept;
-      choices.push_back({each->atom, each->if_true, each->value, each->if_false,
+      choices.push_back({each.atom, each.if_true, each.value, each.if_false,
                          is_kept ? refused : FormulaId::kTrue});
     } else {
-      choices.push_back({each->atom, each->if_false, refused, each->if_true, FormulaId::kTrue});
+      choices.push_back({each.atom, each.if_false, refused, each.if_true, FormulaId::kTrue});
     }
   }
   // Those that are demanded in any case come last.
@@ -322,24 +330,21 @@ FormulaId SchemaSolver::ValueOfConjunction(FormulaId formula, const std::vector<
   }
   std::vector<FormulaId> values;
   for (const std::vector<bool>& way : ways) {
+    if (!Spend(1 + std::ssize(choices) / kAtomsInStep)) break;
     std::vector<FormulaId> all = demanded;
-    const auto goes_well = [&](size_t i) { return i >= way.size() || way[i]; };
-    for (size_t i = 0; i < way.size(); ++i) {
+    std::unordered_map<FormulaId, FormulaId> turns;
+    for (size_t i = 0; i < choices.size(); ++i) {
+      const bool goes_well = i >= way.size() || way[i];
+      turns.emplace(choices[i].atom, goes_well ? choices[i].well : choices[i].otherwise);
+      if (i >= way.size()) continue;
       all.push_back(way[i] ? choices[i].value_if_well : choices[i].value_otherwise);
     }
-    const FormulaId left = formulas.Replace(formula, [&](FormulaId atom, const Atom&) {
-      for (size_t i = 0; i < choices.size(); ++i) {
-        if (choices[i].atom == atom) {
-          return goes_well(i) ? choices[i].well : choices[i].otherwise;
-        }
-      }
-      return atom;
-    });
+    const FormulaId left = Replaced(formula, turns);
     const FormulaId value = formulas.And(all);
-    if (!Spend(1 + std::ssize(choices) / kAtomsInStep)) break;
-    if (value == FormulaId::kFalse || !can_end(left, value)) continue;
+    if (value == FormulaId::kFalse || !question.can_end(left, value)) continue;
     values.push_back(value);
     if (!none_is_free && std::ranges::none_of(way, std::identity())) break;
+    if (IsEnough(value, question)) break;
   }
   return formulas.Or(values);
 }

@@ -111,7 +111,7 @@ class SchemaSolver {
   enum class Question : uint8_t { kValue, kObject, kArray };
   static constexpr int64_t kMostSteps = 20'000;  // of a question and all that it leads to
   static constexpr int64_t kMostStepsInAll = 1'000'000;
-  static constexpr int64_t kAtomsInStep = 8;
+  static constexpr int64_t kAtomsInStep = 16;
   using Key = std::pair<Question, std::pair<FormulaId, int32_t>>;
   struct Answer {
     bool is_open = false;  // being found out
@@ -138,6 +138,12 @@ class SchemaSolver {
   // Whether what is left of a formula can end behind an element that satisfies `value`, whichever
   // it is.
   using CanEnd = std::function<bool(FormulaId left, FormulaId value)>;
+  // What an element changes, and what is asked of it.
+  struct ElementQuestion {
+    CanEnd can_end;
+    bool one_way_is_enough = false;  // of those in which the formula can end
+    std::unordered_map<FormulaId, ElementAtom> atoms = {};
+  };
 
   template <typename Find>
   bool Ask(const Key& key, const Find& find);
@@ -147,8 +153,16 @@ class SchemaSolver {
   FormulaId FindItemValue(FormulaId array, const ArrayContext& context, bool must_change);
   // Whether there is a conjunction of literals that makes `object` true and can be had.
   bool SearchObject(FormulaId object, const ObjectContext& context);
-  // The ways in which a formula can be true, if it knows several.
-  bool Branches(FormulaId formula, std::vector<FormulaId>& branches);
+  // The ways in which a formula can be true, each made when it is asked for. nullopt: it knows
+  // none.
+  struct Branches {
+    size_t count = 0;
+    std::function<FormulaId(size_t)> at;
+  };
+  std::optional<Branches> BranchesOf(FormulaId formula);
+  // Without the names that stand in it with a "not" alone. `takes_nothing`: if it can be true at
+  // all, then so; set where there are such names.
+  FormulaId WithoutRefusedNames(FormulaId object, bool& takes_nothing);
   bool HasRequired(const ObjectLiterals& literals, const ObjectContext& context);
   // Of literals for which that is so.
   bool HasObject(const ObjectLiterals& literals, const ObjectContext& context);
@@ -162,7 +176,10 @@ class SchemaSolver {
   const std::vector<NameId>& ListedNames(const std::vector<int32_t>& tables);
   OpenNames FindOpenNames(const ObjectLiterals& literals, const std::vector<int32_t>& tables,
                           const ObjectContext& context, const NamedValues& values);
-  std::vector<RegexId> RegionsOf(const std::vector<int32_t>& tables);
+  const std::vector<RegexId>& RegionsOf(const std::vector<int32_t>& tables);
+  std::set<RegexId> PatternsByValue(const std::vector<int32_t>& tables);
+  // For certain; `other` is a name of which nothing is said by itself.
+  bool AnyNameMayCome(FormulaId object, NameId other, const ObjectContext& context);
   std::optional<NameId> ExampleOf(RegexId names);
   // One that is none of these, which ascend.
   NameId NameBeside(const std::vector<NameId>& listed);
@@ -171,14 +188,17 @@ class SchemaSolver {
   // Whether the question may go on, with `steps` more.
   bool Spend(int64_t steps);
 
-  // What an element must be so that `formula`, with its atoms as they then are, can end.
+  // What an element must be so that `formula`, with its atoms as they then are, can end. The
+  // question has no atoms yet.
   FormulaId ElementValue(FormulaId formula, const std::vector<ElementAtom>& atoms,
-                         const CanEnd& can_end, int budget);
+                         ElementQuestion question, int budget);
+  // With those alone that its value decides.
+  FormulaId ElementValue(FormulaId formula, const ElementQuestion& question, int budget);
+  bool IsEnough(FormulaId value, const ElementQuestion& question);
+  FormulaId Replaced(FormulaId formula, const std::unordered_map<FormulaId, FormulaId>& atoms);
   // nullopt: it takes more than the atoms without which the formula is false.
-  std::optional<FormulaId> LeastValue(FormulaId formula, const std::vector<ElementAtom>& atoms,
-                                      const CanEnd& can_end);
-  FormulaId ValueOfConjunction(FormulaId formula, const std::vector<ElementAtom>& atoms,
-                               const CanEnd& can_end);
+  std::optional<FormulaId> LeastValue(FormulaId formula, const ElementQuestion& question);
+  FormulaId ValueOfConjunction(FormulaId formula, const ElementQuestion& question);
 
   bool HasPlainArray(FormulaId array, const ArrayContext& context, bool& has_it);
   // Whether there is a value that none of the others is, whichever those are.
@@ -195,7 +215,8 @@ class SchemaSolver {
 
   SchemaLogic& logic_;
   SolverOptions options_;
-  FormulaId FindPropertyValue(FormulaId object, NameId name, const ObjectContext& after);
+  FormulaId FindPropertyValue(FormulaId object, NameId name, const ObjectContext& after,
+                              bool one_way_is_enough);
   FormulaId Loosened(FormulaId object, FormulaId context);
   FormulaId FindLoosened(FormulaId object, FormulaId context);
   bool AreDisjoint(FormulaId a, FormulaId b);
@@ -213,6 +234,7 @@ class SchemaSolver {
   std::map<std::pair<FormulaId, FormulaId>, FormulaId> loosened_;  // by context, too
   std::map<std::tuple<FormulaId, NameId, int32_t>, FormulaId> property_values_;
   std::map<std::vector<NameId>, RegexId> names_;
+  std::map<std::vector<int32_t>, std::vector<RegexId>> regions_;  // by tables
   std::map<std::vector<int32_t>, std::vector<NameId>> listed_names_;
   std::map<std::vector<int32_t>, std::unordered_map<NameId, bool>> has_value_;  // under tables
   std::map<ObjectContext, int32_t> object_contexts_;

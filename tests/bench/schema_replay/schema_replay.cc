@@ -236,6 +236,9 @@ void PrintReport(const ReplayFiles& files, Totals totals) {
     PrintTimes("mask, us", std::move(mask_us));
     fmt::print("the worst mask: {:.0f} us, {}\n", totals.masks.worst.seconds * 1e6,
                totals.masks.worst.place);
+    const auto masks = static_cast<int>(totals.masks.seconds.size());
+    fmt::print("masks of one token      {:6}  {:.2f}%\n", totals.masks.of_one_token,
+               Percent(totals.masks.of_one_token, masks));
   }
   fmt::print("replay: {} bytes in {:.2f} s of thread time\n", totals.byte_count,
              totals.replay_seconds);

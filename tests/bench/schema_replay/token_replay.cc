@@ -1,5 +1,6 @@
 #include "tests/bench/schema_replay/token_replay.h"
 
+#include <bit>
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
@@ -84,6 +85,9 @@ bool ReplayTokens(const ReplayVocabulary& vocabulary, std::span<const TokenId> t
     const double seconds = ThreadSeconds() - start;
     times.seconds.push_back(static_cast<float>(seconds));
     if (seconds > times.worst.seconds) times.worst = {seconds, name + ": " + text};
+    int allowed = 0;
+    for (const uint32_t word : mask) allowed += std::popcount(word);
+    if (allowed == 1 && !recognizer.Accepts(state)) ++times.of_one_token;
     if ((mask[static_cast<size_t>(token) / 32] >> (token % 32) & 1) == 0) return false;
     for (const char c : vocabulary.texts()[static_cast<size_t>(token)]) {
       state = recognizer.Step(state, static_cast<uint8_t>(c));

@@ -53,6 +53,7 @@ struct SlowMask {
 struct MaskTimes {
   std::vector<float> seconds;  // of each mask
   SlowMask worst;
+  int of_one_token = 0;  // which leave no choice, and no end either
 };
 
 // Whether the recognizer takes the text as a whole, in these tokens. Borrows a new recognizer, so

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -257,6 +258,52 @@ TEST(JsonMachineTest, NumbersBesideOthersThatMustDiffer) {
   ExpectAll({{R"({"contains": {"type": "array", "uniqueItems": true}, "maxContains": 1})",
               {"[[0e5,90000,54]]", "[[1,1],[1,2]]"},
               {"[[0e5,9],[9,54]]", "[[9e4],[1,2]]", "[[1,1]]"}}});
+}
+
+// Each of these took seconds once.
+TEST(JsonMachineTest, ManyObjectsInAnEnum) {
+  std::string values;
+  for (int i = 0; i < 2000; ++i) {
+    values += fmt::format(R"({}{{"id": {}, "name": "n{}"}})", i > 0 ? "," : "", i, i);
+  }
+  ExpectAll({{R"({"enum": [)" + values + "]}",
+              {R"({"id":1999,"name":"n1999"})"},
+              {R"({"id":1,"name":"n2"})", R"({"id":2000})", R"({"id":1})"}}});
+}
+
+TEST(JsonMachineTest, PatternsThatOverlap) {
+  std::string patterns;
+  std::string types;
+  for (int i = 0; i < 20; ++i) {
+    const char letter = static_cast<char>('a' + i);
+    patterns += fmt::format(R"({}"{}": {{"minLength": {}}})", i > 0 ? "," : "", letter, i % 4);
+    types += fmt::format(R"({}"{}": {{"type": "{}"}})", i > 0 ? "," : "", letter,
+                         i % 2 == 0 ? "string" : "null");
+  }
+  ExpectAll({
+      {R"({"patternProperties": {)" + patterns + "}}",
+       {R"({"abc":"xx","zb":"x","z":""})"},
+       {R"({"abc":"x"})", R"({"zb":""})"}},
+      {R"({"additionalProperties": false, "patternProperties": {)" + types + "}}",
+       {R"({"ace":"x","bdf":null})"},
+       {R"({"ab)", R"({"z)", R"({"a":null})"}},
+  });
+}
+
+TEST(JsonMachineTest, OneOfManyByWhatIsRequired) {
+  for (const std::string others : {"", R"(, "additionalProperties": false)"}) {
+    std::string schemas;
+    for (int i = 0; i < 50; ++i) {
+      schemas += fmt::format(
+          R"({}{{"type": "object", "required": ["a{}"],
+                "properties": {{"a{}": {{"type": "string"}}, "b": {{"type": "null"}}}}{}}})",
+          i > 0 ? "," : "", i, i, others);
+    }
+    ExpectAll({{R"({"oneOf": [)" + schemas + "]}",
+                {R"({"a7":"x","b":null})", R"({"b":null,"a49":"x"})"},
+                {R"({"a7":"x","a8":"x"})", "{}", R"({"a7":1})"}}},
+              {.any_order = true});
+  }
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "tests/grammar/schema/naive_validator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -14,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 bool AreEqual(const Json& a, const Json& b) {
-  if (a.is_number() && b.is_number()) return a == b;
+  if (a.is_number() && b.is_number()) return ExactNumber(a.dump()) == ExactNumber(b.dump());
   if (a.type() != b.type() || a.size() != b.size()) return false;
   if (a.is_array()) return std::ranges::equal(a, b, AreEqual);
   if (!a.is_object()) return a == b;
@@ -29,9 +28,8 @@ bool IsOfType(JsonTypeSet types, const Json& value) {
   if (value.is_string()) return types.Has(JsonType::kString);
   if (value.is_object()) return types.Has(JsonType::kObject);
   if (value.is_array()) return types.Has(JsonType::kArray);
-  const double number = value.get<double>();
   return types.Has(JsonType::kNumber) ||
-         (types.Has(JsonType::kInteger) && number == std::floor(number)) ||
+         (types.Has(JsonType::kInteger) && ExactNumber(value.dump()).IsInteger()) ||
          (types.Has(JsonType::kPlainInteger) && !value.is_number_float());
 }
 
@@ -50,11 +48,16 @@ void NaiveValidator::Evaluated::Add(const Evaluated& other) {
   items.insert(other.items.begin(), other.items.end());
 }
 
-bool NaiveValidator::Accepts(const Json& value) { return HoldsAlone(document_.root, value); }
+bool NaiveValidator::Accepts(const Json& value) {
+  known_.clear();
+  return HoldsAlone(document_.root, value);
+}
 
 bool NaiveValidator::HoldsAlone(SchemaId id, const Json& value) {
+  const auto [entry, is_new] = known_.try_emplace({id, &value});
+  if (!is_new) return entry->second;
   Evaluated evaluated;
-  return Holds(id, value, evaluated);
+  return entry->second = Holds(id, value, evaluated);
 }
 
 bool NaiveValidator::Holds(SchemaId id, const Json& value, Evaluated& evaluated) {
@@ -73,18 +76,16 @@ bool NaiveValidator::KeywordsHold(const SchemaNode& node, const Json& value) {
   const auto is_value = [&](const Json& other) { return AreEqual(other, value); };
   if (node.enum_values && std::ranges::none_of(*node.enum_values, is_value)) return false;
   if (node.const_value && !is_value(*node.const_value)) return false;
-  if (value.is_number() && !NumberHolds(node, value.get<double>())) return false;
+  if (value.is_number() && !NumberHolds(node, ExactNumber(value.dump()))) return false;
   return !value.is_string() || StringHolds(node, value.get<std::string>());
 }
 
-bool NaiveValidator::NumberHolds(const SchemaNode& node, double number) const {
-  if (node.minimum && number < std::stod(*node.minimum)) return false;
-  if (node.maximum && number > std::stod(*node.maximum)) return false;
-  if (node.exclusive_minimum && number <= std::stod(*node.exclusive_minimum)) return false;
-  if (node.exclusive_maximum && number >= std::stod(*node.exclusive_maximum)) return false;
-  if (!node.multiple_of) return true;
-  const double times = number / std::stod(*node.multiple_of);
-  return std::fabs(times - std::round(times)) < 1e-9;
+bool NaiveValidator::NumberHolds(const SchemaNode& node, const ExactNumber& number) {
+  if (node.minimum && number < ExactNumber(*node.minimum)) return false;
+  if (node.maximum && number > ExactNumber(*node.maximum)) return false;
+  if (node.exclusive_minimum && number <= ExactNumber(*node.exclusive_minimum)) return false;
+  if (node.exclusive_maximum && number >= ExactNumber(*node.exclusive_maximum)) return false;
+  return !node.multiple_of || number.IsMultipleOf(ExactNumber(*node.multiple_of));
 }
 
 bool NaiveValidator::StringHolds(const SchemaNode& node, const std::string& text) {
@@ -125,7 +126,8 @@ bool NaiveValidator::ObjectHolds(const SchemaNode& node, const Json& object, Eva
         !HoldsAlone(*node.additional_properties, value)) {
       return false;
     }
-    if (node.property_names && !HoldsAlone(*node.property_names, Json(name))) return false;
+    Evaluated of_name;
+    if (node.property_names && !Holds(*node.property_names, Json(name), of_name)) return false;
   }
   for (const auto& [name, others] : node.dependent_required) {
     if (has(name) && !std::ranges::all_of(others, has)) return false;

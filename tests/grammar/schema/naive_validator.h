@@ -5,15 +5,17 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "grammar/regex/regex.h"
 #include "grammar/schema/schema_node.h"
+#include "tests/grammar/schema/exact_number.h"
 
 namespace weft {
 
-// Numbers are doubles to it.
+// Numbers are what the shortest text of their doubles says.
 class NaiveValidator {
  public:
   // Borrows the document.
@@ -34,7 +36,7 @@ class NaiveValidator {
   bool Holds(SchemaId id, const nlohmann::ordered_json& value, Evaluated& evaluated);
   bool HoldsAlone(SchemaId id, const nlohmann::ordered_json& value);
   bool KeywordsHold(const SchemaNode& node, const nlohmann::ordered_json& value);
-  bool NumberHolds(const SchemaNode& node, double number) const;
+  static bool NumberHolds(const SchemaNode& node, const ExactNumber& number);
   bool StringHolds(const SchemaNode& node, const std::string& text);
   bool ObjectHolds(const SchemaNode& node, const nlohmann::ordered_json& object,
                    Evaluated& evaluated);
@@ -49,6 +51,7 @@ class NaiveValidator {
   const SchemaDocument& document_;
   RegexArena arena_;
   std::map<std::string, RegexId> patterns_;
+  std::map<std::pair<SchemaId, const nlohmann::ordered_json*>, bool> known_;
 };
 
 }  // namespace weft

@@ -19,6 +19,7 @@
 #include "grammar/schema/json_schema.h"
 #include "tests/grammar/schema/naive_validator.h"
 #include "tests/grammar/schema/random_schemas.h"
+#include "tests/grammar/schema/strict_json.h"
 
 namespace weft {
 namespace {
@@ -28,26 +29,6 @@ using State = Recognizer::State;
 
 // Bytes that a walk chooses among.
 constexpr std::string_view kBytes = "\"{}[],:0123456789-.eEtrufalsnbxy \\\n\xC3\xA9";
-
-// Reads a text; nullopt: it is none of JSON, or has a name twice.
-std::optional<Json> ParseStrictly(const std::string& text) {
-  std::vector<std::vector<std::string>> names;
-  bool has_twice = false;
-  const auto look = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) names.emplace_back();
-    if (event == Json::parse_event_t::object_end) names.pop_back();
-    if (event == Json::parse_event_t::key) {
-      std::vector<std::string>& seen = names.back();
-      const auto name = parsed.get<std::string>();
-      has_twice = has_twice || std::ranges::find(seen, name) != seen.end();
-      seen.push_back(name);
-    }
-    return true;
-  };
-  Json value = Json::parse(text, look, false);
-  if (value.is_discarded() || has_twice) return std::nullopt;
-  return value;
-}
 
 class Walker {
  public:
@@ -89,15 +70,6 @@ class Walker {
   // Where the walk left off choosing freely.
   State turn() const { return turn_; }
   const std::string& text_before_turn() const { return before_turn_; }
-
-  // Whether it has a number that the oracle, which knows doubles, cannot tell from others.
-  static bool HasLongNumber(const std::string& text) {
-    size_t digits = 0;
-    return std::ranges::any_of(text, [&](char byte) {
-      digits = IsDigit(byte) ? digits + 1 : byte == '.' ? digits : 0;
-      return digits > 14;
-    });
-  }
 
  private:
   static constexpr int kMostEnds = 200;
@@ -228,7 +200,7 @@ class RandomSchemaTest : public testing::Test {
         ASSERT_FALSE(walker.is_stuck()) << "no byte leads on from " << walker.text();
         TryWayOut(*machine, walker, oracle, seed);
         if (!text) ++tally_.endless;
-        if (!text || Walker::HasLongNumber(*text)) continue;
+        if (!text || HasLongNumber(*text)) continue;
         const std::optional<Json> value = ParseStrictly(*text);
         ASSERT_TRUE(value) << *text;
         ASSERT_TRUE(oracle.Accepts(*value)) << *text;
