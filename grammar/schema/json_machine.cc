@@ -155,7 +155,8 @@ Recognizer::State JsonMachine::BeginValue(const Frame& frame, TextId text, uint8
     std::vector<FormulaId> values = {goal.value};
     values.insert(values.end(), goal.watched.begin(), goal.watched.end());
     const std::vector<RegexId> languages = logic_.Numbers(values);
-    const StringDfa::State start = numbers_.Start(languages[0]);
+    const StringDfa::State start = numbers_.Start(
+        options_.plain_integers ? logic_.PlainIntegers(languages[0]) : languages[0]);
     if (start == kDead) return kDead;
     next.place = Place::kNumber;
     next.state = numbers_.Step(start, byte);

@@ -154,7 +154,8 @@ Result<void> GrammarConstraint::Prepare() const {
   const bool is_empty = shared->recognizer->Start() == Recognizer::kDead;
   WEFT_RETURN_IF_ERROR(shared->recognizer->status());
   if (is_empty) return Fail(ErrorCode::kInvalidArgument, "there is no text that it allows");
-  return {};
+  std::vector<uint32_t> mask(vocabulary_->masks().mask_words());
+  return GrammarMatcher(vocabulary_, shared).FillMask(mask);
 }
 
 std::unique_ptr<TokenMatcher> GrammarConstraint::NewMatcher() const {

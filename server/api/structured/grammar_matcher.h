@@ -110,8 +110,8 @@ class GrammarConstraint : public TokenConstraint {
                     std::shared_ptr<MatcherPool> pool);
   ~GrammarConstraint() override { pool_->Drop(this); }
 
-  // Makes what the first matcher needs. Errors: the language is empty, as far as the limits of
-  // recognizers let it be known.
+  // Makes what the first matcher needs, and the first mask. Errors: the language is empty, as far
+  // as the limits of recognizers let it be known, or what it begins with is beyond them.
   Result<void> Prepare() const;
   std::unique_ptr<TokenMatcher> NewMatcher() const override;
 
