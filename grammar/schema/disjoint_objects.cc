@@ -12,6 +12,8 @@ namespace weft {
 namespace {
 
 constexpr size_t kMostInPairs = 200;
+// A formula may stand in as many contexts as there are ways to it.
+constexpr size_t kMostLoosened = 10'000;
 
 }  // namespace
 
@@ -24,10 +26,11 @@ FormulaId SchemaSolver::Objects(FormulaId value) {
 }
 
 // Where a property tells the schemas of a oneOf apart, one of them is exactly one. `context` holds
-// besides.
+// besides. What is left as it is means the same.
 FormulaId SchemaSolver::Loosened(FormulaId object, FormulaId context) {
   const auto found = loosened_.find({object, context});
   if (found != loosened_.end()) return found->second;
+  if (loosened_.size() >= kMostLoosened) return object;
   const FormulaId loosened = FindLoosened(object, context);
   loosened_.emplace(std::pair(object, context), loosened);
   return loosened;

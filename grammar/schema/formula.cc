@@ -15,7 +15,21 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
 
 }  // namespace
 
-FormulaStore::FormulaStore() : nodes_{{FormulaKind::kFalse}, {FormulaKind::kTrue}} {}
+FormulaStore::FormulaStore(const FormulaLimits& limits)
+    : limits_(limits), nodes_{{FormulaKind::kFalse}, {FormulaKind::kTrue}} {}
+
+Result<void> FormulaStore::status() const {
+  if (steps_ <= limits_.steps && !is_full()) return {};
+  return Fail(ErrorCode::kResourceExhausted,
+              "schema: to know what may come takes more than {} steps, or formulas of more than {} "
+              "parts",
+              limits_.steps, limits_.parts);
+}
+
+bool FormulaStore::Count(size_t steps) {
+  steps_ += static_cast<int64_t>(steps);
+  return steps_ <= limits_.steps && !is_full();
+}
 
 FormulaId FormulaStore::Intern(FormulaKind kind, std::span<const FormulaId> parts) {
   uint64_t hash = static_cast<uint64_t>(kind);
@@ -55,7 +69,7 @@ FormulaId FormulaStore::Not(FormulaId f) {
 }
 
 std::vector<FormulaId> FormulaStore::Simplify(std::span<const FormulaId> parts, FormulaKind kind,
-                                              FormulaId absorbing) const {
+                                              FormulaId absorbing) {
   const FormulaId neutral = absorbing == FormulaId::kFalse ? FormulaId::kTrue : FormulaId::kFalse;
   std::vector<FormulaId> flat;
   for (const FormulaId part : parts) {
@@ -68,6 +82,7 @@ std::vector<FormulaId> FormulaStore::Simplify(std::span<const FormulaId> parts, 
       flat.push_back(part);
     }
   }
+  if (!Count(flat.size() + 1)) return {FormulaId::kFalse};
   std::ranges::sort(flat);
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   for (const FormulaId part : flat) {
@@ -109,7 +124,7 @@ FormulaId FormulaStore::ExactlyOne(std::span<const FormulaId> parts) {
     for (const FormulaId part : left) others.push_back(Not(part));
     return And(others);
   }
-  if (left.empty()) return FormulaId::kFalse;
+  if (left.empty() || !Count(left.size())) return FormulaId::kFalse;
   std::ranges::sort(left);
   std::vector<FormulaId> twice;
   for (size_t i = 1; i < left.size(); ++i) {
@@ -144,6 +159,7 @@ FormulaId FormulaStore::Replace(FormulaId f, const Replacement& value) {
     const auto [next, parts_are_done] = scratch.stack.back();
     scratch.stack.pop_back();
     if (replaced(next) != kUnknown) continue;
+    Count(1);
     if (kind(next) == FormulaKind::kAtom) {
       const Atom said = atom(next);
       const FormulaId made = value(next, said);
@@ -186,11 +202,14 @@ FormulaId FormulaStore::Make(FormulaKind kind, std::span<const FormulaId> parts)
 
 const std::vector<FormulaStore::Occurrence>& FormulaStore::Occurrences(FormulaId f) {
   const auto [entry, is_new] = occurrences_.try_emplace(f);
-  if (is_new) entry->second = FindOccurrences(f);
+  if (is_new) {
+    entry->second = FindOccurrences(f);
+    occurrence_count_ += std::ssize(entry->second);
+  }
   return entry->second;
 }
 
-std::vector<FormulaStore::Occurrence> FormulaStore::FindOccurrences(FormulaId f) const {
+std::vector<FormulaStore::Occurrence> FormulaStore::FindOccurrences(FormulaId f) {
   constexpr uint8_t kPositive = 1;
   constexpr uint8_t kNegative = 2;
   std::unordered_map<FormulaId, uint8_t> seen;
@@ -200,6 +219,7 @@ std::vector<FormulaStore::Occurrence> FormulaStore::FindOccurrences(FormulaId f)
   while (!stack.empty()) {
     const auto [next, signs] = stack.back();
     stack.pop_back();
+    if (!Count(1)) return {};
     uint8_t& known = seen[next];
     if ((known | signs) == known) continue;
     known |= signs;

@@ -43,9 +43,20 @@ struct Atom {
 
 enum class FormulaKind : uint8_t { kFalse, kTrue, kAtom, kNot, kAnd, kOr, kExactlyOne };
 
+struct FormulaLimits {
+  int64_t steps = 30'000'000;  // of looking at parts of formulas, each less than 100 ns
+  int64_t parts = 16'000'000;  // of all formulas, and of what is known about them
+};
+
+// A limit that is reached stays reached: status() is an error from then on, what is made is false,
+// and nothing occurs in anything. That may be wrong; who builds or asks looks at status() when he
+// is done.
 class FormulaStore {
  public:
-  FormulaStore();
+  explicit FormulaStore(const FormulaLimits& limits = {});
+
+  // kResourceExhausted: a limit was reached.
+  Result<void> status() const;
 
   FormulaId Of(const Atom& atom);
   FormulaId Not(FormulaId f);
@@ -101,15 +112,21 @@ class FormulaStore {
   };
   static constexpr FormulaId kUnknown{-1};
 
+  // Whether the limits allow so many more.
+  bool Count(size_t steps);
+  bool is_full() const { return std::ssize(parts_) + occurrence_count_ > limits_.parts; }
   const Node& NodeOf(FormulaId f) const { return nodes_[static_cast<size_t>(f)]; }
   FormulaId Intern(FormulaKind kind, std::span<const FormulaId> parts);
   FormulaId Make(FormulaKind kind, std::span<const FormulaId> parts);
-  std::vector<Occurrence> FindOccurrences(FormulaId f) const;
+  std::vector<Occurrence> FindOccurrences(FormulaId f);
   // What is left of parts of an And (of an Or, with the constants swapped); `absorbing` alone
   // where one of them is that, or the negation of another.
   std::vector<FormulaId> Simplify(std::span<const FormulaId> parts, FormulaKind kind,
-                                  FormulaId absorbing) const;
+                                  FormulaId absorbing);
 
+  FormulaLimits limits_;
+  int64_t steps_ = 0;
+  int64_t occurrence_count_ = 0;
   std::vector<Node> nodes_;
   std::vector<FormulaId> parts_;
   std::vector<Atom> atoms_;

@@ -81,14 +81,17 @@ Recognizer::State JsonMachine::Step(State state, uint8_t byte) {
       ++row_count_;
     }
     State& next = (*row)[byte];
-    if (next == kUnknown) next = FindStep(state, byte);
+    if (next == kUnknown) {
+      next = FindStep(state, byte);
+      if (!status()) next = kDead;  // automata and formulas that are cut off say nothing certain
+    }
     return next;
   }
   const uint64_t key = (static_cast<uint64_t>(state) << 8U) | byte;
   const auto known = steps_.find(key);
   if (known != steps_.end()) return known->second;
   State next = FindStep(state, byte);
-  if (!status()) next = kDead;  // automata that are cut off say nothing certain
+  if (!status()) next = kDead;
   steps_.emplace(key, next);
   return next;
 }
@@ -171,7 +174,8 @@ Recognizer::State JsonMachine::BeginValue(const Frame& frame, TextId text, uint8
     std::vector<FormulaId> values = {goal.value};
     values.insert(values.end(), goal.watched.begin(), goal.watched.end());
     const std::vector<RegexId> languages = logic_.Numbers(values);
-    const StringDfa::State start = numbers_.Start(languages[0]);
+    const StringDfa::State start =
+        numbers_.Start(options_.plain_integers ? logic_.PlainIntegers(languages[0]) : languages[0]);
     if (start == kDead) return kDead;
     next.place = Place::kNumber;
     next.state = numbers_.Step(start, byte);

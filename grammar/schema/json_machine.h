@@ -37,6 +37,9 @@ enum class JsonSpace : uint8_t {
 struct JsonMachineOptions {
   JsonSpace space = JsonSpace::kAfterSeparators;
   bool any_order = false;  // of properties
+  // Where only integers may come, 1.0 and -0 do not, though they are the same numbers: many readers
+  // of JSON take them for none.
+  bool plain_integers = false;
 };
 
 class JsonMachine : public Recognizer {

@@ -187,6 +187,15 @@ std::vector<RegexId> SchemaLogic::Numbers(std::span<const FormulaId> values) {
   return languages;
 }
 
+RegexId SchemaLogic::PlainIntegers(RegexId numbers) {
+  const auto pattern = [&](std::string_view text) {
+    return ParsePattern(&regexes_, text, PatternDialect::kRe2).value_or(RegexArena::Nothing());
+  };
+  const RegexId others = pattern("[^.eE]*([eE].*|\\.[0-9]*[1-9eE].*)");
+  if (!regexes_.IsEmpty(regexes_.And(numbers, others))) return numbers;
+  return regexes_.And(numbers, pattern("0|-?[1-9][0-9]*"));
+}
+
 std::optional<RegexId> SchemaLogic::NumbersIn(FormulaId value, NumberForm form) {
   auto& known = numbers_in_[static_cast<size_t>(form)];
   const auto found = known.find(value);

@@ -88,6 +88,7 @@ FormulaId SchemaLogic::root() { return Schema(document_->root); }
 
 Result<void> SchemaLogic::status() const {
   if (failure_) return weft::Fail(ErrorCode::kResourceExhausted, "{}", *failure_);
+  WEFT_RETURN_IF_ERROR(formulas_.status());
   return regexes_.status();
 }
 

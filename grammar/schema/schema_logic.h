@@ -64,6 +64,8 @@ class SchemaLogic {
   RegexId Numbers(FormulaId value);                    // their texts
   // Of several that are asked about one text: all with exponents or all without.
   std::vector<RegexId> Numbers(std::span<const FormulaId> values);
+  // Of texts of numbers: where all are of integers, those without a sign of 0 and a fraction.
+  RegexId PlainIntegers(RegexId numbers);
   FormulaId Objects(FormulaId value);
   // Values that a schema lists, where it does; others do not satisfy the formula.
   std::optional<std::vector<ConstantId>> ListedValues(FormulaId value);

@@ -1,5 +1,6 @@
 """Python packages of tests, from PyPI, every version pinned: those of the clients in requirements.txt, one virtual environment for
-all their tests, made on the first run. Without a registry a test is skipped (exit status 77) and says so."""
+all their tests, made on the first run; those that cannot stand beside them in agent_requirements.txt. Without a registry a test is
+skipped (exit status 77) and says so."""
 
 import fcntl
 import hashlib
@@ -8,7 +9,9 @@ import subprocess
 import sys
 import venv
 
-REQUIREMENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "requirements.txt")
+HERE = os.path.dirname(os.path.abspath(__file__))
+REQUIREMENTS = os.path.join(HERE, "requirements.txt")
+AGENT_REQUIREMENTS = os.path.join(HERE, "agent_requirements.txt")
 SKIPPED = 77
 
 
@@ -39,12 +42,12 @@ def make_venv(directory, requirements=REQUIREMENTS):
     return python, ""
 
 
-def enter_venv(directory, required=True):
-    """Runs this script again inside the environment at `directory`. Where that cannot be had the test is skipped or, if the
-    packages are not `required`, goes on without them and says so."""
+def enter_venv(directory, required=True, requirements=REQUIREMENTS):
+    """Runs this script again inside the environment at `directory`, which has the `requirements`. Where that cannot be had the test
+    is skipped or, if the packages are not `required`, goes on without them and says so."""
     if os.path.realpath(sys.prefix) == os.path.realpath(directory):
         return
-    python, reason = make_venv(os.path.abspath(directory))
+    python, reason = make_venv(os.path.abspath(directory), requirements)
     if python is not None:
         os.execv(python, [python, *sys.argv])
     if required:

@@ -4,7 +4,7 @@ import argparse
 import sys
 import unittest
 
-from client_packages import enter_venv
+from client_packages import REQUIREMENTS, enter_venv
 from weft_server import WeftServer
 
 OPTIONS = {
@@ -21,15 +21,16 @@ OPTIONS = {
 options = argparse.Namespace()  # what main() found
 
 
-def main(*names, packages_required=True, prepare=lambda: None):
-    """Runs the tests of the calling script. `names`: the options that it takes besides --weft. With "venv" it runs inside the
-    environment of client_packages.py; `packages_required`: it is skipped where that cannot be had. `prepare` may skip it too."""
+def main(*names, packages_required=True, requirements=REQUIREMENTS, prepare=lambda: None):
+    """Runs the tests of the calling script. `names`: the options that it takes besides --weft. With "venv" it runs inside an
+    environment of client_packages.py, which has the `requirements`; `packages_required`: it is skipped where that cannot be had.
+    `prepare` may skip it too."""
     parser = argparse.ArgumentParser()
     for name in ("weft", *names):
         parser.add_argument(f"--{name}", required=True, help=OPTIONS[name])
     _, rest = parser.parse_known_args(namespace=options)
     if "venv" in names:
-        enter_venv(options.venv, packages_required)
+        enter_venv(options.venv, packages_required, requirements)
     prepare()
     unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
 

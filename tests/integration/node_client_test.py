@@ -1,6 +1,7 @@
-"""The official OpenAI package for Node against a weft process: `node_client_test.py --weft BINARY --model MODEL --modules DIRECTORY --venv DIRECTORY`.
+"""The official OpenAI package for Node, and Vercel's AI SDK, against a weft process:
+`node_client_test.py --weft BINARY --model MODEL --modules DIRECTORY --venv DIRECTORY`.
 
-The package is installed with npm, pinned by node/package-lock.json, into DIRECTORY on the first run. The test is skipped where
+The packages are installed with npm, pinned by node/package-lock.json, into DIRECTORY on the first run. The test is skipped where
 there is no node, or no registry."""
 
 import fcntl
@@ -22,7 +23,7 @@ def find_node():
             skip(f"there is no {name} on the path; Debian's packages nodejs and npm have it")
     version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     if int(version.lstrip("v").split(".")[0]) < OLDEST_NODE:
-        skip(f"node is {version}, but the OpenAI package needs {OLDEST_NODE} or newer")
+        skip(f"node is {version}, but the packages need {OLDEST_NODE} or newer")
 
 
 def install(directory):
@@ -49,11 +50,17 @@ def install(directory):
 
 
 class NodeClient(ServedCase):
-    def test_openai(self):
+    def run_tests(self, script):
         environment = {**os.environ, "WEFT_URL": f"http://127.0.0.1:{self.server.port}"}
-        done = subprocess.run(["node", "--test", "openai.test.mjs"], cwd=options.modules, env=environment,
+        done = subprocess.run(["node", "--test", script], cwd=options.modules, env=environment,
                               capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
+
+    def test_openai(self):
+        self.run_tests("openai.test.mjs")
+
+    def test_ai_sdk(self):
+        self.run_tests("ai-sdk.test.mjs")
 
 
 def prepare():

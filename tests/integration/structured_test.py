@@ -85,6 +85,7 @@ class Clients(OpenAiCase):
         schema = {"type": "object", "title": "c", "description": "d", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"],
                   "additionalProperties": False}
         self.assertIn(chat.with_structured_output(schema, method="json_schema").invoke("Paris?")["n"], (1, 2))
+        self.assertIsInstance(chat.with_structured_output(None, method="json_mode").invoke("Paris?", temperature=1, seed=1), dict)
 
     def test_anthropic(self):
         import anthropic

@@ -253,6 +253,8 @@ Result<void> GrammarConstraint::Prepare(bool finishes) {
   WEFT_RETURN_IF_ERROR(shared->CountMemory());
   if (start == Recognizer::kDead)
     return Fail(ErrorCode::kInvalidArgument, "there is no text that it allows");
+  std::vector<uint32_t> mask(vocabulary_->masks().mask_words());
+  WEFT_RETURN_IF_ERROR(GrammarMatcher(vocabulary_, shared).FillMask(mask));
   if (!finishes) return {};
   const auto can_be_spelled = [&](const WayOut& way) {
     return SpellInTokens(vocabulary_->masks().trie(), way.bytes, {}).has_value();

@@ -170,9 +170,10 @@ class GrammarConstraint : public TokenConstraint {
                     std::shared_ptr<MatcherPool> pool);
   ~GrammarConstraint() override { pool_->Drop(this); }
 
-  // Makes what the first matcher needs, `finishes`: for texts that must come to their end, too; of
-  // others FindWayOut finds none. Errors: the language is empty, or no short text of it is found,
-  // as far as the limits of recognizers let it be known.
+  // Makes what the first matcher needs, and the first mask; `finishes`: for texts that must come to
+  // their end, too; of others FindWayOut finds none. Errors: the language is empty, or no short
+  // text of it is found, as far as the limits of recognizers let it be known; or what it begins
+  // with is beyond them.
   Result<void> Prepare(bool finishes = false);
   // How many tokens the text takes that `finishes` has found; nullopt: it cannot be spelled without
   // `unusable`.

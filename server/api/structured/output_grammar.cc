@@ -12,6 +12,7 @@
 #include "grammar/cfg/lark.h"
 #include "grammar/regex/pattern.h"
 #include "grammar/regex/text_recognizer.h"
+#include "proto/json_reader.h"
 #include "server/api/structured/structural_tag.h"
 
 namespace weft {
@@ -81,9 +82,9 @@ ApiResult<RecognizerFactory> CompileGrammarOutput(const OutputFormat& format,
   const bool is_gbnf = format.text.find("::=") != std::string::npos;
   GrammarBuilder builder;
   const JsonTerminal json = [&](std::string_view text) -> Result<RecognizerFactory> {
-    const ordered_json schema = ordered_json::parse(text, nullptr, false);
-    if (schema.is_discarded()) return Fail(ErrorCode::kInvalidArgument, "%json: it is no JSON");
-    SchemaResult<JsonSchema> compiled = JsonSchema::Compile(schema);
+    const ApiResult<ordered_json> schema = ParseOrderedJson(text);
+    if (!schema) return Fail(ErrorCode::kInvalidArgument, "%json: {}", schema.error().message);
+    SchemaResult<JsonSchema> compiled = JsonSchema::Compile(*schema);
     if (!compiled) return tl::unexpected(ToError(compiled.error()));
     return MachineFactory(*std::move(compiled), MachineOptionsOf(format));
   };
@@ -127,6 +128,7 @@ ApiResult<JsonSchema> CompileSchema(const ordered_json& schema, const std::strin
 JsonMachineOptions MachineOptionsOf(const OutputFormat& format) {
   JsonMachineOptions options;
   options.any_order = format.any_order;
+  options.plain_integers = true;
   switch (format.space) {
     case OutputSpace::kAfterSeparators:
       options.space = JsonSpace::kAfterSeparators;

@@ -100,5 +100,20 @@ TEST_F(FormulaTest, Occurrences) {
   EXPECT_TRUE(store_.Occurrences(yes_).empty());
 }
 
+TEST_F(FormulaTest, LimitsStayReached) {
+  for (const FormulaLimits& limits : {FormulaLimits{.steps = 10}, FormulaLimits{.parts = 10}}) {
+    FormulaStore store(limits);
+    std::vector<FormulaId> atoms;
+    for (int32_t i = 0; i < 4; ++i) atoms.push_back(store.Of({.subject = i}));
+    const FormulaId all = store.And(atoms);
+    EXPECT_NE(all, no_);
+    EXPECT_TRUE(store.status());
+    for (int i = 0; i < 9; ++i) store.Or(atoms[i % 4], store.Not(atoms[i / 3]));
+    EXPECT_EQ(store.status().error().code, ErrorCode::kResourceExhausted);
+    EXPECT_EQ(store.Or(atoms[0], atoms[1]), no_);
+    EXPECT_TRUE(store.Occurrences(all).empty());
+  }
+}
+
 }  // namespace
 }  // namespace weft

@@ -52,6 +52,22 @@ TEST(JsonMachineTest, AnyValue) {
          R"({a:1})", "[1 2]", "'a'", "NaN", "1 ", " 1"}}});
 }
 
+TEST(JsonMachineTest, PlainIntegers) {
+  ExpectAll(
+      {
+          {R"({"type": "integer"})", {"0", "1", "-10"}, {"-0", "1.0", "10.", "1e0"}},
+          {R"({"type": "integer", "multipleOf": 2.5})", {"5", "10"}, {"5.0", "7"}},
+          {R"({"enum": [1, -20, "1.0"]})", {"1", "-20", R"("1.0")"}, {"1.0", "-20.0"}},
+          {R"({"allOf": [{"type": "integer"}, {"not": {"const": 1}}]})", {"2"}, {"2.0", "1"}},
+          // What is no integer may come, too.
+          {R"({"enum": [1, 1.5]})", {"1", "1.0", "1.50"}, {}},
+          {R"({"type": "number"})", {"-0", "1.0", "1e0", "1.5"}, {}},
+          {R"({"type": "number", "minimum": 0})", {"1.0", "1e0"}, {}},
+          {R"({"not": {"type": "integer"}})", {"1.5"}, {"1.0", "1"}},
+      },
+      {.plain_integers = true});
+}
+
 TEST(JsonMachineTest, Types) {
   ExpectAll({
       {R"({"type": "null"})", {"null"}, {"0", "false"}},

@@ -308,5 +308,27 @@ TEST_F(GrammarMatcherTest, AnEmptyLanguageIsNoConstraint) {
   EXPECT_FALSE(constraint.Prepare());
 }
 
+TEST_F(GrammarMatcherTest, WhatItBeginsWithIsWithinTheLimits) {
+  class Limited : public PairRecognizer {
+   public:
+    State Step(State state, uint8_t byte) override {
+      has_stepped_ = true;
+      return PairRecognizer::Step(state, byte);
+    }
+    Result<void> status() const override {
+      if (has_stepped_) return Fail(ErrorCode::kResourceExhausted, "too much");
+      return {};
+    }
+
+   private:
+    bool has_stepped_ = false;
+  };
+  const GrammarConstraint constraint(
+      vocabulary_, [] { return std::make_unique<Limited>(); }, std::make_shared<MatcherPool>());
+  const Result<void> prepared = constraint.Prepare();
+  ASSERT_FALSE(prepared);
+  EXPECT_EQ(prepared.error().message, "too much");
+}
+
 }  // namespace
 }  // namespace weft
