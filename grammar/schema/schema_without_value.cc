@@ -1,6 +1,7 @@
 #include "grammar/schema/schema_without_value.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
