@@ -84,7 +84,8 @@ TEST_F(FinishingTextTest, OfRandomSchemas) {
     const JsonMachineOptions options = {.space = static_cast<JsonSpace>(seed % 3),
                                         .any_order = seed % 2 == 0};
     const auto constraint = std::make_shared<GrammarConstraint>(
-        vocabulary_, [&] { return schema->NewMachine(options); }, std::make_shared<MatcherPool>(kPoolBytes));
+        vocabulary_, [&] { return schema->NewMachine(options); },
+        std::make_shared<MatcherPool>(size_t{16} << 20));
     ASSERT_TRUE(constraint->Prepare(true));
     const std::vector<TokenId> ends = {end_};
     const auto least = static_cast<int32_t>(constraint->CountLeastTokens(ends).value()) + 1;

@@ -323,8 +323,9 @@ TEST_F(GrammarMatcherTest, WhatItBeginsWithIsWithinTheLimits) {
    private:
     bool has_stepped_ = false;
   };
-  const GrammarConstraint constraint(
-      vocabulary_, [] { return std::make_unique<Limited>(); }, std::make_shared<MatcherPool>(kPoolBytes));
+  GrammarConstraint constraint(
+      vocabulary_, [] { return std::make_unique<Limited>(); },
+      std::make_shared<MatcherPool>(kPoolBytes));
   const Result<void> prepared = constraint.Prepare();
   ASSERT_FALSE(prepared);
   EXPECT_EQ(prepared.error().message, "too much");
