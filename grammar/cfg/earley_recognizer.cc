@@ -57,6 +57,7 @@ Recognizer::State EarleyRecognizer::FindStep(State state, uint8_t byte) {
   if (failure_) return kDead;
   BeginStep();
   const Range threads = states_[state].threads;
+  CountWork(static_cast<size_t>(threads.end - threads.begin));
   for (int32_t i = threads.begin; i < threads.end; ++i) {
     const Thread& thread = threads_[i];
     Advance(thread.expected, StepTerminal(expected_[thread.expected].terminal, thread.state, byte));
@@ -224,6 +225,7 @@ int32_t EarleyRecognizer::ColumnOfPending() {
     if (unsorted > limits_.max_items) remove_doubles();
   }
   for (const ReturnId completed : completed_) is_completed_[completed] = 0;
+  CountWork(work + pending_.size() + kernel_.size());
   remove_doubles();
   CheckItems(kernel_.size());
   return InternColumn(accepts);
@@ -274,6 +276,7 @@ void EarleyRecognizer::Predict(Column* column) {
       }
     }
   }
+  CountWork(waiting_.size());
   std::ranges::sort(waiting_);
   ResolveReturns();
   StoreWaiting(column);
@@ -345,6 +348,14 @@ void EarleyRecognizer::Charge(size_t bytes) {
   failure_ = {
       ErrorCode::kResourceExhausted,
       fmt::format("grammar: what the text may be takes more than {} bytes", limits_.max_bytes)};
+}
+
+void EarleyRecognizer::CountWork(size_t work) {
+  work_in_all_ += work;
+  if (failure_ || work_in_all_ <= limits_.max_work_in_all) return;
+  failure_ = {ErrorCode::kResourceExhausted,
+              fmt::format("grammar: to know what the text may be takes more than {} steps",
+                          limits_.max_work_in_all)};
 }
 
 bool EarleyRecognizer::CheckItems(size_t count, size_t work) {

@@ -38,6 +38,7 @@ struct EarleyLimits {
   size_t max_items = 20'000;
   // That are looked at for one column, over and over where the grammar is ambiguous.
   size_t max_work = 500'000;
+  size_t max_work_in_all = 100'000'000;  // each less than 100 ns
 };
 
 class EarleyRecognizer : public Recognizer {
@@ -136,6 +137,8 @@ class EarleyRecognizer : public Recognizer {
   void AppendThreads(const Column& column);
   // Counts memory, and fails where it is more than the limit.
   void Charge(size_t bytes);
+  // Counts the work of a column, and fails where all of it is more than the limit.
+  void CountWork(size_t work);
   // Fails where so many items are more than the limit, or looking at them so often; false then.
   bool CheckItems(size_t count, size_t work = 0);
 
@@ -145,6 +148,7 @@ class EarleyRecognizer : public Recognizer {
   StringDfa regex_dfa_{&regexes_, Spelling::kPlain};
   std::vector<std::unique_ptr<Recognizer>> terminals_;  // those that are no regexes, when asked for
   size_t bytes_ = 0;
+  size_t work_in_all_ = 0;
   std::optional<Error> failure_;
 
   std::vector<Item> items_;

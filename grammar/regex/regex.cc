@@ -36,7 +36,12 @@ RegexId RegexArena::Literal(std::string_view utf8) {
 RegexId RegexArena::Words(std::span<const std::string> words) {
   if (words.empty()) return RegexId::kNothing;
   if (words.size() == 1) return Literal(words.front());
-  return Automaton(WordsAutomaton(words));
+  constexpr size_t kStateBytes = 128;  // while it is made
+  const size_t max_states = table_.max_bytes() / kStateBytes;
+  std::optional<SymbolAutomaton> automaton = WordsAutomaton(words, max_states);
+  if (automaton) return Automaton(*std::move(automaton));
+  table_.Charge(table_.max_bytes());
+  return RegexId::kNothing;
 }
 
 RegexId RegexArena::AnyText() {

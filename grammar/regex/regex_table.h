@@ -84,6 +84,7 @@ class RegexTable {
   RegexId AutomatonState(uint32_t automaton, uint32_t state);            // of AddAutomaton
   uint32_t AddAutomaton(std::shared_ptr<const SymbolAutomaton> automaton);
 
+  size_t max_bytes() const { return limits_.bytes; }
   // Counts memory that somebody else holds for the arena.
   void Charge(size_t bytes);
   size_t bytes() const { return bytes_; }

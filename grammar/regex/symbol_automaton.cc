@@ -45,6 +45,9 @@ class WordsBuilder {
     last_ = word;
   }
 
+  // How many states there are, those of the last word among them.
+  size_t size() const { return automaton_.states.size() + path_.size(); }
+
   SymbolAutomaton Finish() {
     automaton_.acyclic = true;
     CloseBeyond(0);
@@ -104,7 +107,8 @@ size_t SymbolAutomaton::Bytes() const {
   return bytes;
 }
 
-SymbolAutomaton WordsAutomaton(std::span<const std::string> words) {
+std::optional<SymbolAutomaton> WordsAutomaton(std::span<const std::string> words,
+                                              size_t max_states) {
   std::vector<std::string_view> sorted(words.begin(), words.end());
   std::ranges::sort(sorted);  // in UTF-8 the order of bytes is that of code points
   WordsBuilder builder;
@@ -117,7 +121,9 @@ SymbolAutomaton WordsAutomaton(std::span<const std::string> words) {
       symbols.push_back(character.code_point);
       at += character.size_bytes;
     }
+    if (symbols.size() > max_states) return std::nullopt;
     builder.Add(symbols);
+    if (builder.size() > max_states) return std::nullopt;
   }
   return builder.Finish();
 }

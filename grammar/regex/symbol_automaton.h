@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,7 +38,8 @@ struct SymbolAutomaton {
 };
 
 // The automaton of these words, with as few states as there can be. The words are valid UTF-8, in
-// any order.
-SymbolAutomaton WordsAutomaton(std::span<const std::string> words);
+// any order. nullopt: it may take more than `max_states`.
+std::optional<SymbolAutomaton> WordsAutomaton(std::span<const std::string> words,
+                                              size_t max_states);
 
 }  // namespace weft

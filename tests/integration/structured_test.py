@@ -1,18 +1,22 @@
 """Output that follows a schema, with real clients: `structured_test.py --weft BINARY --model MODEL --venv DIRECTORY`.
 
-Besides, random schemas at temperature 2: WEFT_STRUCTURED_OUTPUTS answers (200), each parsed without a name that comes twice and
-validated by jsonschema; and a tenth as many schemas in every number of tokens that is just enough."""
+Besides, random schemas at temperature 2: WEFT_STRUCTURED_OUTPUTS answers (200), from seed WEFT_STRUCTURED_SEED (0) on, each parsed
+without a name that comes twice and validated by jsonschema; and a tenth as many schemas in every number of tokens that is just
+enough."""
 
+import concurrent.futures
 import json
 import os
 import random
 import re
-import unittest
+import tempfile
+import time
 
-from harness import OpenAiCase, main
+from harness import OpenAiCase, main, options
 
 WHO = [{"role": "user", "content": "Who are you?"}]
 OUTPUTS = int(os.environ.get("WEFT_STRUCTURED_OUTPUTS", "200"))
+FIRST_SEED = int(os.environ.get("WEFT_STRUCTURED_SEED", "0"))
 
 
 def without_duplicates(pairs):
@@ -109,25 +113,73 @@ class Clients(OpenAiCase):
         self.assertEqual(refused.exception.param, "structured_outputs.json/properties/a/format")
 
 
+class ManyTools(OpenAiCase):
+    """200 tools, 100 KB: more than the model's context, and so its template lists the first one alone."""
+
+    @classmethod
+    def setUpClass(cls):
+        with open(os.path.join(os.path.dirname(options.model), "chat_template.jinja"), encoding="utf-8") as file:
+            template = file.read().replace("for tool in tools %", "for tool in tools[:1] %")
+        file = cls.enterClassContext(tempfile.NamedTemporaryFile("w", suffix=".jinja"))
+        file.write(template)
+        file.flush()
+        cls.serve_arguments = ("--chat-template", file.name)
+        super().setUpClass()
+
+    @staticmethod
+    def tools(strict):
+        """Each is told apart by what its arguments must be."""
+        return [{"type": "function", "function": {
+            "name": f"tool_{i}", "description": "What it does. " * 20, "strict": strict,
+            "parameters": {"type": "object", "required": ["id", "at"], "additionalProperties": False, "properties": {
+                "id": {"const": i, "description": "Its number."}, "at": {"enum": ["noon", "night"]},
+                "note": {"type": "string", "maxLength": 4, "description": "A note."}}}}} for i in range(200)]
+
+    def test_calls_are_those_of_some_tool(self):
+        for strict in (False, True):
+            tools = self.tools(strict)
+            self.assertGreater(len(json.dumps(tools)), 100_000)
+            for choice in ("required", "auto", {"type": "function", "function": {"name": "tool_123"}}):
+                with self.subTest(strict=strict, choice=choice):
+                    for seed in range(3):
+                        begin = time.monotonic()
+                        answer = self.client.chat.completions.create(model="demo", messages=WHO, tools=tools, tool_choice=choice, seed=seed,
+                                                                     temperature=1.2, max_tokens=200, parallel_tool_calls=False)
+                        print(f"200 tools, strict {strict}, {choice}: {time.monotonic() - begin:.2f} s")
+                        calls = answer.choices[0].message.tool_calls or []
+                        self.assertTrue(calls or choice == "auto")
+                        for call in calls:
+                            arguments = parse(call.function.arguments)
+                            self.assertEqual(call.function.name, f"tool_{arguments['id']}")
+                            self.assertIn(arguments["at"], ("noon", "night"))
+                            if choice not in ("required", "auto"):
+                                self.assertEqual(arguments["id"], 123)
+
+
 class Random(OpenAiCase):
+    @staticmethod
+    def schema(seed):
+        return {"type": "object", "properties": {"v": random_schema(random.Random(seed))}, "required": ["v"], "additionalProperties": False}
+
+    def ask(self, seed):
+        return self.client.chat.completions.create(
+            model="demo", messages=WHO, temperature=2, seed=seed, max_tokens=600,
+            response_format={"type": "json_schema", "json_schema": {"name": "s", "schema": self.schema(seed)}}).choices[0]
+
     def test_every_answer_is_valid(self):
         import jsonschema
 
-        for seed in range(OUTPUTS):
-            draw = random.Random(seed)
-            schema = {"type": "object", "properties": {"v": random_schema(draw)}, "required": ["v"], "additionalProperties": False}
-            answer = self.client.chat.completions.create(
-                model="demo", messages=WHO, temperature=2, seed=seed, max_tokens=600,
-                response_format={"type": "json_schema", "json_schema": {"name": "s", "schema": schema}})
-            choice = answer.choices[0]
-            with self.subTest(seed=seed, schema=schema, text=choice.message.content):
-                self.assertEqual(choice.finish_reason, "stop")
-                jsonschema.Draft202012Validator(schema).validate(parse(choice.message.content))
+        seeds = range(FIRST_SEED, FIRST_SEED + OUTPUTS)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for seed, choice in zip(seeds, pool.map(self.ask, seeds)):
+                with self.subTest(seed=seed, schema=self.schema(seed), text=choice.message.content):
+                    self.assertEqual(choice.finish_reason, "stop")
+                    jsonschema.Draft202012Validator(self.schema(seed)).validate(parse(choice.message.content))
 
     def test_what_must_finish_does(self):
         import jsonschema
 
-        for seed in range(OUTPUTS // 10):
+        for seed in range(FIRST_SEED, FIRST_SEED + OUTPUTS // 10):
             draw = random.Random(seed)
             schema = {"type": "object", "properties": {"v": random_schema(draw), "w": {"type": "string"}, "x": {"type": "array"}},
                       "required": ["v"], "additionalProperties": False}

@@ -215,6 +215,15 @@ TEST(EarleyRecognizer, FailsWhereAmbiguityIsTooMuchWork) {
   EXPECT_FALSE(recognizer.status().has_value());
 }
 
+TEST(EarleyRecognizer, FailsWhereAllTogetherIsTooMuchWork) {
+  const auto grammar = Compile("root ::= \"a\" root \"b\" | \"c\"");
+  EarleyRecognizer recognizer(grammar, {.max_work_in_all = 100});
+  EXPECT_EQ(Read(recognizer, Times("a", 5)), kBegun);
+  EXPECT_EQ(Read(recognizer, Times("a", 101)), kWrong);
+  EXPECT_EQ(recognizer.status().error().message,
+            "grammar: to know what the text may be takes more than 100 steps");
+}
+
 TEST(GrammarBuilder, RefusesMoreThanItsLimits) {
   GrammarBuilder builder({.max_expressions = 10});
   GrammarExpr expr = builder.Literal("a");

@@ -255,6 +255,19 @@ TEST(RegexArena, ManyWordsShareWhatTheyHaveInCommon) {
   EXPECT_TRUE(arena.status().has_value());
 }
 
+TEST(RegexArena, WordsThatShareNothingAreBounded) {
+  const auto fits = [](const std::vector<std::string>& words) {
+    RegexArena arena({.bytes = 1 << 20});
+    arena.Words(words);
+    return arena.status().has_value();
+  };
+  const std::string long_word(8000, 'a');
+  EXPECT_TRUE(fits({"b", long_word}));
+  EXPECT_TRUE(fits({"b" + long_word, "c" + long_word}));
+  EXPECT_FALSE(fits({"b", long_word + long_word}));
+  EXPECT_FALSE(fits({"b" + long_word + "b", "c" + long_word + "c"}));
+}
+
 TEST(RegexArena, WordsMayBeginOthersAndComeTwice) {
   RegexArena arena;
   const RegexId id = arena.Words(std::vector<std::string>{"ab", "", "a", "ab", "\xC3\xA4"});

@@ -224,7 +224,7 @@ class RandomSchemaTest : public testing::Test {
       return;
     }
     const std::string text = walker.text_before_turn() + way->bytes;
-    if (Walker::HasLongNumber(text)) return;
+    if (HasLongNumber(text)) return;
     const std::optional<Json> value = ParseStrictly(text);
     ASSERT_TRUE(value) << text;
     ASSERT_TRUE(oracle.Accepts(*value)) << text;
