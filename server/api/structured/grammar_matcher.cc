@@ -249,6 +249,7 @@ std::shared_ptr<SharedRecognizer> GrammarConstraint::TakeRecognizer() const {
 
 Result<void> GrammarConstraint::Prepare(bool finishes) {
   const std::shared_ptr<SharedRecognizer> shared = TakeRecognizer();
+  compiled_bytes_ = shared->recognizer->bytes();  // it has a copy of all, and knows nothing yet
   const Recognizer::State start = shared->recognizer->Start();
   WEFT_RETURN_IF_ERROR(shared->CountMemory());
   if (start == Recognizer::kDead)

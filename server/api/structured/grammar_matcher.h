@@ -175,6 +175,8 @@ class GrammarConstraint : public TokenConstraint {
   // text of it is found, as far as the limits of recognizers let it be known; or what it begins
   // with is beyond them.
   Result<void> Prepare(bool finishes = false);
+  // What the compiled grammar takes, roughly; it is prepared.
+  size_t compiled_bytes() const { return compiled_bytes_; }
   // How many tokens the text takes that `finishes` has found; nullopt: it cannot be spelled without
   // `unusable`.
   std::optional<size_t> CountLeastTokens(std::span<const TokenId> unusable) const;
@@ -186,6 +188,7 @@ class GrammarConstraint : public TokenConstraint {
   const std::shared_ptr<const GrammarVocabulary> vocabulary_;
   const MakeRecognizer make_;
   const std::shared_ptr<MatcherPool> pool_;
+  size_t compiled_bytes_ = 0;
   std::string short_text_;
 };
 

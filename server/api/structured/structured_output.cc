@@ -38,7 +38,9 @@ ApiResult<OutputConstraint> StructuredOutput::Compile(
     return tl::unexpected(std::move(refusal));
   }
   OutputConstraint output{.constraint = constraint, .loose_tool_count = compiled->loose_tool_count};
-  Keep({.key = key, .output = output, .size_bytes = size_bytes});
+  Keep({.key = key,
+        .output = output,
+        .size_bytes = size_bytes + constraint->compiled_bytes()});
   return output;
 }
 
@@ -51,16 +53,20 @@ std::shared_ptr<const GrammarVocabulary> StructuredOutput::Vocabulary() {
 }
 
 void StructuredOutput::Keep(Entry entry) {
-  if (entry.size_bytes > kMostBytes) return;
+  if (entry.size_bytes > most_bytes() || !matchers_->Reserve(entry.size_bytes)) return;
   std::list<Entry> evicted;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   const auto known = by_key_.find(entry.key);
-  if (known != by_key_.end()) return;  // compiled by two requests at once
+  if (known != by_key_.end()) {  // compiled by two requests at once
+    matchers_->Release(entry.size_bytes);
+    return;
+  }
   size_bytes_ += entry.size_bytes;
   entries_.push_front(std::move(entry));
   by_key_.emplace(entries_.front().key, entries_.begin());
-  while (entries_.size() > kMostEntries || size_bytes_ > kMostBytes) {
+  while (entries_.size() > kMostEntries || size_bytes_ > most_bytes()) {
     size_bytes_ -= entries_.back().size_bytes;
+    matchers_->Release(entries_.back().size_bytes);
     by_key_.erase(entries_.back().key);
     evicted.splice(evicted.begin(), entries_, std::prev(entries_.end()));
   }

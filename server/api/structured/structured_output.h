@@ -49,9 +49,9 @@ class StructuredOutput {
                                       const std::function<ApiResult<CompiledOutput>()>& compile);
 
  private:
-  // What is kept: so many, of requests that have so many bytes together.
+  // What is kept: so many, which take so much of the memory together.
   static constexpr size_t kMostEntries = 64;
-  static constexpr size_t kMostBytes = 4 << 20;
+  size_t most_bytes() const { return matchers_->largest_bytes() / 2; }
 
   struct Entry {
     OutputKey key;
