@@ -139,9 +139,8 @@ ApiResult<void> ReadPromptShape(const json& body, ChatRequest& request) {
 
 ApiResult<void> ReadChatLengths(const json& body, ChatRequest& request) {
   std::optional<int32_t> old_name;
-  WEFT_RETURN_IF_ERROR(
-      ReadInteger(body, "max_completion_tokens", 1, kMaxInt32, request.max_tokens));
-  WEFT_RETURN_IF_ERROR(ReadInteger(body, "max_tokens", 1, kMaxInt32, old_name));
+  WEFT_RETURN_IF_ERROR(ReadMaxTokens(body, "max_completion_tokens", 1, request.max_tokens));
+  WEFT_RETURN_IF_ERROR(ReadMaxTokens(body, "max_tokens", 1, old_name));
   if (request.max_tokens && old_name && *request.max_tokens != *old_name) {
     return tl::unexpected(InvalidField(
         "max_tokens", fmt::format("'max_tokens' is {} and 'max_completion_tokens' {}; they mean "

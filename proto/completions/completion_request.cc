@@ -20,7 +20,8 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 ApiResult<void> ReadLengths(const json& body, CompletionRequest& request) {
-  WEFT_RETURN_IF_ERROR(ReadInteger(body, "max_tokens", 0, kMaxInt32, request.max_tokens));
+  WEFT_RETURN_IF_ERROR(ReadMaxTokens(body, "max_tokens", 0, request.max_tokens));
+  request.has_no_limit = !request.max_tokens && body.contains("max_tokens");
   return CheckMinTokens(request, "max_tokens");
 }
 

@@ -18,9 +18,10 @@ inline constexpr int32_t kMaxPrompts = 256;        // in one request
 inline constexpr int32_t kMaxTotalChoices = 1024;  // prompts times n
 inline constexpr int32_t kMaxLogprobs = 20;
 
-// Without max_tokens: 16, or what the context leaves if that is less.
+// Without max_tokens: 16, or what the context leaves if that is less or there is to be no limit.
 struct CompletionRequest : GenerationRequest {
   std::vector<Prompt> prompts;   // not empty
+  bool has_no_limit = false;     // "max_tokens" is there and sets none
   bool prompt_is_list = false;   // errors then name prompt[i]
   int32_t best_of = 1;           // >= n: so many are generated, the n likeliest returned
   bool use_beam_search = false;  // best_of beams instead of sampling

@@ -300,7 +300,7 @@ ApiResult<void> ReadStorage(const json& body, ResponsesRequest& request) {
 
 ApiResult<void> ReadSampling(const json& body, ResponsesRequest& request) {
   ChatRequest& chat = request.chat;
-  WEFT_RETURN_IF_ERROR(ReadInteger(body, "max_output_tokens", 1, kMaxInt32, chat.max_tokens));
+  WEFT_RETURN_IF_ERROR(ReadMaxTokens(body, "max_output_tokens", 1, chat.max_tokens));
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "top_logprobs", 0, kMaxTopLogprobs, chat.top_logprobs));
   if (chat.top_logprobs > 0) chat.logprobs = true;
   WEFT_RETURN_IF_ERROR(ReadSamplingFields(body, chat.sampling));

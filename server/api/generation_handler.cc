@@ -120,8 +120,10 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
 asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
   const size_t body_bytes = body_.size();
   const size_t inline_bytes = context_.options.inline_body_bytes;
-  PrepareContext context{
-      .models = context_.models, .responses = &context_.responses, .owner = request_.key_name};
+  PrepareContext context{.models = context_.models,
+                         .rules = context_.options.rules,
+                         .responses = &context_.responses,
+                         .owner = request_.key_name};
   // What a long body's work holds is of its size.
   context.max_bytes = body_bytes <= inline_bytes ? inline_bytes : 2 * body_bytes;
   context.may_compile = body_bytes > inline_bytes;

@@ -15,6 +15,7 @@
 
 #include "base/regular_file.h"
 #include "server/commands/command_line.h"
+#include "server/commands/request_flags.h"
 #include "server/http/cors.h"
 #include "server/http/host_name.h"
 #include "server/http/host_policy.h"
@@ -42,9 +43,10 @@ class JsonConfig : public CLI::Config {
       CLI::ConfigItem setting;
       setting.name = name;
       for (const auto& item : value.is_array() ? value : nlohmann::json::array({value})) {
-        if (!item.is_string() && !item.is_number()) {
+        if (!item.is_string() && !item.is_number() && !item.is_boolean()) {
           throw CLI::ConfigError("--config: '" + name +
-                                 "' must be a string, a number, or an array of those");
+                                 "' must be a string, a number, true, false, or an array of "
+                                 "those");
         }
         setting.inputs.push_back(item.is_string() ? item.get<std::string>() : item.dump());
       }
@@ -252,6 +254,7 @@ Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
   AddServedModelFlags(app, options);
   AddServerFlags(app, options);
   AddAccessFlags(app, options.server);
+  AddRequestFlags(app, options.server.rules);
   AddLogFlag(app, options.log_level);
   AddLogFormatFlag(app, options.log_format);
   AddTracingFlag(app, options.otlp_endpoint);

@@ -176,7 +176,8 @@ TEST(ServeOptionsTest, MistakesAreOneLine) {
   std::ofstream(path) << "[]";
   refused({"--config", path.c_str()}, "not a JSON object");
   std::ofstream(path) << R"({"port": [[1]]})";
-  refused({"--config", path.c_str()}, "'port' must be a string, a number, or an array of those");
+  refused({"--config", path.c_str()},
+          "'port' must be a string, a number, true, false, or an array of those");
   const std::string pipe = directory.path() + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   refused({"--config", pipe.c_str()}, "--config: " + pipe + ": is a named pipe");

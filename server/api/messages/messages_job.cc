@@ -16,7 +16,8 @@ ApiResult<GenerationJob> PrepareMessages(std::string_view body, const PrepareCon
   const ApiResult<MessagesRequest> request = ParseMessagesRequest(body);
   if (!request) return tl::unexpected(request.error());
   MessagesAnswerOptions answer;
-  ApiResult<GenerationJob> job = PrepareReply(request->chat, context, answer.reply);
+  ApiResult<GenerationJob> job =
+      PrepareReply(request->chat, context, answer.reply, AnthropicContextWords);
   if (!job || job->excess_bytes > 0) return job;
   answer.model = job->model;
   answer.prompt_tokens = std::ssize(job->prompts.front());
