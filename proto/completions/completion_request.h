@@ -11,6 +11,7 @@
 #include "proto/api_error.h"
 #include "proto/generation_request.h"
 #include "proto/prompt.h"
+#include "proto/request_rules.h"
 
 namespace weft {
 
@@ -36,6 +37,7 @@ struct CompletionRequest : GenerationRequest {
 
 // Errors name the field by its JSON path. A known option that Weft does not have yet is refused by
 // name (code "unsupported_parameter") unless its value changes nothing.
-ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view body);
+ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view body,
+                                                    const RequestRules& rules = {});
 
 }  // namespace weft

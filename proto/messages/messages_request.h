@@ -18,8 +18,10 @@ struct MessagesRequest {
 };
 
 // Errors name the field by its path in the client's body.
-ApiResult<MessagesRequest> ParseMessagesRequest(std::string_view body);
+ApiResult<MessagesRequest> ParseMessagesRequest(std::string_view body,
+                                                const RequestRules& rules = {});
 // The same without `max_tokens`.
-ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view body);
+ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view body,
+                                                   const RequestRules& rules = {});
 
 }  // namespace weft

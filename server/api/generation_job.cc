@@ -64,6 +64,7 @@ ApiError ModelNotFound(std::string_view id, const std::vector<ServedModel>& mode
   std::string served;
   for (const ServedModel& model : models) {
     served += fmt::format("{}'{}'", served.empty() ? "" : ", ", model.id);
+    for (const std::string& alias : model.aliases) served += fmt::format(", '{}'", alias);
   }
   ApiError error;
   error.status = 404;
@@ -77,7 +78,9 @@ ApiError ModelNotFound(std::string_view id, const std::vector<ServedModel>& mode
 ApiResult<const ServedModel*> FindModel(const std::optional<std::string>& id,
                                         const std::vector<ServedModel>& models) {
   if (!id) return &models.front();
-  const auto found = std::ranges::find(models, *id, &ServedModel::id);
+  auto found =
+      std::ranges::find_if(models, [&](const ServedModel& model) { return model.IsCalled(*id); });
+  if (found == models.end()) found = std::ranges::find_if(models, &ServedModel::takes_any_name);
   if (found == models.end()) return tl::unexpected(ModelNotFound(*id, models));
   return &*found;
 }

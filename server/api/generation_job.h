@@ -59,7 +59,8 @@ struct GenerationJob {
   bool has_seed = false;                                // otherwise the server draws one
   bool stream = false;
   int32_t unknown_field_count = 0;
-  int32_t loose_tool_count = 0;  // see CompiledOutput
+  int32_t loose_tool_count = 0;            // see CompiledOutput
+  std::vector<std::string> dropped_tools;  // see ChatRequest
   // Not 0: there is so much to work through, and nothing else is set; see PrepareContext.
   size_t excess_bytes = 0;
   std::unique_ptr<GenerationAnswer> answer;

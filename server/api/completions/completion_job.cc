@@ -143,7 +143,7 @@ void CountLogprobs(const CompletionRequest& request, GenerationJob& job) {
 }  // namespace
 
 ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareContext& context) {
-  ApiResult<CompletionRequest> parsed = ParseCompletionRequest(body);
+  ApiResult<CompletionRequest> parsed = ParseCompletionRequest(body, context.rules);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
   CompletionRequest& request = *parsed;
   const ApiResult<const ServedModel*> model =

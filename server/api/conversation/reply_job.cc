@@ -216,6 +216,7 @@ ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareC
   if (!prompt) return tl::unexpected(prompt.error());
   GenerationJob job;
   job.model = *model;
+  job.dropped_tools = request.dropped_tools;
   WEFT_RETURN_IF_ERROR(SetReplyConstraint(request, context, setup, job));
   if (job.excess_bytes > 0) return job;
   ApiResult<std::vector<TokenId>> tokens = Tokenize(request, *prompt, *(*model)->tokenizer);

@@ -13,7 +13,7 @@
 namespace weft {
 
 ApiResult<GenerationJob> PrepareMessages(std::string_view body, const PrepareContext& context) {
-  const ApiResult<MessagesRequest> request = ParseMessagesRequest(body);
+  const ApiResult<MessagesRequest> request = ParseMessagesRequest(body, context.rules);
   if (!request) return tl::unexpected(request.error());
   MessagesAnswerOptions answer;
   ApiResult<GenerationJob> job =
@@ -28,7 +28,7 @@ ApiResult<GenerationJob> PrepareMessages(std::string_view body, const PrepareCon
 }
 
 ApiResult<PostAnswer> AnswerCountTokens(std::string_view body, const PrepareContext& context) {
-  const ApiResult<MessagesRequest> request = ParseCountTokensRequest(body);
+  const ApiResult<MessagesRequest> request = ParseCountTokensRequest(body, context.rules);
   if (!request) return tl::unexpected(request.error());
   const ApiResult<const ServedModel*> model = FindGenerator(request->chat.model, context.models);
   if (!model) return tl::unexpected(model.error());
