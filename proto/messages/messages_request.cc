@@ -30,7 +30,7 @@ constexpr int32_t kLeastThinkingBudget = 1024;  // Anthropic's
 // What templates read, and what texts must be: the members keep their order.
 constexpr auto kOrderedMessageFields =
     JoinFields(std::to_array<std::string_view>({"messages", "system", "tools", "output_config",
-                                                "output_format"}),
+                                                "output_format", "context_management"}),
                kOutputFields);
 
 constexpr auto kOtherMessageFields = std::to_array<std::string_view>(
@@ -41,7 +41,6 @@ constexpr auto kOtherMessageFields = std::to_array<std::string_view>(
 
 constexpr std::array kUnsupportedMessageFields = {
     UnsupportedField{"container", "null"},
-    UnsupportedField{"context_management", "null"},
     UnsupportedField{"compaction", "null"},
     UnsupportedField{"inference_geo", "null"},
     UnsupportedField{"mcp_servers", "[]"},
@@ -270,6 +269,9 @@ ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view text,
   request.chat.sampling = rules.sampling;
   WEFT_RETURN_IF_ERROR(ReadTemplateFields(fields.ordered, rules, request.chat));
   WEFT_RETURN_IF_ERROR(ReadOutputConfig(fields.ordered, request.chat));
+  if (const ordered_json* management = FindField(fields.ordered, "context_management")) {
+    WEFT_ASSIGN_OR_RETURN(request.edits, ReadContextManagement(*management));
+  }
   WEFT_RETURN_IF_ERROR(ReadPlainFields(fields.plain, request));
   AddTemplateDefaults(rules, request.chat);
   request.chat.unknown_field_count = fields.unknown_count;

@@ -146,6 +146,35 @@ class Messages(ServedCase):
         self.assertEqual(raw.headers["weft-dropped-tools"], "web_search_20250305")
         self.assertEqual([(block.name, block.input) for block in raw.parse().content], [("get_weather", {"city": "Paris"})])
 
+    def test_context_management(self):
+        """Of two results of tools the first is cleared, and the message is as if it had never been there."""
+        edits = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"},
+                           {"type": "clear_tool_uses_20250919", "trigger": {"type": "tool_uses", "value": 2},
+                            "keep": {"type": "tool_uses", "value": 1}}]}
+        def conversation(first):
+            messages = []
+            for number, result in enumerate([first, "sunny"]):
+                call = {"type": "tool_use", "id": f"call_{number}", "name": "get_weather", "input": {"city": "Paris"}}
+                messages += [*PARIS, {"role": "assistant", "content": [call]},
+                             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call["id"], "content": result}]}]
+            return messages
+        fields = self.fields(conversation("rain " * 50), tools=[WEATHER], context_management=edits,
+                             betas=["context-management-2025-06-27", "of-tomorrow-2099-01-01"])
+        whole = self.client.beta.messages.create(**fields)
+        cleared, = whole.context_management.applied_edits
+        self.assertEqual((cleared.type, cleared.cleared_tool_uses), ("clear_tool_uses_20250919", 1))
+        self.assertGreater(cleared.cleared_input_tokens, 0)
+        plain = self.create(conversation("[result cleared to save context]"), tools=[WEATHER])
+        self.assertEqual([block.to_dict() for block in whole.content], [block.to_dict() for block in plain.content])
+        deltas = [event for event in self.client.beta.messages.create(**fields, stream=True) if event.type == "message_delta"]
+        self.assertEqual([event.context_management for event in deltas], [whole.context_management])
+        counted = self.client.beta.messages.count_tokens(
+            **{name: value for name, value in fields.items() if name not in ("max_tokens", "extra_body")})
+        self.assertEqual(counted.input_tokens + cleared.cleared_input_tokens, counted.context_management.original_input_tokens)
+        with self.assertRaises(self.anthropic.BadRequestError) as unknown:
+            self.client.beta.messages.create(**{**fields, "context_management": {"edits": [{"type": "compact_20260112"}]}})
+        self.assertIn("compact_20260112", str(unknown.exception))
+
     def test_hints_of_agents_are_taken(self):
         ephemeral = {"type": "ephemeral"}
         system = [{"type": "text", "text": "You are kind.", "cache_control": ephemeral}]
@@ -154,6 +183,13 @@ class Messages(ServedCase):
             mcp_servers=[], metadata={"user_id": "u"}, service_tier="auto", thinking={"type": "adaptive", "display": "updates"},
             output_config={"effort": "high"}, speed="fast", betas=["interleaved-thinking-2025-05-14", "fast-mode-2026-02-01"]))
         self.assertTrue(hinted.content)
+
+    def test_a_stream_begins_with_what_the_cache_had(self):
+        long = [{"role": "user", "content": "Who are you? " * 20}]
+        self.create(long)
+        start = next(event for event in self.create(long, stream=True) if event.type == "message_start")
+        self.assertGreater(start.message.usage.cache_read_input_tokens, 0)
+        self.assertEqual(start.message.usage.cache_read_input_tokens, self.create(long).usage.cache_read_input_tokens)
 
     def test_models_are_listed(self):
         models = list(self.client.models.list())

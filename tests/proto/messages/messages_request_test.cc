@@ -328,6 +328,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{With(R"("tools":[{"type":"web_search_20250305","name":"web_search"}],
                         "tool_choice":{"type":"any"})"),
                 "tool_choice", "there are no 'tools'"},
+        Refusal{WithTool(R"("context_management":{"edits":[{"type":"compact_20260112"}]})"),
+                "context_management.edits[0].type", "'compact_20260112', an edit that"},
         Refusal{With(R"("tools":[{"name":"f","input_schema":{},"defer_loading":1}])"),
                 "tools[0].defer_loading", "must be true or false"}));
 

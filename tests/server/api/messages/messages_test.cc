@@ -314,6 +314,19 @@ TEST(MessagesTest, AFailureInABegunStreamIsAnErrorEvent) {
   EXPECT_EQ(rest.find("message_stop"), std::string::npos);
 }
 
+TEST(MessagesTest, AStreamBeginsWithWhatTheCacheHad) {
+  TestModelOptions options = Saying("Hello");
+  options.prefix_cache = true;
+  const TestServer server(options);
+  const std::vector<json> first = Events(server, "");
+  EXPECT_EQ(first[0]["message"]["usage"]["cache_read_input_tokens"], 0);
+  const std::vector<json> second = Events(server, "");
+  const json usage = second[0]["message"]["usage"];
+  EXPECT_EQ(usage["cache_read_input_tokens"], kPromptBytes - 4);  // a block has four
+  EXPECT_EQ(usage["input_tokens"], 4);
+  EXPECT_EQ(Joined(second)["usage"]["cache_read_input_tokens"], kPromptBytes - 4);
+}
+
 TEST(MessagesTest, ClientsLearnThatNoThreadsAreKept) {
   const TestServer server(Saying("Hello"));
   const RawResponse refused = server.PostTo("/v1/messages", Body(R"("thread":{"type":"create"})"));
