@@ -154,6 +154,7 @@ std::optional<Ending> LiveRequest::AppendToken(Sequence& sequence, TokenId token
              sequence.state == SequenceState::kWaiting);  // no slot: its first token
   sequence.tokens.push_back(token);
   TokensEvent event{.choice = sequence.choice(), .text = {}, .tokens = {token}, .logprobs = {}};
+  event.cached_tokens = first_choice().cached_count;
   if (logprob) event.logprobs.push_back(*std::move(logprob));
   const bool may_stop = sequence.output_count() >= request_.sampling.min_tokens;
   const std::optional<size_t> stop = sequence.stop_matcher.Push(bytes, may_stop, event.text);

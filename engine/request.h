@@ -54,6 +54,7 @@ struct TokensEvent {
   std::string text;
   std::vector<TokenId> tokens;  // generated since the last event (those of held-back text included)
   std::vector<TokenLogprob> logprobs;  // one a token, if asked for
+  int32_t cached_tokens = 0;           // as FinishEvent's; of a beam 0
 };
 
 // The terminal event of one choice; the last one of a request has `last` set and is the request's

@@ -49,6 +49,11 @@ std::string ToAnthropicJson(const ApiError& error, std::string_view request_id) 
   body["type"] = "error";
   body["error"]["type"] = AnthropicType(error.status);
   body["error"]["message"] = error.message;
+  // The one code that Anthropic's clients read: they then send the whole conversation.
+  if (error.code == "thread_unsupported_request") {
+    body["error"]["details"]["error_code"] = error.code;
+    body["error"]["details"]["unsupported"] = nlohmann::ordered_json::array({error.param});
+  }
   if (!request_id.empty()) body["request_id"] = request_id;
   return DumpJson(body);
 }

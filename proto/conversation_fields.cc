@@ -46,9 +46,15 @@ ApiResult<void> CheckToolExists(const ChatRequest& request, const std::string& n
   const bool exists = std::ranges::any_of(
       request.tools, [&](const ordered_json& tool) { return tool["function"]["name"] == name; });
   if (exists) return {};
-  return tl::unexpected(
-      InvalidField(path, fmt::format("'{}' is {}, but no tool of 'tools' has that name", path,
-                                     DescribeJson(json(name)))));
+  // Types of Anthropic's tools end with a date, which their names do not have.
+  const bool is_dropped = std::ranges::any_of(request.dropped_tools, [&](const std::string& type) {
+    return type == name || type.starts_with(name + "_");
+  });
+  return tl::unexpected(InvalidField(
+      path, fmt::format("'{}' is {}, but {}", path, DescribeJson(json(name)),
+                        is_dropped ? "that tool was left out (--hosted-tools drop): no server here "
+                                     "runs it"
+                                   : "no tool of 'tools' has that name")));
 }
 
 tl::unexpected<ApiError> RefuseCallWithoutTools() {

@@ -71,6 +71,16 @@ ApiResult<void> ReadInteger(const json& object, std::string_view name, int32_t m
   return {};
 }
 
+ApiResult<void> ReadMaxTokens(const json& object, std::string_view name, int32_t minimum,
+                              std::optional<int32_t>& output) {
+  const json* value = FindField(object, name);
+  if (value == nullptr) return {};
+  const json integer = IntegerOf(*value);
+  // As unsigned numbers compare, the largest is -1, too.
+  if (!integer.is_number_unsigned() && integer == -1) return {};
+  return ReadInteger(object, name, minimum, kMaxInt32, output);
+}
+
 ApiResult<void> ReadNumber(const json& object, std::string_view name, double minimum,
                            double maximum, double& output) {
   const json* value = FindField(object, name);

@@ -35,6 +35,10 @@ ApiResult<void> ReadInteger(const nlohmann::json& object, std::string_view name,
                             int32_t maximum, int32_t& output);
 ApiResult<void> ReadInteger(const nlohmann::json& object, std::string_view name, int32_t minimum,
                             int32_t maximum, std::optional<int32_t>& output);
+// How many tokens may be generated: from `minimum` on, or -1 for no limit, which leaves the output
+// as it is, too.
+ApiResult<void> ReadMaxTokens(const nlohmann::json& object, std::string_view name, int32_t minimum,
+                              std::optional<int32_t>& output);
 ApiResult<void> ReadNumber(const nlohmann::json& object, std::string_view name, double minimum,
                            double maximum, double& output);
 // `path_prefix` names the object that holds the field: "stream_options.".

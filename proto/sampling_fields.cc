@@ -110,6 +110,7 @@ ApiResult<void> Read(const json& body, std::string_view field_name, const TokenI
     return tl::unexpected(
         InvalidField(name, fmt::format("'{}' is an empty array; allow at least one token", name)));
   }
+  (fields.*kind.member).clear();
   for (size_t i = 0; i < ids->size(); ++i) {
     int32_t id = 0;
     WEFT_RETURN_IF_ERROR(CheckInteger((*ids)[i], fmt::format("{}[{}]", name, i), 0, kMaxInt32, id));
@@ -144,6 +145,7 @@ ApiResult<void> ReadLogitBias(const json& body, SamplingFields& fields) {
                                   "their biases: {{\"50256\": -100}}",
                                   kMaxBiasedTokens)));
   }
+  fields.logit_bias.clear();
   for (const auto& [key, value] : biases->items()) {
     const std::string path = fmt::format("logit_bias.{}", key.substr(0, 20));
     int32_t id = 0;
@@ -303,6 +305,16 @@ constexpr std::array kUnsupported = {
 };
 
 }  // namespace
+
+nlohmann::ordered_json SamplingJson(const SamplingFields& fields) {
+  nlohmann::ordered_json values;
+  for (const ScalarField& field : kScalars) {
+    if (field.name == "repeat_penalty") continue;  // the other name of repetition_penalty
+    std::visit([&](const auto& kind) { values[std::string(field.name)] = fields.*kind.member; },
+               field.kind);
+  }
+  return values;
+}
 
 std::span<const std::string_view> SamplerNames() { return kSamplerNames; }
 

@@ -8,6 +8,7 @@
 
 #include "proto/chat/chat_request.h"
 #include "proto/json_reader.h"
+#include "proto/request_rules.h"
 
 namespace weft {
 
@@ -58,6 +59,13 @@ ApiResult<void> ReadTemplateVariables(ordered_json& fields, ChatRequest& request
   }
   request.template_variables = std::move(*found);
   return {};
+}
+
+void AddTemplateDefaults(const RequestRules& rules, ChatRequest& request) {
+  const ordered_json defaults = ordered_json::parse(rules.template_variables);
+  for (const auto& [name, value] : defaults.items()) {
+    if (!request.template_variables.contains(name)) request.template_variables[name] = value;
+  }
 }
 
 ApiResult<void> ReadDocuments(ordered_json& fields, ChatRequest& request) {

@@ -14,6 +14,7 @@
 namespace weft {
 
 struct ChatRequest;
+struct RequestRules;
 
 // A body's fields, by who reads them.
 struct SplitBody {
@@ -33,5 +34,7 @@ SplitBody SplitFields(nlohmann::ordered_json body, std::span<const std::string_v
 ApiResult<void> ReadDocuments(nlohmann::ordered_json& fields, ChatRequest& request);
 // "chat_template_kwargs".
 ApiResult<void> ReadTemplateVariables(nlohmann::ordered_json& fields, ChatRequest& request);
+// The variables that the rules have and the request has not; after all of its fields.
+void AddTemplateDefaults(const RequestRules& rules, ChatRequest& request);
 
 }  // namespace weft

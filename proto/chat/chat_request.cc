@@ -11,6 +11,7 @@
 #include "proto/field_reader.h"
 #include "proto/json_checks.h"
 #include "proto/json_reader.h"
+#include "proto/left_out_images.h"
 #include "proto/output_fields.h"
 #include "proto/template_fields.h"
 #include "proto/unsupported_fields.h"
@@ -26,28 +27,31 @@ constexpr auto kOrderedChatFields =
     JoinFields(std::to_array<std::string_view>({"messages", "tool_choice", "response_format"}),
                kSharedTemplateFields, kOutputFields);
 
-constexpr auto kOtherChatFields = JoinFields(
-    kSharedChatFields, std::to_array<std::string_view>(
-                           {"n", "max_tokens", "max_completion_tokens", "logprobs", "modalities",
-                            "reasoning_effort", "functions", "function_call", "timings",
-                            // Accepted, without effect.
-                            "metadata", "store", "prediction"}));
+constexpr auto kOtherChatFields =
+    JoinFields(kSharedChatFields,
+               std::to_array<std::string_view>(
+                   {"n", "max_tokens", "max_completion_tokens", "logprobs", "modalities",
+                    "reasoning_effort", "functions", "function_call", "timings",
+                    // Accepted, without effect.
+                    "metadata", "store", "prediction", "verbosity", "prompt_cache_options"}));
 
 constexpr auto kUnsupportedChatFields = JoinFields(
-    std::array{UnsupportedField{"audio", "null"}, UnsupportedField{"web_search_options", "null"},
-               UnsupportedField{"verbosity", "\"medium\""}},
+    std::array{UnsupportedField{"audio", "null"}, UnsupportedField{"moderation", "null"},
+               UnsupportedField{"web_search_options", "null"}},
     kSharedUnsupportedFields,
     std::array{UnsupportedField{"include_reasoning", "true"},
                UnsupportedField{"reasoning_format", "\"auto\""},
                UnsupportedField{"prompt_logprobs", "null"}, UnsupportedField{"suffix", "\"\""},
                UnsupportedField{"add_special_tokens", "false"}});
 
-ApiResult<void> ReadConversation(ordered_json& fields, ChatRequest& request) {
+ApiResult<void> ReadConversation(ordered_json& fields, const RequestRules& rules,
+                                 ChatRequest& request) {
   const auto messages = fields.find("messages");
   if (messages == fields.end() || messages->is_null()) {
     return RefuseMissing("messages", "send the conversation");
   }
   request.messages = std::move(*messages);
+  if (rules.drops_images) LeaveOutImages(request.messages);
   WEFT_RETURN_IF_ERROR(CheckMessages(request.messages));
   const auto tools = fields.find("tools");
   if (tools != fields.end() && !tools->is_null()) {
@@ -139,9 +143,8 @@ ApiResult<void> ReadPromptShape(const json& body, ChatRequest& request) {
 
 ApiResult<void> ReadChatLengths(const json& body, ChatRequest& request) {
   std::optional<int32_t> old_name;
-  WEFT_RETURN_IF_ERROR(
-      ReadInteger(body, "max_completion_tokens", 1, kMaxInt32, request.max_tokens));
-  WEFT_RETURN_IF_ERROR(ReadInteger(body, "max_tokens", 1, kMaxInt32, old_name));
+  WEFT_RETURN_IF_ERROR(ReadMaxTokens(body, "max_completion_tokens", 1, request.max_tokens));
+  WEFT_RETURN_IF_ERROR(ReadMaxTokens(body, "max_tokens", 1, old_name));
   if (request.max_tokens && old_name && *request.max_tokens != *old_name) {
     return tl::unexpected(InvalidField(
         "max_tokens", fmt::format("'max_tokens' is {} and 'max_completion_tokens' {}; they mean "
@@ -195,10 +198,24 @@ ApiResult<void> CheckUnusedFields(const json& body) {
   }
   bool flag = false;
   WEFT_RETURN_IF_ERROR(ReadBool(body, "store", flag));
-  for (const std::string_view name : {"metadata", "prediction"}) {
+  if (const json* verbosity = FindField(body, "verbosity")) {
+    if (*verbosity != "low" && *verbosity != "medium" && *verbosity != "high") {
+      return RefuseValue("verbosity", "one of low, medium and high", *verbosity);
+    }
+  }
+  for (const std::string_view name : {"metadata", "prediction", "prompt_cache_options"}) {
     WEFT_RETURN_IF_ERROR(CheckObject(body, name));
   }
   return {};
+}
+
+// OpenAI's search, which is a tool in other APIs.
+void DropWebSearch(json& body, ChatRequest& request) {
+  constexpr const char* kName = "web_search_options";
+  const json* options = FindField(body, kName);
+  if (options == nullptr || !options->is_object()) return;
+  request.dropped_tools.emplace_back(kName);
+  body.erase(kName);
 }
 
 ApiResult<void> ReadReasoningEffort(const json& body, ChatRequest& request) {
@@ -225,21 +242,24 @@ std::string ToolPaths::FunctionOf(size_t tool) const {
   return fmt::format("tools[{}]{}", positions.empty() ? tool : positions[tool], function);
 }
 
-ApiResult<ChatRequest> ParseChatRequest(std::string_view text) {
+ApiResult<ChatRequest> ParseChatRequest(std::string_view text, const RequestRules& rules) {
   ApiResult<ordered_json> parsed = ParseOrderedBody(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
-  return ReadChatRequest(*std::move(parsed));
+  return ReadChatRequest(*std::move(parsed), rules);
 }
 
-ApiResult<ChatRequest> ReadChatRequest(ordered_json body) {
+ApiResult<ChatRequest> ReadChatRequest(ordered_json body, const RequestRules& rules) {
   SplitBody fields =
       SplitFields(std::move(body), kOrderedChatFields, kOtherChatFields, kUnsupportedChatFields);
   ChatRequest request;
-  WEFT_RETURN_IF_ERROR(ReadConversation(fields.ordered, request));
+  request.sampling = rules.sampling;
+  WEFT_RETURN_IF_ERROR(ReadConversation(fields.ordered, rules, request));
   WEFT_RETURN_IF_ERROR(ReadChatToolChoice(fields.ordered, request));
   const TypedFormat format{"response_format", FindField(fields.ordered, "response_format"), true};
   WEFT_RETURN_IF_ERROR(ReadOutputFields(fields.ordered, format, request));
+  if (rules.drops_hosted_tools) DropWebSearch(fields.plain, request);
   WEFT_RETURN_IF_ERROR(ReadChatFields(fields.plain, request));
+  AddTemplateDefaults(rules, request);
   request.unknown_field_count += fields.unknown_count;
   return request;
 }

@@ -12,6 +12,7 @@
 
 #include "proto/api_error.h"
 #include "proto/generation_request.h"
+#include "proto/request_rules.h"
 
 namespace weft {
 
@@ -37,8 +38,10 @@ struct ToolPaths {
 
 // Without max_tokens: what the context leaves.
 struct ChatRequest : GenerationRequest {
-  nlohmann::ordered_json messages;   // see CheckMessages
-  nlohmann::ordered_json tools;      // see CheckTools: those that may be called; null if none
+  nlohmann::ordered_json messages;  // see CheckMessages
+  nlohmann::ordered_json tools;     // see CheckTools: those that may be called; null if none
+  // Types of the tools that were left out (see RequestRules): letters, figures and '_'.
+  std::vector<std::string> dropped_tools;
   nlohmann::ordered_json documents;  // an array of objects, for templates that read them; or null
   nlohmann::ordered_json template_variables = nlohmann::ordered_json::object();
   ToolChoice tool_choice;
@@ -55,8 +58,8 @@ struct ChatRequest : GenerationRequest {
 
 // Errors name the field by its JSON path. A known option that Weft does not have is refused by name
 // (code "unsupported_parameter") unless its value changes nothing.
-ApiResult<ChatRequest> ParseChatRequest(std::string_view body);
+ApiResult<ChatRequest> ParseChatRequest(std::string_view body, const RequestRules& rules = {});
 // The same of a body that ParseOrderedBody has read.
-ApiResult<ChatRequest> ReadChatRequest(nlohmann::ordered_json body);
+ApiResult<ChatRequest> ReadChatRequest(nlohmann::ordered_json body, const RequestRules& rules);
 
 }  // namespace weft

@@ -20,7 +20,8 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 ApiResult<void> ReadLengths(const json& body, CompletionRequest& request) {
-  WEFT_RETURN_IF_ERROR(ReadInteger(body, "max_tokens", 0, kMaxInt32, request.max_tokens));
+  WEFT_RETURN_IF_ERROR(ReadMaxTokens(body, "max_tokens", 0, request.max_tokens));
+  request.has_no_limit = !request.max_tokens && body.contains("max_tokens");
   return CheckMinTokens(request, "max_tokens");
 }
 
@@ -43,7 +44,6 @@ ApiResult<void> ReadChoices(const json& body, CompletionRequest& request) {
 }
 
 ApiResult<void> ReadBeamSearch(const json& body, CompletionRequest& request) {
-  WEFT_RETURN_IF_ERROR(ReadBool(body, "use_beam_search", request.use_beam_search));
   WEFT_RETURN_IF_ERROR(ReadNumber(body, "length_penalty", -10, 10, request.length_penalty));
   WEFT_RETURN_IF_ERROR(ReadBool(body, "early_stopping", request.early_stopping));
   if (request.use_beam_search) return CheckBeamSearch(request.sampling);
@@ -129,7 +129,8 @@ ApiResult<void> ReadOutputFormat(const json& body, std::string_view text,
 
 }  // namespace
 
-ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view text) {
+ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view text,
+                                                    const RequestRules& rules) {
   ApiResult<json> parsed = ParseBody(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
   const json& body = *parsed;
@@ -147,6 +148,9 @@ ApiResult<CompletionRequest> ParseCompletionRequest(std::string_view text) {
   WEFT_RETURN_IF_ERROR(ReadString(body, "suffix", suffix));
   request.suffix = suffix.value_or("");
   WEFT_RETURN_IF_ERROR(ReadChoices(body, request));
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "use_beam_search", request.use_beam_search));
+  // A search for the likeliest texts has nothing of what sampling goes by.
+  if (!request.use_beam_search) request.sampling = rules.sampling;
   WEFT_RETURN_IF_ERROR(ReadSamplingFields(body, request.sampling));
   WEFT_RETURN_IF_ERROR(ReadBeamSearch(body, request));
   WEFT_RETURN_IF_ERROR(ReadLengths(body, request));

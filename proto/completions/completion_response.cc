@@ -71,6 +71,7 @@ std::string ToJson(const CompletionResponse& response) {
   body["object"] = "text_completion";
   body["created"] = response.created;
   body["model"] = response.model;
+  body["system_fingerprint"] = response.system_fingerprint;
   ordered_json& choices = body["choices"] = ordered_json::array();
   for (const CompletionChoice& choice : response.choices) choices.push_back(ChoiceJson(choice));
   if (response.usage_field == UsageField::kNull) body["usage"] = nullptr;

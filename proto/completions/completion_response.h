@@ -44,6 +44,7 @@ struct CompletionResponse {
   std::string id;       // "cmpl-..."
   int64_t created = 0;  // seconds since 1970
   std::string model;
+  std::string system_fingerprint;
   std::vector<CompletionChoice> choices;
   UsageField usage_field = UsageField::kAbsent;
   Usage usage;              // kPresent

@@ -1,5 +1,7 @@
 #include "proto/messages/messages_blocks.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 #include <unordered_set>
@@ -7,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "base/ascii.h"
 #include "base/result.h"
 #include "proto/chat/chat_messages.h"
 #include "proto/field_reader.h"
@@ -216,8 +219,23 @@ ApiResult<void> ReadMessage(const ordered_json& message, const std::string& path
   return {};
 }
 
+// Tools that Anthropic's servers run, by how their types begin; behind that stands a date.
+constexpr std::array<std::string_view, 6> kHostedTools = {
+    "web_search_", "web_fetch_", "code_execution_", "advisor_", "tool_search_tool_", "mcp_toolset"};
+
+bool IsHostedTool(const ordered_json& tool) {
+  constexpr size_t kMaxBytes = 64;
+  const ordered_json* type = FindField(tool, "type");
+  if (type == nullptr || !type->is_string()) return false;
+  const std::string_view name = type->get_ref<const std::string&>();
+  return name.size() <= kMaxBytes &&
+         std::ranges::all_of(
+             name, [](char c) { return IsAsciiLower(c) || IsAsciiDigit(c) || c == '_'; }) &&
+         std::ranges::any_of(
+             kHostedTools, [&](std::string_view tool_type) { return name.starts_with(tool_type); });
+}
+
 ApiResult<ordered_json> ReadTool(const ordered_json& tool, const std::string& path) {
-  if (!tool.is_object()) return RefuseValue(path, "an object", tool);
   WEFT_RETURN_IF_ERROR(CheckOptionalString(tool, "type", path));
   const ordered_json* type = FindField(tool, "type");
   if (type != nullptr && *type != "custom") {
@@ -227,12 +245,8 @@ ApiResult<ordered_json> ReadTool(const ordered_json& tool, const std::string& pa
                     "client's own, of type \"custom\"",
                     path, type->dump().substr(0, 60)));
   }
-  const ordered_json* defer = FindField(tool, "defer_loading");
-  if (defer != nullptr && *defer != false) {
-    return RefuseUnsupportedValue(
-        path + ".defer_loading",
-        fmt::format("'{}.defer_loading' must be false; every tool is told to the model", path));
-  }
+  bool is_deferred = false;  // a hint: every tool is told to the model at once
+  WEFT_RETURN_IF_ERROR(ReadBool(tool, "defer_loading", is_deferred, path + "."));
   const ordered_json* schema = FindField(tool, "input_schema");
   if (schema == nullptr) return RefuseMissing(path + ".input_schema", "a tool has one");
   if (!schema->is_object()) {
@@ -271,19 +285,25 @@ ApiResult<ordered_json> ReadAnthropicMessages(const ordered_json* system,
   return builder.Take();
 }
 
-ApiResult<ordered_json> ReadAnthropicTools(const ordered_json& tools) {
+ApiResult<void> ReadAnthropicTools(const ordered_json& tools, const RequestRules& rules,
+                                   ChatRequest& request) {
   WEFT_RETURN_IF_ERROR(CheckToolCount(tools));
-  ordered_json functions = ordered_json::array();
   std::unordered_set<std::string_view> names;
   for (size_t i = 0; i < tools.size(); ++i) {
     const std::string path = fmt::format("tools[{}]", i);
+    if (!tools[i].is_object()) return RefuseValue(path, "an object", tools[i]);
+    if (rules.drops_hosted_tools && IsHostedTool(tools[i])) {
+      request.dropped_tools.push_back(tools[i]["type"].get<std::string>());
+      continue;
+    }
     ApiResult<ordered_json> function = ReadTool(tools[i], path);
-    if (!function) return function;
+    if (!function) return tl::unexpected(std::move(function).error());
     WEFT_RETURN_IF_ERROR(
         CheckNewName(tools[i]["name"].get_ref<const std::string&>(), path + ".name", names));
-    functions.push_back(*std::move(function));
+    request.tools.push_back(*std::move(function));
+    request.tool_paths.positions.push_back(i);
   }
-  return functions;
+  return {};
 }
 
 }  // namespace weft

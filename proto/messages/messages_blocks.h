@@ -16,7 +16,9 @@ namespace weft {
 ApiResult<nlohmann::ordered_json> ReadAnthropicMessages(const nlohmann::ordered_json* system,
                                                         const nlohmann::ordered_json& messages);
 
-// `tools`; those that Anthropic's servers would run are refused by name.
-ApiResult<nlohmann::ordered_json> ReadAnthropicTools(const nlohmann::ordered_json& tools);
+// `tools`, into the request's. Those that Anthropic's servers run are left out or refused by name,
+// as the rules say; other types of Anthropic's are refused.
+ApiResult<void> ReadAnthropicTools(const nlohmann::ordered_json& tools, const RequestRules& rules,
+                                   ChatRequest& request);
 
 }  // namespace weft

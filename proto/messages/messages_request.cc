@@ -12,6 +12,7 @@
 #include "proto/field_reader.h"
 #include "proto/json_checks.h"
 #include "proto/json_reader.h"
+#include "proto/left_out_images.h"
 #include "proto/messages/messages_blocks.h"
 #include "proto/output_fields.h"
 #include "proto/sampling_fields.h"
@@ -28,22 +29,21 @@ constexpr int32_t kLeastThinkingBudget = 1024;  // Anthropic's
 
 // What templates read, and what texts must be: the members keep their order.
 constexpr auto kOrderedMessageFields =
-    JoinFields(std::to_array<std::string_view>(
-                   {"messages", "system", "tools", "output_config", "output_format"}),
+    JoinFields(std::to_array<std::string_view>({"messages", "system", "tools", "output_config",
+                                                "output_format", "context_management"}),
                kOutputFields);
 
-constexpr std::array<std::string_view, 12> kOtherMessageFields = {
-    "model", "max_tokens", "stream", "stop_sequences", "stop", "tool_choice", "thinking",
-    // Accepted, without effect.
-    "metadata", "service_tier", "cache_control", "user_profile_id", "workspace_id"};
+constexpr auto kOtherMessageFields = std::to_array<std::string_view>(
+    {"model", "max_tokens", "stream", "stop_sequences", "stop", "tool_choice", "thinking", "thread",
+     // Accepted, without effect.
+     "metadata", "service_tier", "cache_control", "user_profile_id", "workspace_id", "speed",
+     "diagnostics", "fallbacks", "fallback_credit_token", "billing_policy"});
 
 constexpr std::array kUnsupportedMessageFields = {
     UnsupportedField{"container", "null"},
-    UnsupportedField{"context_management", "null"},
-    UnsupportedField{"diagnostics", "null"},
+    UnsupportedField{"compaction", "null"},
     UnsupportedField{"inference_geo", "null"},
     UnsupportedField{"mcp_servers", "[]"},
-    UnsupportedField{"speed", "\"standard\""},
     UnsupportedField{"response_format", "{\"type\":\"text\"}"},
     UnsupportedField{"chat_template_kwargs", "{}"},
 };
@@ -87,7 +87,10 @@ ApiResult<void> ReadAnthropicToolChoice(const json& body, ChatRequest& chat) {
   if (*type != "any" && *type != "tool") {
     return RefuseValue("tool_choice.type", kTypes, (*choice)["type"]);
   }
-  if (chat.tools.is_null()) return RefuseCallWithoutTools();
+  if (chat.tools.is_null()) {
+    const bool names_dropped = *type == "tool" && !chat.dropped_tools.empty();
+    return names_dropped ? ReadNamedTool(*choice, chat) : RefuseCallWithoutTools();
+  }
   if (chat.continue_final_message) {
     return tl::unexpected(
         InvalidField("tool_choice",
@@ -111,8 +114,8 @@ ApiResult<void> ReadThinking(const json& body, MessagesRequest& request) {
   }
   request.chat.template_variables["enable_thinking"] = *type != "disabled";
   if (const json* display = FindField(*thinking, "display")) {
-    if (*display != "summarized" && *display != "omitted") {
-      return RefuseValue("thinking.display", "summarized or omitted", *display);
+    if (*display != "summarized" && *display != "omitted" && *display != "updates") {
+      return RefuseValue("thinking.display", "one of summarized, omitted and updates", *display);
     }
     request.omits_thinking = *display == "omitted";
   }
@@ -164,6 +167,7 @@ ApiResult<void> ReadStopSequences(const json& body, SamplingFields& sampling) {
   if (!list->is_array() || list->size() > kMaxStopStrings) {
     return RefuseValue("stop_sequences", expected, *list);
   }
+  sampling.stop.clear();
   for (const json& element : *list) {
     const bool valid = element.is_string() && !element.get_ref<const std::string&>().empty() &&
                        element.get_ref<const std::string&>().size() <= kMaxStopStringBytes;
@@ -183,13 +187,22 @@ ApiResult<void> ReadSampling(const json& body, ChatRequest& chat) {
   return CheckMinTokens(chat, "max_tokens");
 }
 
+// A conversation that Anthropic's servers keep. Clients that read the code send all of it instead.
+ApiResult<void> RefuseThread(const json& body) {
+  if (FindField(body, "thread") == nullptr) return {};
+  ApiError error = UnsupportedParameter(
+      "thread", "'thread' is not supported by this server, which keeps no messages; send them all");
+  error.code = "thread_unsupported_request";
+  return tl::unexpected(std::move(error));
+}
+
 // Fields that have no effect here are still checked to be what they should be.
 ApiResult<void> CheckFieldsWithoutEffect(const json& body) {
   std::optional<std::string> text;
-  for (const std::string_view name : {"service_tier", "user_profile_id", "workspace_id"}) {
+  for (const std::string_view name : {"service_tier", "user_profile_id", "workspace_id", "speed"}) {
     WEFT_RETURN_IF_ERROR(ReadString(body, name, text));
   }
-  for (const std::string_view name : {"metadata", "cache_control"}) {
+  for (const std::string_view name : {"metadata", "cache_control", "diagnostics"}) {
     WEFT_RETURN_IF_ERROR(CheckObject(body, name));
   }
   return {};
@@ -204,6 +217,7 @@ ApiResult<void> ReadPlainFields(const json& body, MessagesRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadSampling(body, chat));
   WEFT_RETURN_IF_ERROR(ReadBool(body, "stream", chat.stream));
   WEFT_RETURN_IF_ERROR(CheckFieldsWithoutEffect(body));
+  WEFT_RETURN_IF_ERROR(RefuseThread(body));
   return RefuseUnsupported(body, kUnsupportedMessageFields);
 }
 
@@ -223,9 +237,11 @@ ApiResult<void> SetEnd(const ordered_json& messages, ChatRequest& chat) {
   return {};
 }
 
-ApiResult<void> ReadTemplateFields(const ordered_json& fields, ChatRequest& chat) {
-  const ordered_json* messages = FindField(fields, "messages");
+ApiResult<void> ReadTemplateFields(ordered_json& fields, const RequestRules& rules,
+                                   ChatRequest& chat) {
+  ordered_json* messages = FindField(fields, "messages");
   if (messages == nullptr) return RefuseMissing("messages", "send the conversation");
+  if (rules.drops_images) LeaveOutImages(*messages);
   ApiResult<ordered_json> conversation =
       ReadAnthropicMessages(FindField(fields, "system"), *messages);
   if (!conversation) return tl::unexpected(std::move(conversation).error());
@@ -235,16 +251,13 @@ ApiResult<void> ReadTemplateFields(const ordered_json& fields, ChatRequest& chat
   }
   WEFT_RETURN_IF_ERROR(SetEnd(*messages, chat));
   const ordered_json* tools = FindField(fields, "tools");
-  if (tools == nullptr) return {};
-  ApiResult<ordered_json> functions = ReadAnthropicTools(*tools);
-  if (!functions) return tl::unexpected(std::move(functions).error());
-  if (!functions->empty()) chat.tools = *std::move(functions);
-  return {};
+  return tools == nullptr ? ApiResult<void>() : ReadAnthropicTools(*tools, rules, chat);
 }
 
 }  // namespace
 
-ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view text) {
+ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view text,
+                                                   const RequestRules& rules) {
   ApiResult<ordered_json> body = ParseOrderedBody(text);
   if (!body) return tl::unexpected(std::move(body).error());
   SplitBody fields = SplitFields(*std::move(body), kOrderedMessageFields, kOtherMessageFields,
@@ -253,15 +266,20 @@ ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view text) {
   request.chat.max_tokens_path = "max_tokens";
   request.chat.tool_paths.function.clear();
   request.chat.tool_paths.parameters = "input_schema";
-  WEFT_RETURN_IF_ERROR(ReadTemplateFields(fields.ordered, request.chat));
+  request.chat.sampling = rules.sampling;
+  WEFT_RETURN_IF_ERROR(ReadTemplateFields(fields.ordered, rules, request.chat));
   WEFT_RETURN_IF_ERROR(ReadOutputConfig(fields.ordered, request.chat));
+  if (const ordered_json* management = FindField(fields.ordered, "context_management")) {
+    WEFT_ASSIGN_OR_RETURN(request.edits, ReadContextManagement(*management));
+  }
   WEFT_RETURN_IF_ERROR(ReadPlainFields(fields.plain, request));
+  AddTemplateDefaults(rules, request.chat);
   request.chat.unknown_field_count = fields.unknown_count;
   return request;
 }
 
-ApiResult<MessagesRequest> ParseMessagesRequest(std::string_view text) {
-  ApiResult<MessagesRequest> request = ParseCountTokensRequest(text);
+ApiResult<MessagesRequest> ParseMessagesRequest(std::string_view text, const RequestRules& rules) {
+  ApiResult<MessagesRequest> request = ParseCountTokensRequest(text, rules);
   if (!request || request->chat.max_tokens) return request;
   return RefuseMissing("max_tokens", "it says how long the answer may be");
 }

@@ -2,10 +2,13 @@
 // the terms of chats. Include from .cc files only: the conversation is JSON.
 #pragma once
 
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "proto/api_error.h"
 #include "proto/chat/chat_request.h"
+#include "proto/messages/context_edits.h"
 
 namespace weft {
 
@@ -15,11 +18,15 @@ struct MessagesRequest {
   // is to be continued.
   ChatRequest chat;
   bool omits_thinking = false;  // blocks of thinking come without their text
+  // To be carried out on the conversation; absent: the request does not speak of it.
+  std::optional<std::vector<ContextEdit>> edits;
 };
 
 // Errors name the field by its path in the client's body.
-ApiResult<MessagesRequest> ParseMessagesRequest(std::string_view body);
+ApiResult<MessagesRequest> ParseMessagesRequest(std::string_view body,
+                                                const RequestRules& rules = {});
 // The same without `max_tokens`.
-ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view body);
+ApiResult<MessagesRequest> ParseCountTokensRequest(std::string_view body,
+                                                   const RequestRules& rules = {});
 
 }  // namespace weft

@@ -71,6 +71,11 @@ ordered_json MessageJson(const MessagesResponse& response, const Usage& usage) {
   return message;
 }
 
+void AddContextManagement(const MessagesResponse& response, ordered_json& body) {
+  if (response.context_management.empty()) return;
+  body["context_management"] = ordered_json::parse(response.context_management);
+}
+
 ordered_json BlockEvent(std::string_view type, int32_t index) {
   ordered_json event;
   event["type"] = type;
@@ -81,7 +86,9 @@ ordered_json BlockEvent(std::string_view type, int32_t index) {
 }  // namespace
 
 std::string ToJson(const MessagesResponse& response, const Usage& usage) {
-  return DumpJson(MessageJson(response, usage));
+  ordered_json message = MessageJson(response, usage);
+  AddContextManagement(response, message);
+  return DumpJson(message);
 }
 
 std::string MessageStartJson(const MessagesResponse& response, const Usage& usage) {
@@ -134,6 +141,7 @@ std::string MessageDeltaJson(const MessagesResponse& response, const Usage& usag
   event["delta"]["stop_reason"] = NullIfEmpty(response.stop_reason);
   event["delta"]["stop_sequence"] = NullIfEmpty(response.stop_sequence);
   event["usage"] = MessagesUsageJson(usage);
+  AddContextManagement(response, event);
   return DumpJson(event);
 }
 
@@ -141,9 +149,10 @@ std::string MessageStopJson() { return R"({"type":"message_stop"})"; }
 
 std::string PingJson() { return R"({"type":"ping"})"; }
 
-std::string CountTokensJson(int64_t token_count) {
+std::string CountTokensJson(int64_t token_count, std::optional<int64_t> original_count) {
   ordered_json body;
   body["input_tokens"] = token_count;
+  if (original_count) body["context_management"]["original_input_tokens"] = *original_count;
   return DumpJson(body);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@ struct MessagesResponse {
   std::vector<MessagesBlock> content;
   std::string stop_reason;    // "end_turn", "max_tokens", "stop_sequence", "tool_use"; empty: null
   std::string stop_sequence;  // the one that was met; empty: null
+  std::string context_management;  // JSON, known from the beginning; empty: there is no such member
 };
 
 // A call's input that broke off, so that it is no JSON, becomes {}.
@@ -44,6 +46,7 @@ std::string MessageDeltaJson(const MessagesResponse& response, const Usage& usag
 std::string MessageStopJson();
 std::string PingJson();
 
-std::string CountTokensJson(int64_t token_count);
+// `original_count`: before `context_management` was carried out; absent: the request has none.
+std::string CountTokensJson(int64_t token_count, std::optional<int64_t> original_count);
 
 }  // namespace weft

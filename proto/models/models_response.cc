@@ -1,5 +1,8 @@
 #include "proto/models/models_response.h"
 
+#include <ctime>
+
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "proto/json_dump.h"
@@ -19,7 +22,40 @@ ordered_json ModelJson(const ModelCard& model) {
   return value;
 }
 
+// "2026-11-26T06:22:00Z"
+std::string Rfc3339(int64_t seconds) {
+  const std::time_t time = seconds;
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+ordered_json AnthropicModelJson(const ModelCard& model) {
+  ordered_json value;
+  value["type"] = "model";
+  value["id"] = model.id;
+  value["display_name"] = model.id;
+  value["created_at"] = Rfc3339(model.created);
+  value["lifecycle"] = "active";
+  value["max_input_tokens"] = model.max_context;
+  value["max_tokens"] = model.max_context;
+  return value;
+}
+
 }  // namespace
+
+std::string ToAnthropicJson(const ModelCard& model) { return DumpJson(AnthropicModelJson(model)); }
+
+std::string ToAnthropicJson(const std::vector<ModelCard>& models) {
+  ordered_json body;
+  ordered_json& data = body["data"] = ordered_json::array();
+  for (const ModelCard& model : models) data.push_back(AnthropicModelJson(model));
+  body["has_more"] = false;
+  body["first_id"] = models.front().id;
+  body["last_id"] = models.back().id;
+  return DumpJson(body);
+}
 
 std::string ToJson(const ModelCard& model) { return DumpJson(ModelJson(model)); }
 

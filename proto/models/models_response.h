@@ -16,4 +16,8 @@ struct ModelCard {
 std::string ToJson(const ModelCard& model);
 std::string ToJson(const std::vector<ModelCard>& models);
 
+// The same for Anthropic's clients. `models` is not empty.
+std::string ToAnthropicJson(const ModelCard& model);
+std::string ToAnthropicJson(const std::vector<ModelCard>& models);
+
 }  // namespace weft

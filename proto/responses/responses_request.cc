@@ -13,6 +13,7 @@
 #include "proto/field_reader.h"
 #include "proto/json_checks.h"
 #include "proto/json_reader.h"
+#include "proto/left_out_images.h"
 #include "proto/output_fields.h"
 #include "proto/responses/response_items.h"
 #include "proto/template_fields.h"
@@ -68,10 +69,12 @@ bool IsOneOf(std::string_view name, const auto& names) {
 
 ordered_json OrNull(const auto& value) { return value ? ordered_json(*value) : ordered_json(); }
 
-ApiResult<void> ReadInput(ordered_json& fields, ResponsesRequest& request) {
+ApiResult<void> ReadInput(ordered_json& fields, const RequestRules& rules,
+                          ResponsesRequest& request) {
   const auto input = fields.find("input");
   if (input != fields.end() && !input->is_null()) {
     request.input = std::move(*input);
+    if (rules.drops_images) LeaveOutImages(request.input);
     return CheckInputItems(request.input);
   }
   return RefuseMissing("input", "send a string or an array of items");
@@ -300,7 +303,7 @@ ApiResult<void> ReadStorage(const json& body, ResponsesRequest& request) {
 
 ApiResult<void> ReadSampling(const json& body, ResponsesRequest& request) {
   ChatRequest& chat = request.chat;
-  WEFT_RETURN_IF_ERROR(ReadInteger(body, "max_output_tokens", 1, kMaxInt32, chat.max_tokens));
+  WEFT_RETURN_IF_ERROR(ReadMaxTokens(body, "max_output_tokens", 1, chat.max_tokens));
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "top_logprobs", 0, kMaxTopLogprobs, chat.top_logprobs));
   if (chat.top_logprobs > 0) chat.logprobs = true;
   WEFT_RETURN_IF_ERROR(ReadSamplingFields(body, chat.sampling));
@@ -364,17 +367,19 @@ ApiResult<void> ReadResponseFields(const json& body, ResponsesRequest& request) 
 
 }  // namespace
 
-ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text) {
+ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text,
+                                                  const RequestRules& rules) {
   ApiResult<ordered_json> parsed = ParseOrderedBody(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
   SplitBody split = SplitFields(*std::move(parsed), kOrderedResponseFields, kOtherResponseFields,
                                 kUnsupportedResponseFields);
   ordered_json& fields = split.ordered;
   ResponsesRequest request;
+  request.chat.sampling = rules.sampling;
   request.chat.messages_path = "input";
   request.chat.max_tokens_path = "max_output_tokens";
   request.chat.tool_paths.function.clear();
-  WEFT_RETURN_IF_ERROR(ReadInput(fields, request));
+  WEFT_RETURN_IF_ERROR(ReadInput(fields, rules, request));
   WEFT_RETURN_IF_ERROR(ReadTools(fields, request));
   WEFT_RETURN_IF_ERROR(ReadToolChoice(fields, request));
   WEFT_RETURN_IF_ERROR(ReadMetadata(fields, request));
@@ -382,6 +387,7 @@ ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text) {
   WEFT_RETURN_IF_ERROR(ReadDocuments(fields, request.chat));
   WEFT_RETURN_IF_ERROR(ReadTemplateVariables(fields, request.chat));
   WEFT_RETURN_IF_ERROR(ReadResponseFields(split.plain, request));
+  AddTemplateDefaults(rules, request.chat);
   request.chat.unknown_field_count = split.unknown_count;
   return request;
 }

@@ -31,6 +31,7 @@ struct ResponsesRequest {
 };
 
 // Errors as ParseChatRequest's.
-ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view body);
+ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view body,
+                                                  const RequestRules& rules = {});
 
 }  // namespace weft

@@ -87,7 +87,7 @@ ApiResult<void> ReadText(const ordered_json& body, TokenizeRequest& request) {
 
 }  // namespace
 
-ApiResult<TokenizeRequest> ParseTokenizeRequest(std::string_view text) {
+ApiResult<TokenizeRequest> ParseTokenizeRequest(std::string_view text, const RequestRules& rules) {
   ApiResult<ordered_json> body = ParseOrderedBody(text);
   if (!body) return tl::unexpected(std::move(body).error());
   const ApiResult<std::string_view> text_field = FindTextField(*body);
@@ -110,7 +110,7 @@ ApiResult<TokenizeRequest> ParseTokenizeRequest(std::string_view text) {
     WEFT_RETURN_IF_ERROR(ReadText(*body, request));
     return request;
   }
-  ApiResult<ChatRequest> chat = ReadChatRequest(*std::move(body));
+  ApiResult<ChatRequest> chat = ReadChatRequest(*std::move(body), rules);
   if (!chat) return tl::unexpected(std::move(chat).error());
   request.model = chat->model;
   request.unknown_field_count = chat->unknown_field_count;

@@ -27,7 +27,8 @@ struct TokenizeRequest {
 
 // One of `prompt` and `messages` (vLLM's) and `content` (llama.cpp's). A field that goes with
 // another of them is refused.
-ApiResult<TokenizeRequest> ParseTokenizeRequest(std::string_view body);
+ApiResult<TokenizeRequest> ParseTokenizeRequest(std::string_view body,
+                                                const RequestRules& rules = {});
 
 struct DetokenizeRequest {
   std::optional<std::string> model;

@@ -6,8 +6,9 @@
 #include <utility>
 
 #include <boost/asio/post.hpp>
-#include <fmt/core.h>
+#include <fmt/format.h>
 
+#include "base/log.h"
 #include "engine/engine.h"
 #include "server/api/job_memory.h"
 #include "server/api/job_submission.h"
@@ -86,6 +87,7 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   job_.trace = request_.trace;
   context_.metrics->CountUnknownFields(job_.unknown_field_count);
   context_.metrics->CountLooseTools(job_.loose_tool_count);
+  if (!job_.dropped_tools.empty()) ReportDroppedTools();
   job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));
 
   if (job_.background != nullptr) co_return co_await AnswerBackground();
@@ -120,8 +122,10 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
 asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
   const size_t body_bytes = body_.size();
   const size_t inline_bytes = context_.options.inline_body_bytes;
-  PrepareContext context{
-      .models = context_.models, .responses = &context_.responses, .owner = request_.key_name};
+  PrepareContext context{.models = context_.models,
+                         .rules = context_.options.rules,
+                         .responses = &context_.responses,
+                         .owner = request_.key_name};
   // What a long body's work holds is of its size.
   context.max_bytes = body_bytes <= inline_bytes ? inline_bytes : 2 * body_bytes;
   context.may_compile = body_bytes > inline_bytes;
@@ -142,6 +146,13 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
     KeepPrefixesOf(request_.key_name, *job);
   }
   co_return job;
+}
+
+void GenerationHandler::ReportDroppedTools() {
+  const std::string types = fmt::format("{}", fmt::join(job_.dropped_tools, ", "));
+  Log(LogLevel::kInfo, "request {}: left out tools that no server here runs: {}", request_.id,
+      types);
+  request_.answer_headers.emplace_back("weft-dropped-tools", types);
 }
 
 void GenerationHandler::SubmitMore() {

@@ -48,6 +48,8 @@ class GenerationHandler {
   bool client_gone() const { return client_gone_ || queue_->overflowed(); }
   // Waits for events and hands them to the answer; none come when the client has gone.
   boost::asio::awaitable<void> ConsumeEvents();
+  // In the log, and in a header of the answer.
+  void ReportDroppedTools();
   // The prompts to come, as many as may be in flight.
   void SubmitMore();
   boost::asio::awaitable<void> SubmitLater();
@@ -60,7 +62,7 @@ class GenerationHandler {
   ExchangeOutcome Outcome(int status, bool keep_alive) const;
 
   Connection& connection_;
-  const HttpRequest& request_;
+  HttpRequest& request_;
   std::string body_;       // until it is prepared
   ByteBudget::Hold held_;  // then the job's
   ServerContext& context_;

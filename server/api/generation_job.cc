@@ -64,6 +64,7 @@ ApiError ModelNotFound(std::string_view id, const std::vector<ServedModel>& mode
   std::string served;
   for (const ServedModel& model : models) {
     served += fmt::format("{}'{}'", served.empty() ? "" : ", ", model.id);
+    for (const std::string& alias : model.aliases) served += fmt::format(", '{}'", alias);
   }
   ApiError error;
   error.status = 404;
@@ -77,7 +78,9 @@ ApiError ModelNotFound(std::string_view id, const std::vector<ServedModel>& mode
 ApiResult<const ServedModel*> FindModel(const std::optional<std::string>& id,
                                         const std::vector<ServedModel>& models) {
   if (!id) return &models.front();
-  const auto found = std::ranges::find(models, *id, &ServedModel::id);
+  auto found =
+      std::ranges::find_if(models, [&](const ServedModel& model) { return model.IsCalled(*id); });
+  if (found == models.end()) found = std::ranges::find_if(models, &ServedModel::takes_any_name);
   if (found == models.end()) return tl::unexpected(ModelNotFound(*id, models));
   return &*found;
 }
@@ -100,23 +103,20 @@ ApiResult<const ServedModel*> FindGenerator(const std::optional<std::string>& id
 ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& request) {
   const int64_t context = model.engine->options().max_context;
   const int64_t room = context - request.prompt_tokens;
-  if (room < 0 || (room == 0 && request.asked != 0)) {
-    return tl::unexpected(
-        TooLong(request.prompt_path,
-                fmt::format("'{}' has {} tokens, but prompt and completion share a context of {}; "
-                            "shorten the prompt",
-                            request.prompt_path, request.prompt_tokens, context)));
-  }
-  if (request.asked > room) {
-    return tl::unexpected(
-        TooLong(request.max_tokens_path,
-                fmt::format("'{}' is {}, but a prompt of {} tokens leaves {} of the context of {}; "
-                            "ask for at most {}",
-                            request.max_tokens_path, *request.asked, request.prompt_tokens, room,
-                            context, room)));
+  ContextExcess excess{.context = context,
+                       .prompt_tokens = request.prompt_tokens,
+                       .max_tokens = 0,
+                       .param = request.prompt_path,
+                       .prompt = request.prompt_path};
+  if (room < 0) return tl::unexpected(request.words(excess));
+  const bool is_full = room == 0 && request.asked != 0;  // whatever is asked for
+  if (is_full || (request.asked > room && !request.clamps)) {
+    excess.max_tokens = request.asked.value_or(1);
+    if (!is_full) excess.param = request.max_tokens_path;
+    return tl::unexpected(request.words(excess));
   }
   const int64_t default_tokens = std::max<int64_t>(request.default_tokens, request.min_tokens);
-  const int64_t tokens = request.asked.value_or(std::min(default_tokens, room));
+  const int64_t tokens = std::min(int64_t{request.asked.value_or(default_tokens)}, room);
   if (request.min_tokens > tokens) {
     return tl::unexpected(TooLong(
         "min_tokens", fmt::format("'min_tokens' is {}, but the prompt leaves room for {} tokens",

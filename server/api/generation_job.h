@@ -12,7 +12,9 @@
 
 #include "engine/request.h"
 #include "proto/api_error.h"
+#include "proto/request_rules.h"
 #include "proto/sampling_fields.h"
+#include "server/api/context_words.h"
 #include "server/api/generation_answer.h"
 #include "server/api/generation_summary.h"
 #include "server/http/byte_budget.h"
@@ -59,7 +61,8 @@ struct GenerationJob {
   bool has_seed = false;                                // otherwise the server draws one
   bool stream = false;
   int32_t unknown_field_count = 0;
-  int32_t loose_tool_count = 0;  // see CompiledOutput
+  int32_t loose_tool_count = 0;            // see CompiledOutput
+  std::vector<std::string> dropped_tools;  // see ChatRequest
   // Not 0: there is so much to work through, and nothing else is set; see PrepareContext.
   size_t excess_bytes = 0;
   std::unique_ptr<GenerationAnswer> answer;
@@ -81,8 +84,9 @@ class ResponseStore;
 // What there is to prepare a job with; all of it outlives the job.
 struct PrepareContext {
   const std::vector<ServedModel>& models;  // not empty
-  ResponseStore* responses = nullptr;      // what /v1/responses comes back to
-  std::string_view owner = {};  // the name of the request's key; empty: there are no keys
+  const RequestRules& rules;
+  ResponseStore* responses = nullptr;  // what /v1/responses comes back to
+  std::string_view owner = {};         // the name of the request's key; empty: there are no keys
   // Where a body and what it refers to, or what its texts come to together, are longer, the job is
   // an excess: it has to be prepared where that may take long (law 5), with memory held for it.
   size_t max_bytes = std::numeric_limits<size_t>::max();
@@ -119,7 +123,7 @@ ApiError TooLong(std::string param, std::string message);
 
 // How many tokens may be generated after a prompt of this length; `default_tokens` without
 // `asked`, as far as the context has room. Errors (400 "context_length_exceeded") name
-// `prompt_path` or `max_tokens_path`.
+// `prompt_path` or `max_tokens_path`, in `words`.
 struct LengthRequest {
   int64_t prompt_tokens = 0;  // the longest prompt's
   std::string prompt_path;
@@ -127,6 +131,8 @@ struct LengthRequest {
   std::string max_tokens_path = "max_tokens";
   int32_t min_tokens = 0;
   int64_t default_tokens = 0;
+  bool clamps = false;  // see RequestRules
+  ContextWords words = OpenAiContextWords;
 };
 ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& request);
 

@@ -1,6 +1,5 @@
 #include "server/api/plain_handlers.h"
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "engine/engine.h"
 #include "proto/models/models_response.h"
 #include "proto/openapi.h"
+#include "proto/props/props_response.h"
 #include "server/api/generation_job.h"
 #include "server/api/responses/stored_responses.h"
 #include "server/http/server_context.h"
@@ -18,8 +18,8 @@
 namespace weft {
 namespace {
 
-ModelCard CardOf(const ServedModel& model) {
-  return {model.id, model.created, model.engine->options().max_context};
+ModelCard CardOf(const ServedModel& model, const std::string& name) {
+  return {name, model.created, model.engine->options().max_context};
 }
 
 HttpResponse Json(std::string body) {
@@ -35,19 +35,40 @@ HttpResponse Ready(const ServerContext& context) {
   return response;
 }
 
-HttpResponse Models(const ServerContext& context) {
+// All names that models have.
+HttpResponse Models(const HttpRequest& request, const ServerContext& context) {
   std::vector<ModelCard> cards;
-  for (const ServedModel& model : context.models) cards.push_back(CardOf(model));
-  return Json(ToJson(cards));
+  for (const ServedModel& model : context.models) {
+    cards.push_back(CardOf(model, model.id));
+    for (const std::string& alias : model.aliases) cards.push_back(CardOf(model, alias));
+  }
+  return Json(request.style == ApiStyle::kAnthropic ? ToAnthropicJson(cards) : ToJson(cards));
 }
 
 HttpResponse Model(const HttpRequest& request, const ServerContext& context,
                    const std::string& id) {
-  const auto found = std::ranges::find(context.models, id, &ServedModel::id);
-  if (found == context.models.end()) {
-    return ErrorResponse(ModelNotFound(id, context.models), request);
-  }
-  return Json(ToJson(CardOf(*found)));
+  const ApiResult<const ServedModel*> found = FindModel(id, context.models);
+  if (!found) return ErrorResponse(found.error(), request);
+  const ModelCard card = CardOf(**found, id);
+  return Json(request.style == ApiStyle::kAnthropic ? ToAnthropicJson(card) : ToJson(card));
+}
+
+// For programs that ask whether there is a server.
+HttpResponse Root() {
+  HttpResponse response;
+  response.content_type = "text/plain; charset=utf-8";
+  response.constant_body = "Weft is running\n";
+  return response;
+}
+
+HttpResponse PropsOf(const ServerContext& context) {
+  const ServedModel& model = context.models.front();
+  const EngineOptions& engine = model.engine->options();
+  return Json(ToJson({.model = model.id,
+                      .max_context = engine.max_context,
+                      .max_sequences = engine.max_sequences,
+                      .build = fmt::format("weft {}", Version())},
+                     context.options.rules));
 }
 
 }  // namespace
@@ -72,8 +93,12 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
     }
     case RouteId::kVersion:
       return Json(fmt::format(R"({{"version":"{}"}})", Version()));
+    case RouteId::kRoot:
+      return Root();
+    case RouteId::kProps:
+      return PropsOf(context);
     case RouteId::kModels:
-      return Models(context);
+      return Models(request, context);
     case RouteId::kModel:
       return Model(request, context, match.argument);
     case RouteId::kResponse:

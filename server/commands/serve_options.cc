@@ -42,9 +42,10 @@ class JsonConfig : public CLI::Config {
       CLI::ConfigItem setting;
       setting.name = name;
       for (const auto& item : value.is_array() ? value : nlohmann::json::array({value})) {
-        if (!item.is_string() && !item.is_number()) {
+        if (!item.is_string() && !item.is_number() && !item.is_boolean()) {
           throw CLI::ConfigError("--config: '" + name +
-                                 "' must be a string, a number, or an array of those");
+                                 "' must be a string, a number, true, false, or an array of "
+                                 "those");
         }
         setting.inputs.push_back(item.is_string() ? item.get<std::string>() : item.dump());
       }
@@ -74,7 +75,10 @@ void AddServedModelFlags(CLI::App& app, ServeOptions& options) {
           "GGUF file or Hugging Face directory (the bundled model); given again, all are served");
   AddModelSettings(app, model);
   AddList(app, "--served-model-name", options.served_model_names,
-          "What requests call the model (the file's name); of several, each in the same order");
+          "What requests call the model (the file's name); given again: other names of it; of "
+          "several models, each in the same order");
+  app.add_flag("--any-model-name", options.any_model_name,
+               "Requests for names that no model has mean the first model (they get 404)");
   AddList(app, "--chat-template", options.chat_templates,
           "Jinja file with the chat template (the model's own, or else ChatML); NAME=FILE: of one "
           "of several models");
@@ -252,6 +256,7 @@ Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
   AddServedModelFlags(app, options);
   AddServerFlags(app, options);
   AddAccessFlags(app, options.server);
+  AddRequestFlags(app, options.requests);
   AddLogFlag(app, options.log_level);
   AddLogFormatFlag(app, options.log_format);
   AddTracingFlag(app, options.otlp_endpoint);
@@ -279,12 +284,15 @@ Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
   }
   const size_t model_count = std::max<size_t>(options.model_paths.size(), 1);
   const size_t name_count = options.served_model_names.size();
-  if (name_count > 0 && name_count != model_count) {
+  if (model_count > 1 && name_count > 0 && name_count != model_count) {
     return Fail(ErrorCode::kInvalidArgument,
                 "weft serve: --served-model-name is there {} times, for {} models; name each, in "
                 "the order of --model, or none",
                 name_count, model_count);
   }
+  Result<RequestRules> rules = RulesOf(options.requests);
+  if (!rules) return Fail(rules.error().code, "weft serve: {}", rules.error().message);
+  server.rules = *std::move(rules);
   return options;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/result.h"
+#include "server/commands/request_flags.h"
 #include "server/http/server_options.h"
 #include "server/models/loaded_model.h"
 
@@ -18,12 +19,14 @@ struct ServeOptions {
   ModelOptions model;                    // of each, but for its path
   std::vector<std::string> model_paths;  // empty: the bundled model
   std::vector<std::string>
-      served_model_names;          // one a path, or none: files' and directories' names
+      served_model_names;  // one a path, or none: files' and directories' names; of one model all
   std::optional<Pooling> pooling;  // of embeddings; nullopt: the model's own
   // VALUE for the models that it fits, or NAME=VALUE for one; see SettingsOfModels.
   std::vector<std::string> tasks;           // encoder-decoders'; otherwise what the files say
   std::vector<std::string> chat_templates;  // paths of Jinja files; otherwise the models' own
-  ServerOptions server;
+  bool any_model_name = false;              // names that no model has mean the first
+  RequestFlags requests;
+  ServerOptions server;                          // its rules are what `requests` come to
   std::optional<uint64_t> response_store_bytes;  // absent: as much as is sensible
   std::chrono::milliseconds shutdown_timeout{30'000};
   LogLevel log_level = LogLevel::kInfo;

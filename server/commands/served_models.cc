@@ -7,12 +7,17 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "base/log.h"
 #include "model/ranking_files.h"
 #include "server/api/conversation/chat_format.h"
 #include "server/api/conversation/chat_ml.h"
 #include "server/api/conversation/chat_template_file.h"
+#include "server/api/conversation/reply_stream.h"
 #include "server/api/structured/structured_output.h"
+#include "server/metrics/engine_metrics.h"
+#include "server/version.h"
 
 namespace weft {
 namespace {
@@ -99,6 +104,16 @@ Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(uint64_t render_bytes,
   return std::shared_ptr<const ChatFormat>();
 }
 
+// Of all that decides what tokens come, as far as the server is concerned.
+std::string FingerprintOf(const ModelOptions& options, const std::string& name,
+                          const LoadedModel& model) {
+  const Checkpoint& checkpoint = model.checkpoint();
+  const std::string text = fmt::format(
+      "{} {} {} {} {} {} {}", Version(), name, checkpoint.spec.architecture, checkpoint.file_bytes,
+      NameOf(options.arithmetic), options.quantize, model.facts().kv_type);
+  return fmt::format("fp_{:010x}", HashOf(text) >> 24);
+}
+
 Result<ServedModel> ServeOne(const ServeOptions& options, const ServedSettings& settings, size_t i,
                              const std::string& name, LoadedModel& model,
                              std::shared_ptr<MatcherPool> constraints) {
@@ -106,6 +121,7 @@ Result<ServedModel> ServeOne(const ServeOptions& options, const ServedSettings& 
   const ModelSpec& spec = checkpoint.spec;
   ServedModel served;
   served.id = name;
+  served.fingerprint = FingerprintOf(options.model, name, model);
   served.created = static_cast<int64_t>(std::time(nullptr));
   served.tokenizer = checkpoint.tokenizer;
   served.structured =
@@ -227,6 +243,11 @@ Result<std::vector<ServedModel>> ServeModels(const ServeOptions& options,
     WEFT_ASSIGN_OR_RETURN(ServedModel model,
                           ServeOne(options, settings, i, names[i], *models[i], constraints));
     served.push_back(std::move(model));
+  }
+  served.front().takes_any_name = options.any_model_name;
+  const std::vector<std::string>& given = options.served_model_names;
+  if (served.size() == 1 && given.size() > 1) {
+    served.front().aliases.assign(given.begin() + 1, given.end());
   }
   return served;
 }

@@ -1,10 +1,12 @@
 #include "server/http/cors.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/ascii.h"
 #include "base/quoted.h"
+#include "server/http/host_name.h"
 
 namespace weft {
 namespace {
@@ -23,14 +25,27 @@ bool IsAuthorityCharacter(char c) {
          c == ']' || c == '_';
 }
 
+constexpr std::string_view kLocalPages = "localhost";
+
+// Of a server on the machine that the browser runs on, on whatever port.
+bool IsLocalPage(std::string_view origin) {
+  const size_t scheme_end = origin.find("://");
+  if (scheme_end == std::string_view::npos) return false;
+  const std::string_view scheme = origin.substr(0, scheme_end);
+  const std::optional<std::string> host = HostNameOf(origin.substr(scheme_end + 3));
+  return (scheme == "http" || scheme == "https") &&
+         (host == "localhost" || host == "127.0.0.1" || host == "::1");
+}
+
 }  // namespace
 
 CorsPolicy::CorsPolicy(std::vector<std::string> origins)
     : origins_(std::move(origins)),
-      allows_all_(std::ranges::find(origins_, "*") != origins_.end()) {}
+      allows_all_(std::ranges::find(origins_, "*") != origins_.end()),
+      allows_local_(std::ranges::find(origins_, kLocalPages) != origins_.end()) {}
 
 Result<void> CorsPolicy::CheckOrigin(std::string_view origin) {
-  if (origin == "*" || origin == "null") return {};
+  if (origin == "*" || origin == "null" || origin == kLocalPages) return {};
   const size_t colon = origin.find("://");
   const bool has_scheme = colon != std::string_view::npos && colon > 0;
   const std::string_view authority = has_scheme ? origin.substr(colon + 3) : "";
@@ -41,15 +56,16 @@ Result<void> CorsPolicy::CheckOrigin(std::string_view origin) {
   if (authority.empty() || !std::ranges::all_of(scheme, is_scheme_character) ||
       !std::ranges::all_of(authority, IsAuthorityCharacter)) {
     return Fail(ErrorCode::kInvalidArgument,
-                "{} is not an origin; expected * or scheme://host[:port] in lower case, without "
-                "path",
+                "{} is not an origin; expected *, localhost or scheme://host[:port] in lower case, "
+                "without path",
                 Quoted(origin));
   }
   return {};
 }
 
 bool CorsPolicy::Allows(std::string_view origin) const {
-  return allows_all_ || std::ranges::find(origins_, origin) != origins_.end();
+  if (allows_all_ || (allows_local_ && IsLocalPage(origin))) return true;
+  return origin != kLocalPages && std::ranges::find(origins_, origin) != origins_.end();
 }
 
 ApiError CorsPolicy::NotAllowed(std::string_view origin) {
@@ -65,7 +81,7 @@ HttpHeaders CorsPolicy::AnswerHeaders(std::string_view origin) const {
   if (origin.empty() || !Allows(origin)) return headers;
   headers.emplace_back("Access-Control-Allow-Origin", allows_all_ ? "*" : std::string(origin));
   headers.emplace_back("Access-Control-Expose-Headers",
-                       "X-Request-Id, Retry-After, Retry-After-Ms");
+                       "X-Request-Id, Retry-After, Retry-After-Ms, weft-dropped-tools");
   return headers;
 }
 

@@ -14,7 +14,8 @@ namespace weft {
 // Immutable.
 class CorsPolicy {
  public:
-  // "*" or origins as browsers write them, "https://example.org:8443"; empty: off.
+  // "*", "localhost" (any port of localhost, 127.0.0.1 and [::1]) or origins as browsers write
+  // them, "https://example.org:8443"; empty: off.
   explicit CorsPolicy(std::vector<std::string> origins);
 
   // Whether this can be given to the constructor.
@@ -33,6 +34,7 @@ class CorsPolicy {
  private:
   const std::vector<std::string> origins_;
   const bool allows_all_;
+  const bool allows_local_;
 };
 
 }  // namespace weft

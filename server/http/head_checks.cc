@@ -142,7 +142,10 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
   const auto refuse = [&](int status, std::string code, std::string message) {
     return ErrorResponse(HttpError(status, std::move(code), std::move(message)), request);
   };
-  if (match.route == nullptr && match.allow.empty()) {
+  // A browser looks for a page there, and there is none.
+  const bool wants_page = match.route != nullptr && match.route->id == RouteId::kRoot &&
+                          Field(fields, http::field::accept).find("text/html") != std::string::npos;
+  if (wants_page || (match.route == nullptr && match.allow.empty())) {
     return refuse(404, "unknown_route",
                   fmt::format("there is no {} here; docs/API.md lists the routes",
                               request.path.substr(0, 200)));
@@ -225,7 +228,7 @@ HttpRequest ToHttpRequest(const RequestParser& parser, Entrance entrance, Server
   request.trace = context.tracer->Begin(FieldValues(message, "traceparent"),
                                         FieldValues(message, "tracestate"));
   if (request.trace.sampled) request.user_agent = Field(message, http::field::user_agent);
-  request.style = ApiStyleOf(request.path);
+  request.style = ApiStyleOf(request.path, message.count("anthropic-version") > 0);
   request.answer_headers = context.cors.AnswerHeaders(request.origin);
   if (request.style == ApiStyle::kAnthropic) {
     request.answer_headers.emplace_back("request-id", request.id);

@@ -7,11 +7,13 @@ namespace {
 
 // Of two patterns that fit the same path, the longer one stands first.
 constexpr std::array kRoutes = {
+    Route{RouteId::kRoot, "GET", "/"},
     Route{RouteId::kHealth, "GET", "/health"},
     Route{RouteId::kReady, "GET", "/ready"},
     Route{RouteId::kMetrics, "GET", "/metrics"},
     Route{RouteId::kOpenApi, "GET", "/openapi.json"},
     Route{RouteId::kVersion, "GET", "/version"},
+    Route{RouteId::kProps, "GET", "/props"},
     Route{RouteId::kTokenize, "POST", "/tokenize"},
     Route{RouteId::kDetokenize, "POST", "/detokenize"},
     Route{RouteId::kApplyTemplate, "POST", "/apply-template"},
@@ -56,12 +58,8 @@ bool PathFits(std::string_view pattern, std::string_view path, std::string& argu
   return true;
 }
 
-}  // namespace
-
-std::span<const Route> Routes() { return kRoutes; }
-
 // The first pattern that fits counts, with all its methods.
-RouteMatch FindRoute(std::string_view method, std::string_view path) {
+RouteMatch FindPattern(std::string_view method, std::string_view path) {
   RouteMatch match;
   match.label = "other";
   for (const Route& route : kRoutes) {
@@ -77,8 +75,20 @@ RouteMatch FindRoute(std::string_view method, std::string_view path) {
   return match;
 }
 
-ApiStyle ApiStyleOf(std::string_view path) {
-  return path.starts_with("/v1/messages") ? ApiStyle::kAnthropic : ApiStyle::kOpenAi;
+}  // namespace
+
+std::span<const Route> Routes() { return kRoutes; }
+
+RouteMatch FindRoute(std::string_view method, std::string_view path) {
+  RouteMatch match = FindPattern(method, path);
+  return match.allow.empty() ? FindPattern(method, "/v1" + std::string(path)) : match;
+}
+
+ApiStyle ApiStyleOf(std::string_view path, bool is_anthropics) {
+  if (path.starts_with("/v1/")) path.remove_prefix(3);
+  const bool is_shared = path == "/models" || path.starts_with("/models/");
+  const bool is_anthropic = path.starts_with("/messages") || (is_shared && is_anthropics);
+  return is_anthropic ? ApiStyle::kAnthropic : ApiStyle::kOpenAi;
 }
 
 }  // namespace weft

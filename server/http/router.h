@@ -15,6 +15,8 @@ enum class RouteId {
   kMetrics,
   kOpenApi,
   kVersion,
+  kRoot,
+  kProps,
   kTokenize,
   kDetokenize,
   kApplyTemplate,
@@ -58,9 +60,10 @@ struct RouteMatch {
 // All there are; proto/openapi.json describes each.
 std::span<const Route> Routes();
 
+// Paths under /v1 are found without it, too, unless they are a route of their own.
 RouteMatch FindRoute(std::string_view method, std::string_view path);
 
-// Also of paths that no route has.
-ApiStyle ApiStyleOf(std::string_view path);
+// Also of paths that no route has. `is_anthropics`: the request has Anthropic's header.
+ApiStyle ApiStyleOf(std::string_view path, bool is_anthropics);
 
 }  // namespace weft

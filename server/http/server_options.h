@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "proto/request_rules.h"
+
 namespace weft {
 
 struct ListenAddress {
@@ -20,6 +22,7 @@ struct ServerOptions {
   static constexpr int32_t kMaxMetricsConnections = 64;
   static constexpr size_t kMaxHeaderFields = 128;  // in a request's head; more: 431
 
+  RequestRules rules;
   std::string host = "127.0.0.1";  // an address, or a name that resolves to one
   uint16_t port = 8080;            // 0: any free one
   bool listens_on_tcp = true;

@@ -345,7 +345,7 @@ asio::awaitable<ExchangeOutcome> Session::Dispatch(HttpRequest& request, const R
 asio::awaitable<ExchangeOutcome> Session::AnswerPost(const HttpRequest& request,
                                                      AnswerFunction answer,
                                                      ByteBudget::Hold& held) {
-  const PrepareContext prepare_context{.models = context_.models};
+  const PrepareContext prepare_context{.models = context_.models, .rules = context_.options.rules};
   ApiResult<PostAnswer> result;
   const std::function<void()> work = [&] { result = answer(request.body, prepare_context); };
   const ApiResult<void> run = co_await RunHeldPreparation(

@@ -1,10 +1,12 @@
 // What the server needs to know of a model that it serves.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/ranking.h"
@@ -20,8 +22,11 @@ class Engine;
 class StructuredOutput;
 
 struct ServedModel {
-  std::string id;       // what requests call it
-  int64_t created = 0;  // seconds since 1970
+  std::string id;                         // what requests call it, and answers
+  std::vector<std::string> aliases = {};  // what else requests may call it
+  bool takes_any_name = false;            // requests for names that no model has mean this one
+  std::string fingerprint = {};  // "fp_...", of all that its answers depend on besides the request
+  int64_t created = 0;           // seconds since 1970
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatFormat> chat;        // nullptr: its chat template does not compile
   std::shared_ptr<StructuredOutput> structured;  // constraints on its texts
@@ -36,6 +41,10 @@ struct ServedModel {
   std::optional<ClassifierSpec> classifier = {};
   bool makes_sparse = false;  // PooledOutput::kSparse
   Engine* engine = nullptr;   // outlives the server
+
+  bool IsCalled(std::string_view name) const {
+    return name == id || std::ranges::find(aliases, name) != aliases.end();
+  }
 };
 
 }  // namespace weft

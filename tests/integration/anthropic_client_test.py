@@ -3,6 +3,7 @@
 The client is installed from PyPI (see client_packages.py). MODEL is the bundled one, which greets and calls tools.
 """
 
+import re
 import socket
 import threading
 import unittest
@@ -13,6 +14,7 @@ from weft_server import WeftServer
 
 WEATHER = {"name": "get_weather", "description": "The weather in a city", "input_schema": {
     "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
+SEARCH = {"type": "web_search_20250305", "name": "web_search"}
 WHO = [{"role": "user", "content": "Who are you?"}]
 PARIS = [{"role": "user", "content": "What is the weather in Paris?"}]
 
@@ -124,10 +126,78 @@ class Messages(ServedCase):
             self.create([{"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "http://a"}}]}])
         self.assertIn("messages[0].content[0].type", str(image.exception))
         with self.assertRaises(self.anthropic.BadRequestError) as search:
-            self.create(WHO, tools=[{"type": "web_search_20250305", "name": "web_search"}])
-        self.assertIn("web_search_20250305", str(search.exception))
-        with self.assertRaises(self.anthropic.BadRequestError):
+            self.create(WHO, tools=[SEARCH], tool_choice={"type": "tool", "name": "web_search"})
+        self.assertIn("tool_choice.name", str(search.exception))
+
+    def test_the_room_is_told_in_anthropics_words(self):
+        """Agents ask for a fixed number of tokens, and match these sentences."""
+        with self.assertRaises(self.anthropic.BadRequestError) as wide:
+            self.create(WHO, max_tokens=20000)
+        room = re.search(r"input length and `max_tokens` exceed context limit: (\d+) \+ 20000 > (\d+), "
+                         r"decrease input length or `max_tokens` and try again", str(wide.exception))
+        prompt, context = map(int, room.groups())
+        self.assertEqual(self.create(WHO, max_tokens=context - prompt).stop_reason, "end_turn")
+        with self.assertRaises(self.anthropic.BadRequestError) as long:
             self.create([{"role": "user", "content": "a " * 50000}])
+        self.assertRegex(str(long.exception), rf"prompt is too long: \d+ tokens > {context} maximum")
+
+    def test_tools_of_anthropics_servers_are_left_out(self):
+        raw = self.client.messages.with_raw_response.create(**self.fields(PARIS, tools=[SEARCH, WEATHER]))
+        self.assertEqual(raw.headers["weft-dropped-tools"], "web_search_20250305")
+        self.assertEqual([(block.name, block.input) for block in raw.parse().content], [("get_weather", {"city": "Paris"})])
+
+    def test_context_management(self):
+        """Of two results of tools the first is cleared, and the message is as if it had never been there."""
+        edits = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"},
+                           {"type": "clear_tool_uses_20250919", "trigger": {"type": "tool_uses", "value": 2},
+                            "keep": {"type": "tool_uses", "value": 1}}]}
+        def conversation(first):
+            messages = []
+            for number, result in enumerate([first, "sunny"]):
+                call = {"type": "tool_use", "id": f"call_{number}", "name": "get_weather", "input": {"city": "Paris"}}
+                messages += [*PARIS, {"role": "assistant", "content": [call]},
+                             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call["id"], "content": result}]}]
+            return messages
+        fields = self.fields(conversation("rain " * 50), tools=[WEATHER], context_management=edits,
+                             betas=["context-management-2025-06-27", "of-tomorrow-2099-01-01"])
+        whole = self.client.beta.messages.create(**fields)
+        cleared, = whole.context_management.applied_edits
+        self.assertEqual((cleared.type, cleared.cleared_tool_uses), ("clear_tool_uses_20250919", 1))
+        self.assertGreater(cleared.cleared_input_tokens, 0)
+        plain = self.create(conversation("[result cleared to save context]"), tools=[WEATHER])
+        self.assertEqual([block.to_dict() for block in whole.content], [block.to_dict() for block in plain.content])
+        deltas = [event for event in self.client.beta.messages.create(**fields, stream=True) if event.type == "message_delta"]
+        self.assertEqual([event.context_management for event in deltas], [whole.context_management])
+        counted = self.client.beta.messages.count_tokens(
+            **{name: value for name, value in fields.items() if name not in ("max_tokens", "extra_body")})
+        self.assertEqual(counted.input_tokens + cleared.cleared_input_tokens, counted.context_management.original_input_tokens)
+        with self.assertRaises(self.anthropic.BadRequestError) as unknown:
+            self.client.beta.messages.create(**{**fields, "context_management": {"edits": [{"type": "compact_20260112"}]}})
+        self.assertIn("compact_20260112", str(unknown.exception))
+
+    def test_hints_of_agents_are_taken(self):
+        ephemeral = {"type": "ephemeral"}
+        system = [{"type": "text", "text": "You are kind.", "cache_control": ephemeral}]
+        hinted = self.client.beta.messages.create(**self.fields(
+            WHO, system=system, tools=[{**WEATHER, "cache_control": ephemeral, "eager_input_streaming": True}], container=None,
+            mcp_servers=[], metadata={"user_id": "u"}, service_tier="auto", thinking={"type": "adaptive", "display": "updates"},
+            output_config={"effort": "high"}, speed="fast", betas=["interleaved-thinking-2025-05-14", "fast-mode-2026-02-01"]))
+        self.assertTrue(hinted.content)
+
+    def test_a_stream_begins_with_what_the_cache_had(self):
+        long = [{"role": "user", "content": "Who are you? " * 20}]
+        self.create(long)
+        start = next(event for event in self.create(long, stream=True) if event.type == "message_start")
+        self.assertGreater(start.message.usage.cache_read_input_tokens, 0)
+        self.assertEqual(start.message.usage.cache_read_input_tokens, self.create(long).usage.cache_read_input_tokens)
+
+    def test_models_are_listed(self):
+        models = list(self.client.models.list())
+        self.assertEqual([(model.type, model.id, model.display_name) for model in models], [("model", "demo", "demo")])
+        self.assertEqual(self.client.models.retrieve("demo"), models[0])
+        with self.assertRaises(self.anthropic.NotFoundError) as unknown:
+            self.client.models.retrieve("other")
+        self.assertEqual(unknown.exception.body["error"]["type"], "not_found_error")
 
     def test_the_requests_id(self):
         self.assertTrue(self.create(WHO)._request_id)
@@ -158,6 +228,19 @@ def only_connection(port):
         if connection.recv(1000).startswith(b"HTTP/1.1 200"):
             return connection
         connection.close()
+
+
+class Images(unittest.TestCase):
+    def test_they_are_left_out_where_the_server_says_so(self):
+        import anthropic
+
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}}
+        with WeftServer(options.weft, ["--model", options.model, "--images", "drop"]) as server:
+            with anthropic.Anthropic(base_url=f"http://127.0.0.1:{server.port}", api_key="none") as client:
+                def prompt_tokens(part):
+                    messages = [{"role": "user", "content": [{"type": "text", "text": "Who are you?"}, part]}]
+                    return client.messages.count_tokens(model="weft-demo", messages=messages).input_tokens
+                self.assertEqual(prompt_tokens(image), prompt_tokens({"type": "text", "text": "[image left out]"}))
 
 
 class Retries(unittest.TestCase):

@@ -120,9 +120,10 @@ class Contract:
 
     def _operation(self, method, path):
         """The path's item (None: unknown) and the operation (None: not with this method)."""
-        for pattern, item in self._paths:
-            if pattern.match(path):
-                return item, item.get("get" if method == "HEAD" else method.lower())
+        for spelled in (path, "/v1" + path):  # paths under /v1 are there without it, too
+            for pattern, item in self._paths:
+                if pattern.match(spelled):
+                    return item, item.get("get" if method == "HEAD" else method.lower())
         return None, None
 
     def _response_object(self, item, operation, status):

@@ -12,9 +12,9 @@ from wire_tap import Conversation
 
 
 USAGE = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2, "prompt_tokens_details": {"cached_tokens": 0}}
-COMPLETION = {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m",
+COMPLETION = {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m", "system_fingerprint": "fp_1",
               "choices": [{"index": 0, "text": "a", "logprobs": None, "finish_reason": "stop"}], "usage": USAGE}
-CHUNK = {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m",
+CHUNK = {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m", "system_fingerprint": "fp_1",
          "choices": [{"index": 0, "text": "a", "logprobs": None, "finish_reason": None}]}
 ERROR = {"error": {"message": "no", "type": "invalid_request_error", "param": None, "code": "invalid_value"}}
 ANY_REQUEST = {"prompt": "a"}

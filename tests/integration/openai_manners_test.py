@@ -138,6 +138,62 @@ class Waiting(Case):
         self.assert_idle_soon(self.server)
 
 
+class Room(Case):
+    """What does not fit is refused in OpenAI's words, which clients match, or clamped."""
+
+    def ask(self, client, tokens):
+        yield lambda: client.chat.completions.create(model="demo", messages=HELLO, max_completion_tokens=tokens)
+        yield lambda: client.chat.completions.create(model="demo", messages=HELLO, max_tokens=tokens)
+        yield lambda: client.completions.create(model="demo", prompt="Once", max_tokens=tokens)
+        yield lambda: client.responses.create(model="demo", input="Who are you?", max_output_tokens=tokens)
+
+    def test_more_tokens_than_the_context_has(self):
+        import openai
+
+        with start() as server, client_of(server) as client:
+            for create in self.ask(client, 100_000):
+                with self.assertRaises(openai.BadRequestError) as wide:
+                    create()
+                self.assertEqual(wide.exception.code, "context_length_exceeded")
+                self.assertRegex(wide.exception.body["message"],
+                                 r"^This model's maximum context length is \d+ tokens\. However, you requested \d+ tokens "
+                                 r"\(\d+ in the \w+, 100000 in the completion\)\. Please reduce the length of the \w+ or completion\.$")
+            for create in list(self.ask(client, -1))[:2]:
+                self.assertEqual(create().choices[0].finish_reason, "stop")
+        with start("--clamp-max-tokens") as server, client_of(server) as client:
+            for create in self.ask(client, 100_000):
+                self.assertTrue(create())
+
+
+class Names(Case):
+    """Servers are called as their clients have been told, whatever that was."""
+
+    def test_names_paths_and_defaults(self):
+        arguments = ["--served-model-name", "gpt-4o", "--any-model-name", "--default", "temperature=0", "--default", "seed=5"]
+        with start(*arguments) as server:
+            with client_of(server) as client, client_of(server, base_url=f"http://127.0.0.1:{server.port}") as short:
+                self.assertEqual([model.id for model in client.models.list()], ["demo", "gpt-4o"])
+                answers = [client.chat.completions.create(model=name, messages=HELLO) for name in ("demo", "gpt-4o", "o9")]
+                answers.append(short.chat.completions.create(model="demo", messages=HELLO))
+                self.assertEqual(len({answer.choices[0].message.content for answer in answers}), 1)
+                self.assertEqual({answer.model for answer in answers}, {"demo"})
+                self.assertEqual(short.models.retrieve("gpt-4o").id, "gpt-4o")
+                completion = short.completions.create(model="demo", prompt="Once", max_tokens=3)
+                self.assertEqual({answer.system_fingerprint for answer in answers}, {completion.system_fingerprint})
+            self.assertEqual(server.request("GET", "/"), (200, "Weft is running\n"))
+            status, props = server.request("GET", "/props")
+            self.assertEqual((status, props["default_generation_settings"]["params"]["temperature"]), (200, 0))
+
+    def test_hints(self):
+        with start() as server, client_of(server) as client:
+            plain = client.chat.completions.create(model="demo", messages=HELLO, temperature=0)
+            hinted = client.chat.completions.create(
+                model="demo", messages=HELLO, temperature=0, verbosity="low", service_tier="flex", store=True, metadata={"a": "b"},
+                prediction={"type": "content", "content": "x"}, safety_identifier="s", prompt_cache_key="k", user="u",
+                prompt_cache_retention="24h", web_search_options={"search_context_size": "low"})
+            self.assertEqual(hinted.choices, plain.choices)
+
+
 class Keys(Case):
     def test_keys(self):
         import openai

@@ -30,6 +30,7 @@ CompletionResponse OneChoice() {
   response.id = "cmpl-1";
   response.created = 5;
   response.model = "m";
+  response.system_fingerprint = "fp_1";
   response.choices.push_back(
       {.index = 0, .text = "Hi", .logprobs = {}, .finish_reason = "stop", .prompt_logprobs = {}});
   return response;
@@ -39,20 +40,22 @@ TEST(ResponsesTest, WholeAnswer) {
   CompletionResponse response = OneChoice();
   response.usage_field = UsageField::kPresent;
   response.usage = {.prompt_tokens = 3, .completion_tokens = 4, .cached_tokens = 2};
-  EXPECT_EQ(ToJson(response),
-            R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[)"
-            R"({"index":0,"text":"Hi","logprobs":null,"finish_reason":"stop"}],"usage":{)"
-            R"("prompt_tokens":3,"completion_tokens":4,"total_tokens":7,)"
-            R"("prompt_tokens_details":{"cached_tokens":2}}})");
+  EXPECT_EQ(
+      ToJson(response),
+      R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m",)"
+      R"("system_fingerprint":"fp_1","choices":[{"index":0,"text":"Hi","logprobs":null,"finish_reason":"stop"}],"usage":{)"
+      R"("prompt_tokens":3,"completion_tokens":4,"total_tokens":7,)"
+      R"("prompt_tokens_details":{"cached_tokens":2}}})");
 }
 
 TEST(ResponsesTest, ChunkWithUsageToCome) {
   CompletionResponse response = OneChoice();
   response.usage_field = UsageField::kNull;
   response.choices[0].finish_reason.clear();
-  EXPECT_EQ(ToJson(response),
-            R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m","choices":[)"
-            R"({"index":0,"text":"Hi","logprobs":null,"finish_reason":null}],"usage":null})");
+  EXPECT_EQ(
+      ToJson(response),
+      R"({"id":"cmpl-1","object":"text_completion","created":5,"model":"m",)"
+      R"("system_fingerprint":"fp_1","choices":[{"index":0,"text":"Hi","logprobs":null,"finish_reason":null}],"usage":null})");
 }
 
 TEST(ResponsesTest, LogprobsOfWhichTheFirstIsUnknown) {

@@ -79,7 +79,10 @@ std::optional<TokenId> ByteTokenizer::TokenOf(std::string_view vocabulary_text) 
 }
 
 TestModel::TestModel(const TestModelOptions& options, std::shared_ptr<Metrics> metrics)
-    : id_(options.id), metrics_(std::move(metrics)) {
+    : id_(options.id),
+      aliases_(options.aliases),
+      takes_any_name_(options.takes_any_name),
+      metrics_(std::move(metrics)) {
   if (!options.chat_template.empty()) {
     ChatTemplateSources sources;
     sources.standard = options.chat_template;
@@ -161,6 +164,9 @@ TestModel::~TestModel() { ReleaseSteps(); }
 ServedModel TestModel::Served() const {
   ServedModel model;
   model.id = id_;
+  model.aliases = aliases_;
+  model.takes_any_name = takes_any_name_;
+  model.fingerprint = "fp_" + id_;
   model.created = 1700000000;
   model.tokenizer = tokenizer_;
   model.structured = structured_;

@@ -57,6 +57,8 @@ class ByteTokenizer : public Tokenizer {
 
 struct TestModelOptions {
   std::string id = "test-model";
+  std::vector<std::string> aliases = {};
+  bool takes_any_name = false;
   int32_t max_context = 512;
   int32_t max_sequences = 64;
   int32_t max_waiting = 1024;
@@ -96,6 +98,8 @@ class TestModel {
 
  private:
   const std::string id_;
+  const std::vector<std::string> aliases_;
+  const bool takes_any_name_;
   const std::shared_ptr<Metrics> metrics_;
   std::atomic<bool> held_{false};
   std::atomic<bool> fail_next_step_{false};

@@ -30,7 +30,7 @@ void ChatAnswer::Begin(std::string_view request_id, int64_t created) {
   response_.id = fmt::format("chatcmpl-{}", request_id);
   response_.created = created;
   response_.model = options_.model->id;
-  response_.system_fingerprint = fmt::format("fp_{:010x}", HashOf(options_.model->id) >> 24);
+  response_.system_fingerprint = options_.model->fingerprint;
   if (options_.stream) return;
   response_.choices.resize(choices_.size());
   for (size_t i = 0; i < choices_.size(); ++i) {

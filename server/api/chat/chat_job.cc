@@ -10,7 +10,7 @@
 namespace weft {
 
 ApiResult<GenerationJob> PrepareChat(std::string_view body, const PrepareContext& context) {
-  const ApiResult<ChatRequest> request = ParseChatRequest(body);
+  const ApiResult<ChatRequest> request = ParseChatRequest(body, context.rules);
   if (!request) return tl::unexpected(request.error());
   ChatAnswerOptions answer{
       .model = nullptr,

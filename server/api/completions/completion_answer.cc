@@ -52,6 +52,7 @@ void CompletionAnswer::Begin(std::string_view request_id, int64_t created) {
   response_.id = fmt::format("cmpl-{}", request_id);
   response_.created = created;
   response_.model = options_.model->id;
+  response_.system_fingerprint = options_.model->fingerprint;
   if (!options_.stream) response_.choices.resize(choices_.size());
 }
 

@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "model/source_task.h"
 #include "proto/completions/completion_request.h"
+#include "proto/field_reader.h"
 #include "server/api/completions/completion_answer.h"
 #include "server/api/completions/infill.h"
 #include "server/api/prompt_tokens.h"
@@ -104,9 +105,10 @@ ApiResult<void> FitSources(const SourceTask& task, const ServedModel& model, Gen
   if (!model.engine->options().reads_sources) return {};
   const int32_t context = model.engine->options().max_context;
   if (length.prompt_tokens > context) {
-    return tl::unexpected(TooLong(length.prompt_path,
-                                  fmt::format("'{}' has {} tokens, but the model reads at most {}",
-                                              length.prompt_path, length.prompt_tokens, context)));
+    return tl::unexpected(length.words({.context = context,
+                                        .prompt_tokens = length.prompt_tokens,
+                                        .param = length.prompt_path,
+                                        .prompt = length.prompt_path}));
   }
   job.target_prefix = task.target_prefix;
   length.prompt_tokens = std::ssize(job.target_prefix);
@@ -141,7 +143,7 @@ void CountLogprobs(const CompletionRequest& request, GenerationJob& job) {
 }  // namespace
 
 ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareContext& context) {
-  ApiResult<CompletionRequest> parsed = ParseCompletionRequest(body);
+  ApiResult<CompletionRequest> parsed = ParseCompletionRequest(body, context.rules);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
   CompletionRequest& request = *parsed;
   const ApiResult<const ServedModel*> model =
@@ -174,7 +176,8 @@ ApiResult<GenerationJob> PrepareCompletion(std::string_view body, const PrepareC
   LengthRequest length;
   length.asked = request.max_tokens;
   length.min_tokens = request.sampling.min_tokens;
-  length.default_tokens = kDefaultMaxTokens;
+  length.default_tokens = request.has_no_limit ? kMaxInt32 : kDefaultMaxTokens;
+  length.clamps = context.rules.clamps_max_tokens;
   if ((*model)->engine->options().reads_sources) answer.leading_spaces = tokenizer.leading_spaces();
   WEFT_RETURN_IF_ERROR(TokenizePrompts(request, *task, tokenizer, job, answer.echoes, length));
   for (const auto& prompt : job.prompts) answer.prompt_tokens.push_back(std::ssize(prompt));

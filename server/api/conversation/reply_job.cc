@@ -167,7 +167,8 @@ SharedCounts CountShared(const ReplySetup& setup, const Tokenizer& tokenizer,
   return counts;
 }
 
-ApiResult<int32_t> MaxTokensOf(const ChatRequest& request, const GenerationJob& job) {
+ApiResult<int32_t> MaxTokensOf(const ChatRequest& request, const GenerationJob& job,
+                               const RequestRules& rules, ContextWords words) {
   LengthRequest length;
   length.prompt_tokens = static_cast<int64_t>(job.prompts.front().size());
   length.prompt_path = request.messages_path;
@@ -175,12 +176,15 @@ ApiResult<int32_t> MaxTokensOf(const ChatRequest& request, const GenerationJob& 
   length.max_tokens_path = request.max_tokens_path;
   length.min_tokens = request.sampling.min_tokens;
   length.default_tokens = std::numeric_limits<int32_t>::max();
+  length.clamps = rules.clamps_max_tokens;
+  length.words = words;
   return FitMaxTokens(*job.model, length);
 }
 
-ApiResult<void> SetSampling(const ChatRequest& request, GenerationJob& job) {
+ApiResult<void> SetSampling(const ChatRequest& request, const RequestRules& rules,
+                            ContextWords words, GenerationJob& job) {
   WEFT_RETURN_IF_ERROR(SetGeneration(request, job));
-  const ApiResult<int32_t> max_tokens = MaxTokensOf(request, job);
+  const ApiResult<int32_t> max_tokens = MaxTokensOf(request, job, rules, words);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
   job.sampling.max_tokens = *max_tokens;
   WEFT_RETURN_IF_ERROR(SetFinish(request, request.max_tokens_path, job));
@@ -205,7 +209,7 @@ ApiResult<std::string> RenderReplyPrompt(const ChatRequest& request, const Serve
 }
 
 ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareContext& context,
-                                      ReplySetup& setup) {
+                                      ReplySetup& setup, ContextWords words) {
   const ApiResult<const ServedModel*> model = FindGenerator(request.model, context.models);
   if (!model) return tl::unexpected(model.error());
   WEFT_RETURN_IF_ERROR(CheckChoiceCount(**model, request.n));
@@ -213,6 +217,7 @@ ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareC
   if (!prompt) return tl::unexpected(prompt.error());
   GenerationJob job;
   job.model = *model;
+  job.dropped_tools = request.dropped_tools;
   WEFT_RETURN_IF_ERROR(SetReplyConstraint(request, context, setup, job));
   if (job.excess_bytes > 0) return job;
   ApiResult<std::vector<TokenId>> tokens = Tokenize(request, *prompt, *(*model)->tokenizer);
@@ -224,7 +229,7 @@ ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareC
   }
   job.prompts.push_back(*std::move(tokens));
   job.visible_tokens = job.model->chat->visible_tokens(OffersTools(request));
-  WEFT_RETURN_IF_ERROR(SetSampling(request, job));
+  WEFT_RETURN_IF_ERROR(SetSampling(request, context.rules, words, job));
   return job;
 }
 

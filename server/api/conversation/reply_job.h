@@ -14,8 +14,9 @@ ApiResult<std::string> RenderReplyPrompt(const ChatRequest& request, const Serve
                                          ReplySetup& setup);
 
 // All of the job but its answer; `setup` is what the answer reads the replies with.
-// Errors name the fields as the request calls them (ChatRequest::messages_path).
+// Errors name the fields as the request calls them (ChatRequest::messages_path); `words` are what
+// the endpoint says of a conversation that does not fit.
 ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareContext& context,
-                                      ReplySetup& setup);
+                                      ReplySetup& setup, ContextWords words = OpenAiContextWords);
 
 }  // namespace weft

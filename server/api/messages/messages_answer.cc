@@ -29,8 +29,12 @@ void MessagesAnswer::Begin(std::string_view request_id, int64_t) {
   request_id_ = request_id;
   response_.id = fmt::format("msg_{}", request_id);
   response_.model = options_.model->id;
-  if (!options_.stream) return;
-  const Usage known{.prompt_tokens = options_.prompt_tokens};
+  response_.context_management = options_.context_management;
+}
+
+void MessagesAnswer::BeginStream(int32_t cached_tokens) {
+  if (!options_.stream || std::exchange(stream_begun_, true)) return;
+  const Usage known{.prompt_tokens = options_.prompt_tokens, .cached_tokens = cached_tokens};
   AddEvent("message_start", MessageStartJson(response_, known));
   AddEvent("ping", PingJson());
 }
@@ -52,10 +56,12 @@ std::string MessagesAnswer::StreamError(const ApiError& error) const {
 void MessagesAnswer::OnPromptLogprobs(int32_t, const PromptLogprobs&) {}  // nobody asks for them
 
 void MessagesAnswer::OnTokens(int32_t, const TokensEvent& event) {
+  BeginStream(event.cached_tokens);
   for (ReplyDelta& delta : reply_.Push(event, mutable_usage())) AddDelta(std::move(delta));
 }
 
 void MessagesAnswer::OnFinish(int32_t, const FinishEvent& event) {
+  BeginStream(event.cached_tokens);
   for (ReplyDelta& delta : reply_.Finish()) AddDelta(std::move(delta));
   CloseBlock();
   response_.stop_sequence = event.stop_string;

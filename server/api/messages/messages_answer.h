@@ -16,7 +16,8 @@ struct MessagesAnswerOptions {
   const ServedModel* model = nullptr;
   int64_t prompt_tokens = 0;  // a stream tells them before the first token
   bool stream = false;
-  bool omits_thinking = false;  // see MessagesRequest
+  bool omits_thinking = false;     // see MessagesRequest
+  std::string context_management;  // see MessagesResponse
   ReplySetup reply;
 };
 
@@ -34,6 +35,8 @@ class MessagesAnswer : public GenerationAnswer {
   void OnTokens(int32_t prompt_index, const TokensEvent& event) override;
   void OnFinish(int32_t prompt_index, const FinishEvent& event) override;
 
+  // The first events of a stream, once it is known how much of the prompt the cache had.
+  void BeginStream(int32_t cached_tokens);
   void AddDelta(ReplyDelta delta);
   void OpenBlock(MessagesBlock block);  // after closing the one that is open
   void CloseBlock();
@@ -43,6 +46,7 @@ class MessagesAnswer : public GenerationAnswer {
   ReplyStream reply_;
   std::string request_id_;
   MessagesResponse response_;  // of a stream: content is the block that is open, alone
+  bool stream_begun_ = false;
   bool block_open_ = false;
   int32_t block_count_ = 0;
   std::string events_;  // of a stream: not taken yet

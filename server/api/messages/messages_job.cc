@@ -1,9 +1,12 @@
 #include "server/api/messages/messages_job.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/result.h"
 #include "proto/messages/messages_request.h"
 #include "proto/messages/messages_response.h"
 #include "server/api/conversation/reply_job.h"
@@ -11,12 +14,37 @@
 #include "server/api/prompt_tokens.h"
 
 namespace weft {
+namespace {
+
+ApiResult<int64_t> CountPrompt(const ChatRequest& request, const ServedModel& model) {
+  ReplySetup setup;
+  WEFT_ASSIGN_OR_RETURN(const std::string prompt, RenderReplyPrompt(request, model, setup));
+  WEFT_ASSIGN_OR_RETURN(
+      const std::vector<TokenId> tokens,
+      EncodeText(*model.tokenizer, prompt,
+                 {.add_special_tokens = false, .parse_special_tokens = true}, "messages"));
+  return std::ssize(tokens);
+}
+
+// Carries out what the request says about its context.
+ApiResult<AppliedEdits> EditContext(MessagesRequest& request, const PrepareContext& context) {
+  if (!request.edits) return AppliedEdits();
+  WEFT_ASSIGN_OR_RETURN(const ServedModel* const model,
+                        FindGenerator(request.chat.model, context.models));
+  return ApplyContextEdits(
+      *request.edits, [&] { return CountPrompt(request.chat, *model); }, request.chat.messages);
+}
+
+}  // namespace
 
 ApiResult<GenerationJob> PrepareMessages(std::string_view body, const PrepareContext& context) {
-  const ApiResult<MessagesRequest> request = ParseMessagesRequest(body);
-  if (!request) return tl::unexpected(request.error());
+  ApiResult<MessagesRequest> request = ParseMessagesRequest(body, context.rules);
+  if (!request) return tl::unexpected(std::move(request).error());
+  WEFT_ASSIGN_OR_RETURN(const AppliedEdits applied, EditContext(*request, context));
   MessagesAnswerOptions answer;
-  ApiResult<GenerationJob> job = PrepareReply(request->chat, context, answer.reply);
+  if (request->edits) answer.context_management = ToJson(applied.edits);
+  ApiResult<GenerationJob> job =
+      PrepareReply(request->chat, context, answer.reply, AnthropicContextWords);
   if (!job || job->excess_bytes > 0) return job;
   answer.model = job->model;
   answer.prompt_tokens = std::ssize(job->prompts.front());
@@ -27,18 +55,15 @@ ApiResult<GenerationJob> PrepareMessages(std::string_view body, const PrepareCon
 }
 
 ApiResult<PostAnswer> AnswerCountTokens(std::string_view body, const PrepareContext& context) {
-  const ApiResult<MessagesRequest> request = ParseCountTokensRequest(body);
-  if (!request) return tl::unexpected(request.error());
-  const ApiResult<const ServedModel*> model = FindGenerator(request->chat.model, context.models);
-  if (!model) return tl::unexpected(model.error());
-  ReplySetup setup;
-  const ApiResult<std::string> prompt = RenderReplyPrompt(request->chat, **model, setup);
-  if (!prompt) return tl::unexpected(prompt.error());
-  WEFT_ASSIGN_OR_RETURN(
-      const std::vector<TokenId> tokens,
-      EncodeText(*(*model)->tokenizer, *prompt,
-                 {.add_special_tokens = false, .parse_special_tokens = true}, "messages"));
-  return PostAnswer{.body = CountTokensJson(std::ssize(tokens)),
+  ApiResult<MessagesRequest> request = ParseCountTokensRequest(body, context.rules);
+  if (!request) return tl::unexpected(std::move(request).error());
+  WEFT_ASSIGN_OR_RETURN(const ServedModel* const model,
+                        FindGenerator(request->chat.model, context.models));
+  WEFT_ASSIGN_OR_RETURN(const AppliedEdits applied, EditContext(*request, context));
+  WEFT_ASSIGN_OR_RETURN(const int64_t count, CountPrompt(request->chat, *model));
+  std::optional<int64_t> original;
+  if (request->edits) original = applied.edits.empty() ? count : applied.original_tokens;
+  return PostAnswer{.body = CountTokensJson(count, original),
                     .unknown_field_count = request->chat.unknown_field_count};
 }
 

@@ -114,7 +114,7 @@ ApiResult<bool> StoresOf(const ResponsesRequest& request, const ResponseStore& s
 }  // namespace
 
 ApiResult<GenerationJob> PrepareResponse(std::string_view body, const PrepareContext& context) {
-  ApiResult<ResponsesRequest> request = ParseResponsesRequest(body);
+  ApiResult<ResponsesRequest> request = ParseResponsesRequest(body, context.rules);
   if (!request) return tl::unexpected(std::move(request).error());
   ResponseStore& store = *context.responses;
   const ApiResult<bool> stores = StoresOf(*request, store);

@@ -56,7 +56,7 @@ std::string BodyOf(const TokenizeRequest& request, const std::vector<TokenId>& t
 }  // namespace
 
 ApiResult<PostAnswer> AnswerTokenize(std::string_view body, const PrepareContext& context) {
-  ApiResult<TokenizeRequest> parsed = ParseTokenizeRequest(body);
+  ApiResult<TokenizeRequest> parsed = ParseTokenizeRequest(body, context.rules);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
   TokenizeRequest& request = *parsed;
   const ApiResult<const ServedModel*> model = FindModel(request.model, context.models);
@@ -100,7 +100,7 @@ ApiResult<PostAnswer> AnswerDetokenize(std::string_view body, const PrepareConte
 }
 
 ApiResult<PostAnswer> AnswerApplyTemplate(std::string_view body, const PrepareContext& context) {
-  const ApiResult<ChatRequest> request = ParseChatRequest(body);
+  const ApiResult<ChatRequest> request = ParseChatRequest(body, context.rules);
   if (!request) return tl::unexpected(request.error());
   const ApiResult<const ServedModel*> model = FindModel(request->model, context.models);
   if (!model) return tl::unexpected(model.error());

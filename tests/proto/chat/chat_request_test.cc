@@ -69,7 +69,7 @@ TEST(ChatRequestTest, ReadsEveryField) {
     "reasoning_effort":"low", "documents":[{"text":"a"}], "temperature":0.5, "stop":"x",
     "response_format":{"type":"text"}, "modalities":["text"], "user":"u", "metadata":{"a":"b"},
     "store":true, "service_tier":"auto", "safety_identifier":"s", "prompt_cache_key":"k",
-    "prediction":{"type":"content","content":"x"}, "verbosity":"medium")"));
+    "prediction":{"type":"content","content":"x"}, "verbosity":"low")"));
   EXPECT_EQ(request.model, "m");
   EXPECT_EQ(request.n, 3);
   EXPECT_EQ(request.max_tokens, 7);
@@ -313,8 +313,9 @@ const RefusalCase kFieldRefusals[] = {
      "true or false"},
     {With(R"("modalities":["text","audio"])"), "modalities", "text", kUnsupported},
     {With(R"("audio":{})"), "audio", "not supported", kUnsupported},
-    {With(R"("web_search_options":{})"), "web_search_options", "not supported", kUnsupported},
-    {With(R"("verbosity":"low")"), "verbosity", "not supported", kUnsupported},
+    {With(R"("web_search_options":3)"), "web_search_options", "not supported", kUnsupported},
+    {With(R"("moderation":{})"), "moderation", "not supported", kUnsupported},
+    {With(R"("verbosity":"loud")"), "verbosity", "one of low, medium and high"},
     {With(R"("chat_template":"{{ x }}")"), "chat_template", "not supported", kUnsupported},
     {With(R"("chat_template_kwargs":[])"), "chat_template_kwargs", "an object"},
     {With(R"("chat_template_kwargs":{"messages":[]})"), "chat_template_kwargs.messages",

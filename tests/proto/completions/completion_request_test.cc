@@ -196,7 +196,7 @@ const Refusal kRefusals[] = {
     {R"({"prompt":"","prompt_logprobs":21})", "prompt_logprobs", "from 0 to 20"},
     {R"({"prompt":"","prompt_logprobs":-1})", "prompt_logprobs", "from 0 to 20"},
     {R"({"prompt":"","prompt_logprobs":1,"stream":true})", "prompt_logprobs", "cannot be streamed"},
-    {R"({"prompt":"","max_tokens":-1})", "max_tokens", "0 to 2147483647"},
+    {R"({"prompt":"","max_tokens":-2})", "max_tokens", "0 to 2147483647"},
     {R"({"prompt":"","max_tokens":16.5})", "max_tokens", "must be an integer"},
     {R"({"prompt":"","max_tokens":18446744073709551615})", "max_tokens", "must be an integer"},
     {R"({"prompt":"","max_tokens":0})", "max_tokens", "'echo'"},

@@ -288,13 +288,16 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{With(R"("thinking":{"type":"enabled","budget_tokens":2000})"),
                 "thinking.budget_tokens", "less than 'max_tokens' (2000)"},
         Refusal{With(R"("thinking":{"type":"adaptive","display":"x"})"), "thinking.display",
-                "summarized or omitted"},
+                "one of summarized, omitted and updates"},
         Refusal{With(R"("output_config":5)"), "output_config", "an object"},
         Refusal{With(R"("output_config":{"effort":3})"), "output_config.effort", "a string"},
         Refusal{With(R"("metadata":"u")"), "metadata", "an object"},
         Refusal{With(R"("service_tier":3)"), "service_tier", "a string"},
         Refusal{With(R"("mcp_servers":[{}])"), "mcp_servers", "not supported"},
-        Refusal{With(R"("speed":"fast")"), "speed", "not supported"},
+        Refusal{With(R"("speed":1)"), "speed", "a string"},
+        Refusal{With(R"("diagnostics":1)"), "diagnostics", "an object"},
+        Refusal{With(R"("compaction":{})"), "compaction", "not supported"},
+        Refusal{With(R"("thread":{"type":"create"})"), "thread", "send them all"},
         Refusal{With(R"("tool_choice":{"type":"any"})"), "tool_choice", "there are no 'tools'"},
         Refusal{WithTool(R"("tool_choice":"auto")"), "tool_choice", "an object"},
         Refusal{WithTool(R"("tool_choice":{"type":"required"})"), "tool_choice.type",
@@ -320,10 +323,15 @@ INSTANTIATE_TEST_SUITE_P(
                 "tools[0].description", "a string"},
         Refusal{With(R"("tools":[{"name":"f","input_schema":{}},{"name":"f","input_schema":{}}])"),
                 "tools[1].name", "names must differ"},
-        Refusal{With(R"("tools":[{"type":"web_search_20250305","name":"web_search"}])"),
-                "tools[0].type", "\"web_search_20250305\", a tool that this server does not have"},
-        Refusal{With(R"("tools":[{"name":"f","input_schema":{},"defer_loading":true}])"),
-                "tools[0].defer_loading", "must be false"}));
+        Refusal{With(R"("tools":[{"type":"bash_20250124","name":"bash"}])"), "tools[0].type",
+                "\"bash_20250124\", a tool that this server does not have"},
+        Refusal{With(R"("tools":[{"type":"web_search_20250305","name":"web_search"}],
+                        "tool_choice":{"type":"any"})"),
+                "tool_choice", "there are no 'tools'"},
+        Refusal{WithTool(R"("context_management":{"edits":[{"type":"compact_20260112"}]})"),
+                "context_management.edits[0].type", "'compact_20260112', an edit that"},
+        Refusal{With(R"("tools":[{"name":"f","input_schema":{},"defer_loading":1}])"),
+                "tools[0].defer_loading", "must be true or false"}));
 
 }  // namespace
 }  // namespace weft

@@ -159,7 +159,7 @@ TEST_F(KeyedServerTest, PagesMayReadEveryAnswer) {
     const RawResponse response = Ask(request);
     EXPECT_EQ(response.headers.at("access-control-allow-origin"), "https://a.example");
     EXPECT_EQ(response.headers.at("access-control-expose-headers"),
-              "X-Request-Id, Retry-After, Retry-After-Ms");
+              "X-Request-Id, Retry-After, Retry-After-Ms, weft-dropped-tools");
     EXPECT_EQ(response.headers.at("vary"), "Origin");
   }
   EXPECT_FALSE(Ask(Get("/health")).headers.contains("access-control-allow-origin"));

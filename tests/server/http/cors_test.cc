@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-const std::string kExposed = "X-Request-Id, Retry-After, Retry-After-Ms";
+const std::string kExposed = "X-Request-Id, Retry-After, Retry-After-Ms, weft-dropped-tools";
 
 TEST(CorsTest, OffUnlessAsked) {
   const CorsPolicy policy({});
@@ -39,6 +39,23 @@ TEST(CorsTest, AStarIsForEveryone) {
               ElementsAre(Pair("Access-Control-Allow-Origin", "*"),
                           Pair("Access-Control-Expose-Headers", kExposed)));
   EXPECT_THAT(policy.AnswerHeaders(""), IsEmpty());
+}
+
+TEST(CorsTest, LocalhostIsThisMachineOnAnyPort) {
+  const CorsPolicy policy({"localhost", "https://a.example"});
+  for (const char* const local :
+       {"http://localhost", "http://localhost:3000", "https://localhost:1", "http://127.0.0.1:5173",
+        "http://[::1]:8080", "https://a.example"}) {
+    EXPECT_TRUE(policy.Allows(local)) << local;
+  }
+  for (const char* const other :
+       {"", "localhost", "null", "http://localhost.evil.example", "http://a.localhost",
+        "http://127.0.0.2", "http://127.0.0.1.evil.example", "http://localhost:x",
+        "file://localhost", "http://localhost@evil.example", "http://[::2]", "https://b.example"}) {
+    EXPECT_FALSE(policy.Allows(other)) << other;
+  }
+  EXPECT_TRUE(CorsPolicy::CheckOrigin("localhost"));
+  EXPECT_FALSE(CorsPolicy::CheckOrigin("localhosts"));
 }
 
 TEST(CorsTest, PreflightsAllowWhatIsAskedFor) {

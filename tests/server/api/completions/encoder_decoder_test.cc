@@ -136,7 +136,10 @@ TEST(EncoderDecoderCompletionTest, WhatCannotBeIsRefusedByName) {
   const RawResponse lengthy =
       server.Post(R"({"max_tokens":2,"prompt":")" + std::string(100, 'a') + R"("})");
   EXPECT_EQ(lengthy.status, 400);
-  EXPECT_EQ(MessageOf(lengthy), "'prompt' has 101 tokens, but the model reads at most 64");
+  EXPECT_EQ(
+      MessageOf(lengthy),
+      "This model's maximum context length is 64 tokens. However, your prompt resulted in 101 "
+      "tokens. Please reduce the length of the prompt.");
   EXPECT_EQ(ErrorOf(lengthy)["code"], "context_length_exceeded");
   const RawResponse chat =
       server.PostTo("/v1/chat/completions", R"({"messages":[{"role":"user","content":"a"}]})");

@@ -124,7 +124,8 @@ TEST(DecisionTest, ManyQuestionsAboutALongTextAreAnExcess) {
   options.chat_template = kTemplate;
   const TestModel model(options);
   const std::vector<ServedModel> models = {model.Served()};
-  PrepareContext context = {.models = models};
+  const RequestRules rules;
+  PrepareContext context = {.models = models, .rules = rules};
   const std::string body = json{{"input", std::string(100, 'a')},
                                 {"questions", json::array({ChoiceQuestion(), ChoiceQuestion()})}}
                                .dump();

@@ -77,7 +77,8 @@ TEST(LabelScoreTest, ItemsMayComeFirstAndBeTokens) {
 TEST(LabelScoreTest, ManyLongItemsAreAnExcess) {
   const TestModel model;
   const std::vector<ServedModel> models = {model.Served()};
-  PrepareContext context = {.models = models};
+  const RequestRules rules;
+  PrepareContext context = {.models = models, .rules = rules};
   context.max_bytes = 500;
   const auto excess = [&](const json& query, const json& items) {
     const json body = {{"query", query}, {"items", items}, {"label_token_ids", {1, 2}}};

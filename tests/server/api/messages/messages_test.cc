@@ -277,7 +277,7 @@ TEST(MessagesTest, ErrorsAreAnthropics) {
       {Post(path, "{"), 400, "invalid_request_error", "not valid JSON"},
       {Post(path, Body(R"("temperature":2)")), 400, "invalid_request_error", "'temperature'"},
       {Post(path, R"({"max_tokens":2000,"messages":)" + std::string(kHello) + "}"), 400,
-       "invalid_request_error", "'max_tokens' is 2000"},
+       "invalid_request_error", "256 + 2000 > 1024"},
       {Post(path, Body(R"("model":"other")")), 404, "not_found_error", "'other' does not exist"},
       {Post(path + "/count_tokens",
             R"({"model":"other","messages":[{"role":"user","content":"a"}]})"),
@@ -312,6 +312,49 @@ TEST(MessagesTest, AFailureInABegunStreamIsAnErrorEvent) {
   EXPECT_THAT(rest, HasSubstr("event: error\ndata: "
                               R"({"type":"error","error":{"type":"api_error","message":)"));
   EXPECT_EQ(rest.find("message_stop"), std::string::npos);
+}
+
+TEST(MessagesTest, AStreamBeginsWithWhatTheCacheHad) {
+  TestModelOptions options = Saying("Hello");
+  options.prefix_cache = true;
+  const TestServer server(options);
+  const std::vector<json> first = Events(server, "");
+  EXPECT_EQ(first[0]["message"]["usage"]["cache_read_input_tokens"], 0);
+  const std::vector<json> second = Events(server, "");
+  const json usage = second[0]["message"]["usage"];
+  EXPECT_EQ(usage["cache_read_input_tokens"], kPromptBytes - 4);  // a block has four
+  EXPECT_EQ(usage["input_tokens"], 4);
+  EXPECT_EQ(Joined(second)["usage"]["cache_read_input_tokens"], kPromptBytes - 4);
+}
+
+TEST(MessagesTest, ClientsLearnThatNoThreadsAreKept) {
+  const TestServer server(Saying("Hello"));
+  const RawResponse refused = server.PostTo("/v1/messages", Body(R"("thread":{"type":"create"})"));
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(ErrorBody(refused)["details"],
+            json({{"error_code", "thread_unsupported_request"}, {"unsupported", {"thread"}}}));
+  const RawResponse other = server.PostTo("/v1/messages", Body(R"("compaction":{})"));
+  EXPECT_EQ(ErrorBody(other).count("details"), 0U);
+}
+
+TEST(MessagesTest, ToolsThatAnthropicRunsAreLeftOutAndNamed) {
+  const std::string tools = R"("tools":[{"type":"web_search_20250305","name":"web_search"},
+      {"type":"web_fetch_20250910","name":"web_fetch"},
+      {"name":"weather","input_schema":{"type":"object"}}])";
+  const TestServer server(Saying("Hello"));
+  for (const char* const stream : {"false", "true"}) {
+    const RawResponse response =
+        server.PostTo("/v1/messages", Body(tools + R"(,"stream":)" + stream));
+    EXPECT_EQ(response.status, 200) << response.body;
+    EXPECT_EQ(response.headers.at("weft-dropped-tools"), "web_search_20250305, web_fetch_20250910");
+  }
+  EXPECT_EQ(server.PostTo("/v1/messages", Body("")).headers.count("weft-dropped-tools"), 0U);
+  ServerOptions options;
+  options.rules.drops_hosted_tools = false;
+  const TestServer strict(Saying("Hello"), options);
+  const RawResponse refused = strict.PostTo("/v1/messages", Body(tools));
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(ErrorBody(refused)["message"], HasSubstr("web_search_20250305"));
 }
 
 TEST(MessagesTest, LongBodiesGoToThePreparationThread) {

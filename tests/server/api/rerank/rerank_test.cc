@@ -232,7 +232,8 @@ TEST(RerankTest, WhatPairsTakeIsHeldBefore) {
 TEST(RerankTest, ManyLongPairsAreAnExcess) {
   const TestModel model(Ranking());
   std::vector<ServedModel> models = {model.Served()};
-  PrepareContext context = {.models = models};
+  const RequestRules rules;
+  PrepareContext context = {.models = models, .rules = rules};
   const auto prepare = [&](json body) {
     body["query"] = std::string(400, 'q');
     body["documents"] = {"a", "bc", "d"};

@@ -141,7 +141,8 @@ TEST(ScoreTest, ManyLongPairsAreAnExcess) {
   options.label_count = 1;
   const TestModel model(options);
   std::vector<ServedModel> models = {model.Served()};
-  PrepareContext context = {.models = models};
+  const RequestRules rules;
+  PrepareContext context = {.models = models, .rules = rules};
   context.max_bytes = 500;
   const auto excess = [&](const json& first, const json& second) {
     const GenerationJob job =

@@ -1,0 +1,25 @@
+#include "proto/props/props_response.h"
+
+#include <nlohmann/json.hpp>
+
+#include "proto/json_dump.h"
+
+namespace weft {
+
+using nlohmann::ordered_json;
+
+std::string ToJson(const Props& props, const RequestRules& rules) {
+  ordered_json params = SamplingJson(rules.sampling);
+  params.update(ordered_json::parse(rules.sampling_fields));
+  ordered_json body;
+  ordered_json& defaults = body["default_generation_settings"];
+  defaults["n_ctx"] = props.max_context;
+  defaults["params"] = std::move(params);
+  body["chat_template_kwargs"] = ordered_json::parse(rules.template_variables);
+  body["total_slots"] = props.max_sequences;
+  body["model_alias"] = props.model;
+  body["build_info"] = props.build;
+  return DumpJson(body);
+}
+
+}  // namespace weft
