@@ -6,13 +6,16 @@
 #include <utility>
 
 #include <boost/asio/post.hpp>
-#include <fmt/core.h>
+#include <fmt/format.h>
 
+#include "base/log.h"
 #include "engine/engine.h"
+#include "proto/responses/responses_response.h"
 #include "server/api/job_memory.h"
 #include "server/api/job_submission.h"
 #include "server/api/preparation.h"
 #include "server/http/admission.h"
+#include "server/http/web_socket.h"
 
 namespace weft {
 namespace {
@@ -48,7 +51,7 @@ asio::awaitable<ExchangeOutcome> SendResponse(Connection& connection, const Http
 
 GenerationHandler::GenerationHandler(Connection& connection, HttpRequest& request,
                                      ServerContext& context, PrepareFunction prepare,
-                                     ByteBudget::Hold held)
+                                     ByteBudget::Hold held, const SocketTurn* socket)
     : connection_(connection),
       request_(request),
       body_(std::exchange(request.body, {})),
@@ -56,7 +59,8 @@ GenerationHandler::GenerationHandler(Connection& connection, HttpRequest& reques
       context_(context),
       wakeup_(std::make_shared<Wakeup>(connection.executor())),
       queue_(MakeQueue()),
-      prepare_(prepare) {}
+      prepare_(prepare),
+      socket_(socket) {}
 
 GenerationHandler::~GenerationHandler() {
   connection_.Unwatch();
@@ -86,13 +90,18 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   job_.trace = request_.trace;
   context_.metrics->CountUnknownFields(job_.unknown_field_count);
   context_.metrics->CountLooseTools(job_.loose_tool_count);
+  NameDroppedTools();
   job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));
 
   if (job_.background != nullptr) co_return co_await AnswerBackground();
-  connection_.Watch([this] {
-    client_gone_ = true;
-    wakeup_->Signal();
-  });
+  const auto sign =
+      socket_ == nullptr ? Connection::GoneSign::kProbe : Connection::GoneSign::kEndOfFile;
+  connection_.Watch(
+      [this] {
+        client_gone_ = true;
+        wakeup_->Signal();
+      },
+      sign);
   if (std::optional<ApiError> refusal = SubmitJob(job_, queue_, context_, engine_ids_)) {
     co_return co_await AnswerError(*std::move(refusal));
   }
@@ -122,6 +131,8 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
   const size_t inline_bytes = context_.options.inline_body_bytes;
   PrepareContext context{
       .models = context_.models, .responses = &context_.responses, .owner = request_.key_name};
+  if (socket_ != nullptr) context.socket = &socket_->state;
+  context.refuses_hosted_tools = context_.options.refuses_hosted_tools;
   // What a long body's work holds is of its size.
   context.max_bytes = body_bytes <= inline_bytes ? inline_bytes : 2 * body_bytes;
   context.may_compile = body_bytes > inline_bytes;
@@ -142,6 +153,14 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
     KeepPrefixesOf(request_.key_name, *job);
   }
   co_return job;
+}
+
+void GenerationHandler::NameDroppedTools() {
+  if (job_.dropped_tools.empty()) return;
+  const std::string types = fmt::format("{}", fmt::join(job_.dropped_tools, ", "));
+  Log(LogLevel::kInfo, "{}: tools were left out that this server does not run: {}", request_.id,
+      types);
+  request_.answer_headers.emplace_back("weft-dropped-tools", types);
 }
 
 void GenerationHandler::SubmitMore() {
@@ -179,6 +198,10 @@ asio::awaitable<void> GenerationHandler::ConsumeEvents() {
 }
 
 asio::awaitable<bool> GenerationHandler::WriteStream(std::string events, bool is_last) {
+  if (socket_ != nullptr) {
+    stream_begun_ = true;
+    co_return co_await socket_->socket.WriteEvents(events);
+  }
   std::string data = request_.is_http_1_1 ? FormatChunk(events) : std::move(events);
   if (is_last && request_.is_http_1_1) data += kLastChunk;
   bool written = false;
@@ -251,6 +274,10 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerBackground() {
 }
 
 asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerError(ApiError error) {
+  if (socket_ != nullptr) {
+    const bool written = co_await socket_->socket.WriteText(SocketErrorJson(error));
+    co_return Outcome(written ? error.status : kClientGone, written);
+  }
   const ExchangeOutcome sent =
       co_await SendResponse(connection_, request_, ErrorResponse(error, request_),
                             request_.keep_alive && !context_.draining);

@@ -57,7 +57,8 @@ struct GenerationJob {
   bool has_seed = false;                                // otherwise the server draws one
   bool stream = false;
   int32_t unknown_field_count = 0;
-  int32_t loose_tool_count = 0;  // see CompiledOutput
+  int32_t loose_tool_count = 0;            // see CompiledOutput
+  std::vector<std::string> dropped_tools;  // types of those that were left out, each once
   // Not 0: there is so much to work through, and nothing else is set; see PrepareContext.
   size_t excess_bytes = 0;
   std::unique_ptr<GenerationAnswer> answer;
@@ -75,6 +76,7 @@ struct GenerationJob {
 GenerationSummary Summarize(const GenerationJob& job);
 
 class ResponseStore;
+struct ResponseSocketState;
 
 // What there is to prepare a job with; all of it outlives the job.
 struct PrepareContext {
@@ -84,6 +86,9 @@ struct PrepareContext {
   // Where a body and what it refers to, or what its texts come to together, are longer, the job is
   // an excess: it has to be prepared where that may take long (law 5), with memory held for it.
   size_t max_bytes = std::numeric_limits<size_t>::max();
+  ResponseSocketState* socket = nullptr;  // of a request that came over a WebSocket
+  // Tools that this server does not run: refused, or otherwise left out.
+  bool refuses_hosted_tools = false;
   // Otherwise a request whose constraint has to be compiled is an excess, too.
   bool may_compile = true;
 };

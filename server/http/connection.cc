@@ -212,6 +212,15 @@ asio::awaitable<bool> Connection::SkipBody(RequestParser& parser) {
   co_return parser.is_done();
 }
 
+asio::awaitable<ReadStatus> Connection::ReadMore(std::chrono::milliseconds patience) {
+  if (buffer_.size() == 0) ShrinkBuffer();
+  ArmTimeout(patience, OnTimeout::kStopReading);
+  const error_code error = co_await Fill(kHeadChunkBytes);
+  DisarmTimeout();
+  if (timed_out_) co_return ReadStatus::kTimedOut;
+  co_return error ? ReadStatus::kClosed : ReadStatus::kOk;
+}
+
 void Connection::GiveUpBody() {
   if (!reads_body_) return;
   gives_up_body_ = true;
@@ -353,8 +362,9 @@ void Connection::DisarmTimeout() {
   timeout_timer_.cancel();
 }
 
-void Connection::Watch(std::function<void()> on_gone) {
+void Connection::Watch(std::function<void()> on_gone, GoneSign sign) {
   on_gone_ = std::move(on_gone);
+  gone_sign_ = sign;
   head_written_ = false;
   probe_interval_ = std::chrono::milliseconds(0);
   const uint64_t generation = ++watch_generation_;
@@ -393,6 +403,7 @@ void Connection::LookAtPeer() {
   if ((state.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) return ReportGone();
   std::chrono::milliseconds next = kPipelinedInterval;
   if ((state.revents & POLLRDHUP) != 0) {
+    if (gone_sign_ == GoneSign::kEndOfFile) return ReportGone();
     SendProbe();
     if (!on_gone_) return;  // the probe found out
     probe_interval_ = std::max(kFirstInterval, probe_interval_ * 2);

@@ -20,8 +20,9 @@ struct ServerOptions {
   static constexpr int32_t kMaxMetricsConnections = 64;
   static constexpr size_t kMaxHeaderFields = 128;  // in a request's head; more: 431
 
-  std::string host = "127.0.0.1";  // an address, or a name that resolves to one
-  uint16_t port = 8080;            // 0: any free one
+  bool refuses_hosted_tools = false;  // see PrepareContext
+  std::string host = "127.0.0.1";     // an address, or a name that resolves to one
+  uint16_t port = 8080;               // 0: any free one
   bool listens_on_tcp = true;
   std::string unix_socket_path;  // empty: none
   unsigned unix_socket_mode = 0660;
@@ -61,7 +62,9 @@ struct ServerOptions {
   uint64_t small_body_bytes = 65536;
   uint64_t min_body_bytes = 16384;
   std::chrono::milliseconds body_window{5'000};
-  std::chrono::milliseconds write_timeout{30'000};  // without a byte accepted; then closed
+  std::chrono::milliseconds socket_idle_timeout{600'000};  // between messages; then closed
+  std::chrono::milliseconds socket_lifetime{3'600'000};    // older: it takes no message any more
+  std::chrono::milliseconds write_timeout{30'000};         // without a byte accepted; then closed
 };
 
 }  // namespace weft

@@ -160,6 +160,60 @@ class Compliance(OpenAiCase):
         answer = self.create({"previous_response_id": called["id"], "input": [output]})
         self.assertEqual((answer["status"], answer["previous_response_id"]), ("completed", called["id"]))
 
+    def test_compaction(self):
+        history = [user("We agreed to launch on Tuesday and notify support first."),
+                   {"type": "message", "role": "assistant", "content": "Understood. The launch is Tuesday, with support notified beforehand."}]
+        status, compacted = self.server.request("POST", "/v1/responses/compact", {
+            "model": "demo", "prompt_cache_key": "openresponses-compact-test", "input": history})
+        self.assertEqual((status, compacted["object"]), (200, "response.compaction"), compacted)
+        self.require(compacted, {"id": TEXT, "created_at": int, "output": LIST, "usage": OBJECT})
+        self.assertEqual([item["type"] for item in compacted["output"]], ["message", "compaction"])
+        going_on = [*compacted["output"], user("Continue from here. Reply with exactly: compacted")]
+        self.assertEqual(self.create({"input": going_on, "tools": [], "store": False})["status"], "completed")
+        status, answer = self.server.request("POST", "/v1/responses/compact", {"input": history})
+        self.assertEqual((status, answer["error"]["param"]), (400, "model"))
+
+    def connect(self):
+        from websockets.sync.client import connect
+        return self.enterContext(connect(f"ws://127.0.0.1:{self.server.port}/v1/responses"))
+
+    def turn(self, socket, **fields):
+        """Sends response.create; the last event, each held against its schema."""
+        socket.send(json.dumps({"type": "response.create", "model": "demo", "temperature": 0, **fields}))
+        number = 0
+        while True:
+            event = json.loads(socket.recv(timeout=120))
+            self.assertEqual(event["sequence_number"], number)
+            number += 1
+            if event["type"] == "error":
+                self.assertEqual(event["error"]["code"], event["code"])
+                return event
+            self.require(event, EVENT_FIELDS[event["type"]])
+            if event["type"] in ("response.completed", "response.incomplete", "response.failed"):
+                self.check_response(event["response"])
+                return event
+
+    def test_websocket_responses_in_sequence(self):
+        socket = self.connect()
+        for word in ("first", "second"):
+            event = self.turn(socket, input=f"Reply with exactly: {word}", store=False)
+            self.assertEqual((event["type"], event["response"]["status"]), ("response.completed", "completed"))
+
+    def test_websocket_continuation_without_a_store(self):
+        socket = self.connect()
+        first = self.turn(socket, input="Remember the code word: cobalt. Reply with OK.", store=False)
+        question = {"input": "What is the code word?", "store": False, "previous_response_id": first["response"]["id"]}
+        self.assertEqual(self.turn(self.connect(), **question)["code"], "previous_response_not_found")
+        self.assertEqual(self.turn(socket, **question)["type"], "response.completed")
+
+    def test_websocket_failed_continuation_is_forgotten(self):
+        socket = self.connect()
+        previous = self.turn(socket, input="Remember the code word: ember.", store=False)["response"]["id"]
+        output = {"type": "function_call_output", "call_id": "call_missing", "output": "x"}
+        self.assertEqual(self.turn(socket, input=[output], store=False, previous_response_id=previous)["type"], "error")
+        event = self.turn(socket, input="Go on", store=False, previous_response_id=previous)
+        self.assertEqual(event["code"], "previous_response_not_found")
+
     def test_an_image_is_refused_by_name(self):
         status, answer = self.server.request("POST", "/v1/responses", {"input": [{"role": "user", "content": [
             {"type": "input_text", "text": "What is this?"}, {"type": "input_image", "image_url": "data:,"}]}]})
@@ -210,6 +264,54 @@ class Client(OpenAiCase):
         self.assertEqual(missing.exception.code, "previous_response_not_found")
         with self.assertRaises(self.openai.BadRequestError):
             self.client.responses.cancel(first.id)
+
+    def test_tools_of_namespaces_and_custom_ones(self):
+        tools = [{"type": "namespace", "name": "crm", "description": "Customers.", "tools": [{**WEATHER, "defer_loading": True}]},
+                 {"type": "custom", "name": "date", "format": {
+                     "type": "grammar", "syntax": "regex", "definition": r"20\d\d-[01]\d"}}, {"type": "web_search"}]
+        choice = {"type": "function", "name": "get_weather", "namespace": "crm"}
+        raw = self.client.responses.with_raw_response.create(model="demo", input=WEATHER_QUESTION, tools=tools, tool_choice=choice, temperature=0)
+        self.assertEqual(raw.headers["weft-dropped-tools"], "web_search")
+        call = next(item for item in raw.parse().output if item.type == "function_call")
+        self.assertEqual((call.namespace, call.name), ("crm", "get_weather"))
+        output = {"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}
+        self.assertEqual(self.ask([user(WEATHER_QUESTION), call.to_dict(), output], tools=tools).status, "completed")
+        with self.client.responses.stream(model="demo", input="When?", tools=tools, tool_choice={"type": "custom", "name": "date"},
+                                          temperature=0) as stream:
+            events = list(stream)
+        dated = events[-1].response.output[-1]
+        self.assertEqual((dated.type, dated.name), ("custom_tool_call", "date"))
+        self.assertRegex(dated.input, r"^20\d\d-[01]\d$")
+        self.assertEqual("".join(event.delta for event in events if event.type == "response.custom_tool_call_input.delta"), dated.input)
+        with self.assertRaises(self.openai.BadRequestError) as dropped:
+            self.ask("a", tools=tools, tool_choice={"type": "web_search_preview"})
+        self.assertEqual(dropped.exception.param, "tool_choice.type")
+
+    def test_over_a_websocket(self):
+        with self.client.responses.connect() as connection:
+            connection.response.create(model="demo", input="Who are you?", temperature=0, store=False)
+            for event in connection:
+                if event.type == "response.completed":
+                    break
+        self.assertIn("Weft", event.response.output_text)
+
+    def test_tokens_compaction_and_a_stream_again(self):
+        first = self.ask("Who are you?")
+        self.assertEqual(self.client.responses.input_tokens.count(model="demo", input="Who are you?").input_tokens, first.usage.input_tokens)
+        events = list(self.client.responses.retrieve(first.id, stream=True))
+        self.assertEqual(events[-1].response.output_text, first.output_text)
+        rest = list(self.client.responses.retrieve(first.id, stream=True, starting_after=events[2].sequence_number))
+        self.assertEqual([event.type for event in rest], [event.type for event in events[3:]])
+        compacted = self.client.responses.compact(model="demo", previous_response_id=first.id, input=[])
+        self.assertEqual([item.type for item in compacted.output], ["message", "compaction"])
+        self.assertTrue(self.ask([*[item.to_dict() for item in compacted.output], user("Hello!")]).output_text)
+
+    def test_a_long_conversation_is_truncated(self):
+        turns = [user("a " * 700) for _ in range(8)]
+        with self.assertRaises(self.openai.BadRequestError) as long:
+            self.ask(turns)
+        self.assertEqual(long.exception.code, "context_length_exceeded")
+        self.assertEqual(self.ask(turns, truncation="auto", max_output_tokens=16).truncation, "auto")
 
     def test_background(self):
         response = self.ask("Who are you?", background=True)
