@@ -331,13 +331,13 @@ ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text) {
 ApiResult<ResponsesRequest> ParseSocketRequest(std::string_view message) {
   ApiResult<ordered_json> body = ParseOrderedBody(message);
   if (!body) return tl::unexpected(std::move(body).error());
-  WEFT_RETURN_IF_ERROR(
-      CheckRequiredString(*body, "type", "", "a message says what it is: \"response.create\""));
-  if ((*body)["type"] != "response.create") {
+  const ordered_json* const type = FindField(*body, "type");
+  if (type == nullptr) return RefuseMissing("type", "send \"response.create\"");
+  if (*type != "response.create") {
     return RefuseUnsupportedValue(
         "type", fmt::format("'type' is {}, but this server takes messages of the type "
                             "\"response.create\" only",
-                            DescribeJson((*body)["type"])));
+                            DescribeJson(*type)));
   }
   // Responses of one connection come one after another, each as a stream.
   for (const char* const name : {"background", "stream_id"}) {

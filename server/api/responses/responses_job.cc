@@ -245,7 +245,11 @@ ApiResult<PostAnswer> AnswerInputTokens(std::string_view body, const PrepareCont
   if (!request) return tl::unexpected(std::move(request).error());
   ApiResult<ReadItems> read = ReadItemsOf(*request, body.size(), context);
   if (!read) return tl::unexpected(std::move(read).error());
-  if (read->size_bytes > context.max_bytes) return PostAnswer{.excess_bytes = read->size_bytes};
+  if (read->size_bytes > context.max_bytes) {
+    PostAnswer excess;
+    excess.excess_bytes = read->size_bytes;
+    return excess;
+  }
   const ApiResult<const ServedModel*> model = FindGenerator(request->chat.model, context.models);
   if (!model) return tl::unexpected(model.error());
   WEFT_ASSIGN_OR_RETURN(request->chat.messages, MessagesOf(read->conversation));

@@ -110,25 +110,28 @@ TEST(AgentResponsesTest, TruncationLeavesTheOldestTurnsOut) {
   options.chat_template = "{%- for m in messages -%}<{{ m.role }}>{{ m.content }}{%- endfor -%}";
   options.reply.clear();
   const TestServer server(options);
-  std::string input = R"([{"role":"system","content":"S"})";
+  std::string items = R"({"role":"system","content":"S"},{"role":"user","content":"call"},
+      {"type":"function_call","call_id":"c","name":"f","arguments":"{}"})";
   for (int i = 0; i < 6; ++i) {
-    input += R"(,{"role":"user","content":")" + std::string(200, static_cast<char>('a' + i)) +
-             R"("},{"type":"function_call","call_id":"c)" + std::to_string(i) +
-             R"(","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c)" +
-             std::to_string(i) + R"(","output":"x"})";
+    items += R"(,{"role":"user","content":")" + std::string(230, static_cast<char>('a' + i)) +
+             R"("},{"role":"assistant","content":"ok"})";
   }
-  input += "]";
+  const int turn = 6 + 230 + 11 + 2;  // <user>..., <assistant>ok
+  const std::string input = "[" + items + "]";
   const RawResponse refused = Create(server, "", input);
   EXPECT_EQ(refused.status, 400);
   EXPECT_EQ(ErrorOf(refused)["code"], "context_length_exceeded");
   const json body = Created(server, R"("truncation":"auto","max_output_tokens":8)", input);
   EXPECT_EQ(body["truncation"], "auto");
-  // <system>S, and four turns of <user>..., <assistant>None<tool>x.
-  const int turn = 6 + 200 + 15 + 7;
-  EXPECT_EQ(body["usage"]["input_tokens"], 9 + 4 * turn);
+  EXPECT_EQ(body["usage"]["input_tokens"], 9 + 4 * turn);  // behind <system>S
   // Room for an answer of any length: an eighth of the context.
-  const json free = Created(server, R"("truncation":"auto")", input);
-  EXPECT_EQ(free["usage"]["input_tokens"], 9 + 3 * turn);
+  const json roomy = Created(server, R"("truncation":"auto")", input);
+  EXPECT_EQ(roomy["usage"]["input_tokens"], 9 + 3 * turn);
+  // What answers a call that has gone goes, too.
+  const json answered =
+      Created(server, R"("truncation":"auto","max_output_tokens":8)",
+              "[" + items + R"(,{"type":"function_call_output","call_id":"c","output":"x"}])");
+  EXPECT_EQ(answered["usage"]["input_tokens"], 9 + 4 * turn);
   // What has no turn to leave out is refused as ever.
   const RawResponse one =
       Create(server, R"("truncation":"auto")", '"' + std::string(2000, 'x') + '"');
