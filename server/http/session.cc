@@ -26,6 +26,7 @@
 #include "server/api/rerank/rerank_job.h"
 #include "server/api/responses/responses_job.h"
 #include "server/api/responses/responses_socket.h"
+#include "server/api/responses/stored_responses.h"
 #include "server/api/score/score_job.h"
 #include "server/api/sparse/sparse_job.h"
 #include "server/api/tokenize/tokenize_answers.h"
@@ -362,6 +363,12 @@ asio::awaitable<ExchangeOutcome> Session::Dispatch(HttpRequest& request, const R
   }
   if (const AnswerFunction answer = AnswerFunctionOf(match.route->id)) {
     co_return co_await AnswerPost(request, answer, held);
+  }
+  const bool is_there = co_await AwaitStored(*connection_, request, match, context_);
+  if (!is_there) {
+    ExchangeOutcome gone;
+    gone.status = kClientGone;
+    co_return gone;
   }
   HttpResponse response = HandlePlainRoute(request, match, context_);
   // Until the client has taken it. What the operators' own address says is not the clients' to use

@@ -1,8 +1,8 @@
-"""/v1/responses by the official OpenAI Python client, and case by case what the public Open Responses compliance suite asks for (its
-own run is described in docs/HACKING.md):
+"""/v1/responses by the official OpenAI Python client, and case by case what the public Open Responses compliance suite asks for, over
+the specification's own models of requests and events (its own run is described in docs/HACKING.md):
 `openai_responses_test.py --weft BINARY --model MODEL --venv DIRECTORY`. The bundled model greets and calls tools.
 
-The client is installed from PyPI (see client_packages.py)."""
+The packages are installed from PyPI (see client_packages.py)."""
 
 import http.client
 import json
@@ -11,30 +11,15 @@ import time
 from harness import OpenAiCase, main
 
 
-# What the suite's schemas require of a response, with the types that they allow.
-NUMBER, TEXT, OBJECT, LIST, FLAG, NULL = (int, float), str, dict, list, bool, type(None)
-RESPONSE_FIELDS = {
-    "id": TEXT, "object": TEXT, "created_at": int, "completed_at": (int, NULL), "status": TEXT, "incomplete_details": (OBJECT, NULL),
-    "model": TEXT, "previous_response_id": (TEXT, NULL), "instructions": (TEXT, NULL), "output": LIST, "error": (OBJECT, NULL),
-    "tools": LIST, "tool_choice": (TEXT, OBJECT), "truncation": TEXT, "parallel_tool_calls": FLAG, "text": OBJECT, "top_p": NUMBER,
-    "presence_penalty": NUMBER, "frequency_penalty": NUMBER, "top_logprobs": int, "temperature": NUMBER, "reasoning": (OBJECT, NULL),
-    "usage": (OBJECT, NULL), "max_output_tokens": (int, NULL), "max_tool_calls": (int, NULL), "store": FLAG, "background": FLAG,
-    "service_tier": TEXT, "metadata": OBJECT, "safety_identifier": (TEXT, NULL), "prompt_cache_key": (TEXT, NULL)}
-ITEM_FIELDS = {
-    "message": {"id": TEXT, "status": TEXT, "role": TEXT, "content": LIST},
-    "reasoning": {"id": TEXT, "summary": LIST},
-    "function_call": {"id": TEXT, "call_id": TEXT, "name": TEXT, "arguments": TEXT, "status": TEXT}}
-PART_FIELDS = {"output_text": {"text": TEXT, "annotations": LIST}, "reasoning_text": {"text": TEXT}}
-TOOL_FIELDS = {"name": TEXT, "description": (TEXT, NULL), "parameters": (OBJECT, NULL), "strict": (FLAG, NULL)}
-PLACE = {"item_id": TEXT, "output_index": int}
-EVENT_FIELDS = {
-    **{f"response.{name}": {"response": OBJECT} for name in ("created", "in_progress", "completed", "incomplete", "failed")},
-    **{f"response.output_item.{name}": {"output_index": int, "item": OBJECT} for name in ("added", "done")},
-    **{f"response.content_part.{name}": {**PLACE, "content_index": int, "part": OBJECT} for name in ("added", "done")},
-    "response.output_text.delta": {**PLACE, "content_index": int, "delta": TEXT},
-    "response.output_text.done": {**PLACE, "content_index": int, "text": TEXT},
-    "response.function_call_arguments.delta": {**PLACE, "delta": TEXT},
-    "response.function_call_arguments.done": {**PLACE, "arguments": TEXT}}
+# What Open Responses' document calls OpenAI's events of reasoning.
+REASONING_EVENTS = {f"response.reasoning_text.{end}": f"response.reasoning.{end}" for end in ("delta", "done")}
+
+
+def event_models(types):
+    """The specification's model of each event, by its type."""
+    models = [getattr(types, name) for name in dir(types) if name.endswith("StreamingEvent")]
+    return {next(iter(model.model_fields["type"].annotation)).value: model for model in models}
+
 
 WEATHER = {"type": "function", "name": "get_weather", "description": "Get the current weather for a location", "parameters": {
     "type": "object", "required": ["location"],
@@ -47,33 +32,19 @@ def user(text):
 
 
 class Compliance(OpenAiCase):
-    """The cases of the suite for text and tools, over plain HTTP as the suite sends them; none says how to sample."""
+    """The cases of the suite, over plain HTTP and WebSockets as the suite sends them; none says how to sample."""
 
-    def require(self, value, fields):
-        for name, types in fields.items():
-            self.assertIn(name, value)
-            self.assertIsInstance(value[name], types, name)
-            self.assertFalse(isinstance(value[name], bool) and types in (int, NUMBER), name)
+    @classmethod
+    def setUpClass(cls):
+        import openresponses_types
 
-    def check_item(self, item):
-        self.require(item, ITEM_FIELDS[item["type"]])
-        self.assertIn(item.get("status", "completed"), ("in_progress", "completed", "incomplete"))
-        for part in item.get("content", []):
-            self.require(part, PART_FIELDS[part["type"]])
+        super().setUpClass()
+        cls.types = openresponses_types
+        cls.event_models = event_models(openresponses_types.types)
 
-    def check_response(self, response):
-        self.require(response, RESPONSE_FIELDS)
-        self.assertEqual(response["object"], "response")
-        self.assertIn(response["truncation"], ("auto", "disabled"))
-        self.assertEqual(response["text"]["format"]["type"], "text")
-        for item in response["output"]:
-            self.check_item(item)
-        for tool in response["tools"]:
-            self.require(tool, TOOL_FIELDS)
-        if response["usage"] is not None:
-            self.require(response["usage"], {"input_tokens": int, "output_tokens": int, "total_tokens": int})
-            self.require(response["usage"]["input_tokens_details"], {"cached_tokens": int})
-            self.require(response["usage"]["output_tokens_details"], {"reasoning_tokens": int})
+    def check_event(self, event):
+        kind = event["type"]
+        self.event_models[REASONING_EVENTS.get(kind, kind)].model_validate(event)
 
     def send(self, body):
         """Greedy, unlike the suite: sampled, the bundled model now and then writes to the end of its context."""
@@ -92,7 +63,7 @@ class Compliance(OpenAiCase):
         text, kind = self.send({**body, "stream": False})
         self.assertEqual(kind, "application/json")
         response = json.loads(text)
-        self.check_response(response)
+        self.types.ResponseResource.model_validate(response)
         self.assertTrue(response["output"])
         return response
 
@@ -108,13 +79,7 @@ class Compliance(OpenAiCase):
             event = json.loads(data.removeprefix("data: "))
             self.assertEqual(name, f"event: {event['type']}")
             self.assertEqual(event["sequence_number"], len(events))
-            self.require(event, EVENT_FIELDS[event["type"]])
-            if "response" in event:
-                self.check_response(event["response"])
-            if "item" in event:
-                self.check_item(event["item"])
-            if "part" in event:
-                self.require(event["part"], PART_FIELDS[event["part"]["type"]])
+            self.check_event(event)
             events.append(event)
         return events, events[-1]["response"]
 
@@ -166,10 +131,11 @@ class Compliance(OpenAiCase):
         status, compacted = self.server.request("POST", "/v1/responses/compact", {
             "model": "demo", "prompt_cache_key": "openresponses-compact-test", "input": history})
         self.assertEqual((status, compacted["object"]), (200, "response.compaction"), compacted)
-        self.require(compacted, {"id": TEXT, "created_at": int, "output": LIST, "usage": OBJECT})
+        self.types.CompactResource.model_validate(compacted)
         self.assertEqual([item["type"] for item in compacted["output"]], ["message", "compaction"])
         going_on = [*compacted["output"], user("Continue from here. Reply with exactly: compacted")]
         self.assertEqual(self.create({"input": going_on, "tools": [], "store": False})["status"], "completed")
+        self.assertEqual(self.turn(self.connect(), input=going_on, tools=[], store=False)["type"], "response.completed")
         status, answer = self.server.request("POST", "/v1/responses/compact", {"input": history})
         self.assertEqual((status, answer["error"]["param"]), (400, "model"))
 
@@ -186,11 +152,11 @@ class Compliance(OpenAiCase):
             self.assertEqual(event["sequence_number"], number)
             number += 1
             if event["type"] == "error":
+                self.types.WebSocketErrorEvent.model_validate(event)
                 self.assertEqual(event["error"]["code"], event["code"])
                 return event
-            self.require(event, EVENT_FIELDS[event["type"]])
+            self.check_event(event)
             if event["type"] in ("response.completed", "response.incomplete", "response.failed"):
-                self.check_response(event["response"])
                 return event
 
     def test_websocket_responses_in_sequence(self):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,15 +10,20 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/steady_timer.hpp>
 #include <fmt/core.h>
 
 #include "base/result.h"
 #include "proto/responses/response_replay.h"
 #include "proto/responses/stored_response_json.h"
 #include "server/api/responses/response_store.h"
+#include "server/http/await.h"
 #include "server/http/server_context.h"
 
 namespace weft {
+
+namespace asio = boost::asio;
+
 namespace {
 
 constexpr int32_t kMaxListedItems = 100;
@@ -79,11 +85,9 @@ ApiResult<HttpResponse> Fetch(const HttpRequest& request, const StoredResponse& 
     response.body = stored.body;
     return response;
   }
-  if (!stored.finished) {
-    return tl::unexpected(InvalidField(
-        "stream", fmt::format("'stream': the response '{}' has not ended yet; its events can be "
-                              "fetched when it has",
-                              stored.id)));
+  if (!stored.finished) {  // the server shuts down
+    return tl::unexpected(
+        HttpError(503, "shutting_down", "the response has not ended; fetch it without 'stream'"));
   }
   response.content_type = "text/event-stream; charset=utf-8";
   response.body = ReplayedStream(stored.body, fetching.starting_after);
@@ -184,6 +188,25 @@ ApiResult<HttpResponse> Answer(const HttpRequest& request, const RouteMatch& mat
 }
 
 }  // namespace
+
+asio::awaitable<bool> AwaitStored(Connection& connection, const HttpRequest& request,
+                                  const RouteMatch& match, ServerContext& context) {
+  constexpr std::chrono::milliseconds kPause{20};
+  if (match.route->id != RouteId::kResponse) co_return true;
+  const ApiResult<Fetching> fetching = ReadFetching(request);
+  if (!fetching || !fetching->stream) co_return true;
+  bool is_gone = false;
+  connection.Watch([&is_gone] { is_gone = true; });
+  asio::steady_timer timer(connection.executor());
+  while (!is_gone && !context.draining) {
+    const auto stored = context.responses.Find(request.key_name, match.argument);
+    if (stored == nullptr || stored->finished) break;
+    timer.expires_after(kPause);
+    co_await timer.async_wait(kAwait);
+  }
+  connection.Unwatch();
+  co_return !is_gone;
+}
 
 HttpResponse HandleStoredResponse(const HttpRequest& request, const RouteMatch& match,
                                   ServerContext& context) {

@@ -85,6 +85,20 @@ TEST(StoredResponsesTest, ItsStreamIsMadeAgain) {
   EXPECT_EQ(rest, std::vector<json>(second.begin() + 5, second.end()));
 }
 
+TEST(StoredResponsesTest, ItsStreamWaitsForItsEnd) {
+  TestServer server(Saying("Hello"));
+  server.model.HoldSteps();
+  const std::string id = Created(server, R"("background":true)")["id"];
+  RawClient client(server.endpoint());
+  client.Send(Get("/v1/responses/" + id + "?stream=true"));
+  EXPECT_FALSE(client.IsClosedWithin(std::chrono::milliseconds(50)));
+  server.model.ReleaseSteps();
+  const std::vector<json> events = DataOf(client.Read());
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back()["type"], "response.completed");
+  EXPECT_EQ(events.back()["response"]["id"], id);
+}
+
 TEST(StoredResponsesTest, IsFetchedAndDeleted) {
   const TestServer server(Saying("Hello"));
   const json made = Created(server, "");
