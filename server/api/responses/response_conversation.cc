@@ -23,24 +23,35 @@ bool IsMessageOf(const ordered_json& item, std::string_view role) {
   return item["type"] == "message" && item["role"] == role;
 }
 
-// Items [0, kept) and [first, end): what answers a call that has gone goes, too.
-ResponseConversation Without(const ResponseConversation& conversation, size_t kept, size_t first) {
-  ResponseConversation rest = {.items = {},
-                               .history_count = 0,
-                               .instructions = conversation.instructions,
-                               .tools = conversation.tools};
-  rest.items.assign(conversation.items.begin(),
-                    conversation.items.begin() + static_cast<std::ptrdiff_t>(kept));
+// Where items [0, kept) and [first, end) stand, but for what answers a call that has gone.
+std::vector<size_t> PlacesWithout(const std::vector<ordered_json>& items, size_t kept,
+                                  size_t first) {
+  std::vector<size_t> places;
+  for (size_t i = 0; i < kept; ++i) places.push_back(i);
   std::set<std::string, std::less<>> calls;
-  for (size_t i = first; i < conversation.items.size(); ++i) {
-    const ordered_json& item = conversation.items[i];
-    const auto& type = item["type"].get_ref<const std::string&>();
-    if (type.ends_with("_call")) calls.insert(item["call_id"].get<std::string>());
+  for (size_t i = first; i < items.size(); ++i) {
+    const auto& type = items[i]["type"].get_ref<const std::string&>();
+    if (type.ends_with("_call")) calls.insert(items[i]["call_id"].get<std::string>());
     const bool answers_none = type.ends_with("_call_output") &&
-                              !calls.contains(item["call_id"].get_ref<const std::string&>());
-    if (!answers_none) rest.items.push_back(item);
+                              !calls.contains(items[i]["call_id"].get_ref<const std::string&>());
+    if (!answers_none) places.push_back(i);
   }
-  return rest;
+  return places;
+}
+
+// Of the items at these places, which are lent: there is no memory for a second one of each.
+ApiResult<GenerationJob> PreparePlaces(const std::vector<size_t>& places,
+                                       ResponseConversation& conversation, ChatRequest& chat,
+                                       const PrepareContext& context, ReplySetup& setup) {
+  ResponseConversation part;
+  part.instructions = conversation.instructions;
+  part.tools = conversation.tools;
+  for (const size_t place : places) part.items.push_back(std::move(conversation.items[place]));
+  ApiResult<GenerationJob> job = PrepareConversation(part, chat, context, setup);
+  for (size_t i = 0; i < places.size(); ++i) {
+    conversation.items[places[i]] = std::move(part.items[i]);
+  }
+  return job;
 }
 
 }  // namespace
@@ -59,16 +70,14 @@ ApiResult<ordered_json> MessagesOf(const ResponseConversation& conversation) {
                          *conversation.tools);
 }
 
-ApiResult<GenerationJob> PrepareConversation(const ResponseConversation& conversation,
-                                             ChatRequest& chat, const PrepareContext& context,
-                                             ReplySetup& setup) {
+ApiResult<GenerationJob> PrepareConversation(ResponseConversation& conversation, ChatRequest& chat,
+                                             const PrepareContext& context, ReplySetup& setup) {
   WEFT_ASSIGN_OR_RETURN(chat.messages, MessagesOf(conversation));
   return PrepareReply(chat, context, setup);
 }
 
-ApiResult<GenerationJob> PrepareTruncated(const ResponseConversation& conversation,
-                                          ChatRequest& chat, const PrepareContext& context,
-                                          ReplySetup& setup) {
+ApiResult<GenerationJob> PrepareTruncated(ResponseConversation& conversation, ChatRequest& chat,
+                                          const PrepareContext& context, ReplySetup& setup) {
   ApiResult<GenerationJob> whole = PrepareConversation(conversation, chat, context, setup);
   if (!IsTooLong(whole)) return whole;
   // To find out how much has to go takes a while.
@@ -89,7 +98,8 @@ ApiResult<GenerationJob> PrepareTruncated(const ResponseConversation& conversati
   constexpr int32_t kAnswerShare = 8;
   const std::optional<int32_t> asked = chat.max_tokens;
   const auto prepare_from = [&](size_t turn) {
-    return PrepareConversation(Without(conversation, kept, turns[turn]), chat, context, setup);
+    return PreparePlaces(PlacesWithout(items, kept, turns[turn]), conversation, chat, context,
+                         setup);
   };
   chat.max_tokens =
       asked.value_or(std::max((*model)->engine->options().max_context / kAnswerShare, 1));

@@ -28,16 +28,14 @@ ResponseConversation ConversationOf(const StoredItems& history, const StoredItem
 ApiResult<nlohmann::ordered_json> MessagesOf(const ResponseConversation& conversation);
 
 // All of the job but its answer, as PrepareReply, whose errors it has besides those of the items.
-// `chat` is the request without its messages.
-ApiResult<GenerationJob> PrepareConversation(const ResponseConversation& conversation,
-                                             ChatRequest& chat, const PrepareContext& context,
-                                             ReplySetup& setup);
+// `chat` is the request without its messages. The conversation is the same afterwards.
+ApiResult<GenerationJob> PrepareConversation(ResponseConversation& conversation, ChatRequest& chat,
+                                             const PrepareContext& context, ReplySetup& setup);
 
 // The same; where the conversation does not fit the context, its oldest turns are left out, as few
 // as can be: a turn is a user's message and what follows it. Messages of the system and the
 // developer that stand first stay.
-ApiResult<GenerationJob> PrepareTruncated(const ResponseConversation& conversation,
-                                          ChatRequest& chat, const PrepareContext& context,
-                                          ReplySetup& setup);
+ApiResult<GenerationJob> PrepareTruncated(ResponseConversation& conversation, ChatRequest& chat,
+                                          const PrepareContext& context, ReplySetup& setup);
 
 }  // namespace weft
