@@ -94,14 +94,14 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));
 
   if (job_.background != nullptr) co_return co_await AnswerBackground();
-  const auto sign =
-      socket_ == nullptr ? Connection::GoneSign::kProbe : Connection::GoneSign::kEndOfFile;
+  std::function<void()> on_readable;
+  if (socket_ != nullptr) on_readable = [this] { wakeup_->Signal(); };
   connection_.Watch(
       [this] {
         client_gone_ = true;
         wakeup_->Signal();
       },
-      sign);
+      std::move(on_readable));
   if (std::optional<ApiError> refusal = SubmitJob(job_, queue_, context_, engine_ids_)) {
     co_return co_await AnswerError(*std::move(refusal));
   }
@@ -175,11 +175,19 @@ asio::awaitable<void> GenerationHandler::SubmitLater() {
   SubmitMore();
 }
 
+asio::awaitable<void> GenerationHandler::AttendToSocket() {
+  if (socket_ == nullptr) co_return;
+  const bool is_there = co_await socket_->socket.AnswerPings();
+  if (!is_there) client_gone_ = true;
+}
+
 asio::awaitable<void> GenerationHandler::ConsumeEvents() {
   if (job_.in_flight == 0) co_return co_await SubmitLater();
+  co_await AttendToSocket();
   std::vector<EngineEvent> events = queue_->Drain();
   while (events.empty() && !client_gone()) {
     co_await wakeup_->Wait();
+    co_await AttendToSocket();
     events = queue_->Drain();
   }
   late_refusal_ = HoldEvents(events, job_);

@@ -58,6 +58,8 @@ class GenerationHandler {
   // In the log, and in the answer's head.
   void NameDroppedTools();
   bool client_gone() const { return client_gone_ || queue_->overflowed(); }
+  // Of a WebSocket: what its client has sent meanwhile.
+  boost::asio::awaitable<void> AttendToSocket();
   // Waits for events and hands them to the answer; none come when the client has gone.
   boost::asio::awaitable<void> ConsumeEvents();
   // The prompts to come, as many as may be in flight.

@@ -84,6 +84,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     return {static_cast<const char*>(buffer_.data().data()), buffer_.size()};
   }
   void Take(size_t byte_count) { buffer_.consume(byte_count); }
+  // Takes in what is there, without waiting. False: the client has gone.
+  bool FillNow();
   // Waits until there is more of it. Errors: kTimedOut, kClosed.
   boost::asio::awaitable<ReadStatus> ReadMore(std::chrono::milliseconds patience);
 
@@ -99,10 +101,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Calls `on_gone`, at most once, as soon as the client is known to have gone: a reset, or both
   // directions closed. End of file alone may be a client that still reads. Until WriteHead, the
   // only way to tell is to send something, and what every response begins with is always right: the
-  // bytes of kHeadPrefix go out one by one, at growing intervals. With kEndOfFile that means that
-  // it has gone: clients of other protocols do not go on reading.
-  enum class GoneSign { kProbe, kEndOfFile };
-  void Watch(std::function<void()> on_gone, GoneSign sign = GoneSign::kProbe);
+  // bytes of kHeadPrefix go out one by one, at growing intervals. Where the connection does not
+  // speak HTTP there is `on_readable`, called now and then once something has come, and end of file
+  // is enough.
+  void Watch(std::function<void()> on_gone, std::function<void()> on_readable = nullptr);
   void Unwatch();
 
   // Ends whatever is going on; later calls fail.
@@ -159,7 +161,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::steady_timer watch_timer_;
   uint64_t watch_generation_ = 0;
   std::function<void()> on_gone_;  // empty: not watching
-  GoneSign gone_sign_ = GoneSign::kProbe;
+  std::function<void()> on_readable_;
   std::chrono::milliseconds probe_interval_{0};
   size_t probe_bytes_sent_ = 0;  // of kHeadPrefix, for the response to come
   bool head_written_ = false;    // of the response under way

@@ -114,6 +114,21 @@ asio::awaitable<MessageStatus> WebSocket::Read(std::string& text, ByteBudget::Ho
   }
 }
 
+asio::awaitable<bool> WebSocket::AnswerPings() {
+  if (!connection_.FillNow()) co_return false;
+  while (true) {
+    const std::string_view unread = connection_.unread();
+    // What breaks the protocol is found when the next message is read.
+    const Result<std::optional<FrameHead>> parsed = ParseFrameHead(unread);
+    if (!parsed || !*parsed || !IsControl((*parsed)->kind)) co_return true;
+    const FrameHead head = **parsed;
+    if (unread.size() < head.head_bytes + head.payload_bytes) co_return true;
+    connection_.Take(head.head_bytes);
+    const MessageStatus status = co_await AnswerControl(head);
+    if (status != MessageStatus::kOk) co_return false;
+  }
+}
+
 asio::awaitable<bool> WebSocket::WriteText(std::string_view text) {
   const std::string frame = FormatFrame(FrameKind::kText, text);
   co_return co_await connection_.Write(frame);

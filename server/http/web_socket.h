@@ -38,6 +38,9 @@ class WebSocket {
   boost::asio::awaitable<MessageStatus> Read(std::string& text, ByteBudget::Hold& held,
                                              std::chrono::milliseconds patience);
   const std::string& error() const { return error_; }
+  // Between messages: answers the pings that have come, without waiting for more. False: the client
+  // has gone, or says that it goes.
+  boost::asio::awaitable<bool> AnswerPings();
   // False: the client has gone.
   boost::asio::awaitable<bool> WriteText(std::string_view text);
   // The data of each event of a stream of server-sent events as a message. What ends such a stream

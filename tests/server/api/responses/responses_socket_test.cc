@@ -177,6 +177,23 @@ TEST(ResponsesSocketTest, LimitsCloseTheConnection) {
   EXPECT_EQ(old.Create(R"("input":"Hi")")["code"], "websocket_connection_limit_reached");
 }
 
+TEST(ResponsesSocketTest, PingsAreAnsweredWhileAResponseIsMade) {
+  TestServer server(Saying("Hello"));
+  server.model.HoldSteps();
+  SocketClient client(server);
+  std::string pong;
+  client.stream().control_callback([&pong](beast::websocket::frame_type, beast::string_view text) {
+    pong = std::string(text.data(), text.size());
+  });
+  client.Send(R"({"type":"response.create","input":"Hi"})");
+  client.stream().ping("there?");
+  // Nothing else is sent before the first step.
+  EXPECT_TRUE(Eventually([&] { return client.stream().next_layer().available() > 0; }));
+  server.model.ReleaseSteps();
+  EXPECT_EQ(client.Events().back()["type"], "response.completed");
+  EXPECT_EQ(pong, "there?");
+}
+
 TEST(ResponsesSocketTest, WhoLeavesEndsTheResponse) {
   TestServer server(Saying(""));  // writes to the end of its context
   server.model.SetStepTime(std::chrono::milliseconds(10));
@@ -188,6 +205,14 @@ TEST(ResponsesSocketTest, WhoLeavesEndsTheResponse) {
   }
   EXPECT_TRUE(Eventually([&] { return server.model.used_blocks() == 0; }));
   EXPECT_LT(server.model.steps(), 512);  // it could have taken 768
+  // Politely: what comes meanwhile is read.
+  SocketClient client(server);
+  client.Send(R"({"type":"response.create","input":"Hi"})");
+  while (client.Receive()["type"] != "response.output_text.delta") {
+  }
+  client.stream().close(beast::websocket::close_code::normal);
+  EXPECT_TRUE(Eventually([&] { return server.model.used_blocks() == 0; }));
+  EXPECT_LT(server.model.steps(), 1024);
 }
 
 TEST(ResponsesSocketTest, AHandshakeIsNeeded) {
