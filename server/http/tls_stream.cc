@@ -146,7 +146,7 @@ TlsStream::Transferred TlsStream::TryRead(asio::mutable_buffer space) {
   if (result == 1) return transferred;
   const int reason = SSL_get_error(ssl_.get(), result);
   const bool is_later = reason == SSL_ERROR_WANT_WRITE || reason == SSL_ERROR_WANT_READ;
-  transferred.error = is_later ? asio::error::would_block : asio::error::eof;
+  transferred.error = is_later ? error_code(asio::error::would_block) : asio::error::eof;
   return transferred;
 }
 
