@@ -7,6 +7,8 @@
 
 namespace weft {
 
+void AppendBase64(std::string_view bytes, std::string* text);
+
 // The bytes that `text` stands for; nullopt: it is not base64.
 std::optional<std::string> DecodeBase64(std::string_view text);
 

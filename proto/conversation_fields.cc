@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -24,7 +25,6 @@ ApiResult<std::string> ReadAllowedName(const ordered_json& tool, const std::stri
                                        const ChatRequest& request) {
   if (!tool.is_object()) return RefuseValue(path, "an object", tool);
   WEFT_RETURN_IF_ERROR(CheckToolType(tool, path));
-  if (request.tool_paths.function.empty()) return ReadToolName(tool, path, request);
   const std::string function_path = path + request.tool_paths.function;
   const ordered_json* function = FindField(tool, "function");
   if (function == nullptr) return RefuseMissing(function_path, "it names the tool");
@@ -108,15 +108,21 @@ ApiResult<void> ReadAllowedTools(const ordered_json& allowed, const std::string&
     if (!name) return tl::unexpected(std::move(name).error());
     names.insert(*std::move(name));
   }
+  KeepTools(names, request);
+  request.tool_choice.kind = *kind;
+  return {};
+}
+
+void KeepTools(const std::unordered_set<std::string>& names, ChatRequest& request) {
   ordered_json kept = ordered_json::array();
+  std::vector<std::string> places;
   for (size_t i = 0; i < request.tools.size(); ++i) {
     if (!names.contains(request.tools[i]["function"]["name"].get<std::string>())) continue;
     kept.push_back(std::move(request.tools[i]));
-    request.tool_paths.positions.push_back(i);
+    places.push_back(request.tool_paths.PlaceOf(i));
   }
   request.tools = std::move(kept);
-  request.tool_choice.kind = *kind;
-  return {};
+  request.tool_paths.places = std::move(places);
 }
 
 }  // namespace weft

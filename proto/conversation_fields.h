@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include <nlohmann/json.hpp>
 
@@ -48,6 +49,8 @@ ApiResult<std::string> ReadToolName(const nlohmann::ordered_json& tool, const st
 // {"mode":...,"tools":[...]}: the model hears of those alone, and `request` keeps no others.
 ApiResult<void> ReadAllowedTools(const nlohmann::ordered_json& allowed, const std::string& path,
                                  ChatRequest& request);
+// The model hears of the tools of these names alone.
+void KeepTools(const std::unordered_set<std::string>& names, ChatRequest& request);
 tl::unexpected<ApiError> RefuseCallWithoutTools();
 
 // Tells the template, unless `chat_template_kwargs` says something else.

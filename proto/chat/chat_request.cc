@@ -238,9 +238,11 @@ ApiResult<void> ReadChatFields(const json& body, ChatRequest& request) {
 
 }  // namespace
 
-std::string ToolPaths::FunctionOf(size_t tool) const {
-  return fmt::format("tools[{}]{}", positions.empty() ? tool : positions[tool], function);
+std::string ToolPaths::PlaceOf(size_t tool) const {
+  return places.empty() ? fmt::format("tools[{}]", tool) : places[tool];
 }
+
+std::string ToolPaths::FunctionOf(size_t tool) const { return PlaceOf(tool) + function; }
 
 ApiResult<ChatRequest> ParseChatRequest(std::string_view text, const RequestRules& rules) {
   ApiResult<ordered_json> parsed = ParseOrderedBody(text);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,8 +31,9 @@ struct ToolChoice {
 struct ToolPaths {
   std::string function = ".function";     // behind "tools[0]"
   std::string parameters = "parameters";  // of the function
-  std::vector<size_t> positions;          // in the client's list; empty: the same
+  std::vector<std::string> places;        // "tools[0]"; empty: where they stand in `tools`
 
+  std::string PlaceOf(size_t tool) const;
   // "tools[0].function"
   std::string FunctionOf(size_t tool) const;
 };
@@ -44,6 +46,8 @@ struct ChatRequest : GenerationRequest {
   std::vector<std::string> dropped_tools;
   nlohmann::ordered_json documents;  // an array of objects, for templates that read them; or null
   nlohmann::ordered_json template_variables = nlohmann::ordered_json::object();
+  // What the one argument of some tools, a string, must be, by the tools' names.
+  std::map<std::string, OutputFormat, std::less<>> inputs;
   ToolChoice tool_choice;
   bool parallel_tool_calls = true;  // false: the answer ends with its first call
   bool add_generation_prompt = true;

@@ -4,13 +4,13 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
-#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/base64.h"
 #include "proto/json_dump.h"
 #include "proto/usage_json.h"
 
@@ -19,26 +19,11 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// RFC 4648, section 4.
-void AppendBase64(std::span<const unsigned char> bytes, std::string& output) {
-  constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const std::span<const unsigned char> group =
-        bytes.subspan(i, std::min<size_t>(3, bytes.size() - i));
-    uint32_t bits = 0;
-    for (size_t j = 0; j < 3; ++j) bits = bits << 8 | (j < group.size() ? group[j] : 0U);
-    for (size_t j = 0; j < 4; ++j) {
-      output += j <= group.size() ? kAlphabet[bits >> (18 - 6 * j) & 63] : '=';
-    }
-  }
-}
-
 void AppendBytes(const std::vector<float>& numbers, std::string& output) {
-  std::vector<unsigned char> bytes(numbers.size() * sizeof(float));
+  std::string bytes(numbers.size() * sizeof(float), '\0');
   std::memcpy(bytes.data(), numbers.data(), bytes.size());
   output += '"';
-  AppendBase64(bytes, output);
+  AppendBase64(bytes, &output);
   output += '"';
 }
 

@@ -301,7 +301,7 @@ ApiResult<void> ReadAnthropicTools(const ordered_json& tools, const RequestRules
     WEFT_RETURN_IF_ERROR(
         CheckNewName(tools[i]["name"].get_ref<const std::string&>(), path + ".name", names));
     request.tools.push_back(*std::move(function));
-    request.tool_paths.positions.push_back(i);
+    request.tool_paths.places.push_back(path);
   }
   return {};
 }

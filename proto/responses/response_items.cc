@@ -11,7 +11,9 @@
 #include "base/result.h"
 #include "proto/field_reader.h"
 #include "proto/json_checks.h"
+#include "proto/json_dump.h"
 #include "proto/json_reader.h"
+#include "proto/responses/sealed_text.h"
 
 namespace weft {
 namespace {
@@ -113,6 +115,12 @@ ApiResult<ordered_json> ReadMessage(const ordered_json& item, const std::string&
                        item["role"]);
   }
   (*message)["role"] = role;
+  if (const ordered_json* phase = FindField(item, "phase")) {
+    if (*phase != "commentary" && *phase != "final_answer") {
+      return RefuseValue(path + ".phase", "\"commentary\" or \"final_answer\"", *phase);
+    }
+    (*message)["phase"] = *phase;
+  }
   ApiResult<ordered_json> content =
       ReadParts(item, "content", path, role == "assistant" ? "output_text" : "input_text");
   if (!content) return content;
@@ -120,18 +128,24 @@ ApiResult<ordered_json> ReadMessage(const ordered_json& item, const std::string&
   return message;
 }
 
-ApiResult<ordered_json> ReadCall(const ordered_json& item, const std::string& path) {
-  ApiResult<ordered_json> call = BeginItem(item, "function_call", path);
+// Of a function's, `content` is "arguments", of a custom tool's "input".
+ApiResult<ordered_json> ReadCall(const ordered_json& item, std::string_view type,
+                                 const char* content, const std::string& path) {
+  ApiResult<ordered_json> call = BeginItem(item, type, path);
   if (!call) return call;
   WEFT_RETURN_IF_ERROR(CheckRequiredString(item, "call_id", path, "its output refers to it"));
   WEFT_RETURN_IF_ERROR(CheckRequiredString(item, "name", path, "it says what was called"));
-  WEFT_RETURN_IF_ERROR(CheckRequiredString(item, "arguments", path, "send them as JSON text"));
-  for (const char* const name : {"call_id", "name", "arguments"}) (*call)[name] = item[name];
+  WEFT_RETURN_IF_ERROR(CheckRequiredString(item, content, path, "send it as text"));
+  WEFT_RETURN_IF_ERROR(CheckOptionalString(item, "namespace", path));
+  for (const char* const name : {"call_id", "namespace", "name", content}) {
+    if (const ordered_json* value = FindField(item, name)) (*call)[name] = *value;
+  }
   return call;
 }
 
-ApiResult<ordered_json> ReadCallOutput(const ordered_json& item, const std::string& path) {
-  ApiResult<ordered_json> output = BeginItem(item, "function_call_output", path);
+ApiResult<ordered_json> ReadCallOutput(const ordered_json& item, std::string_view type,
+                                       const std::string& path) {
+  ApiResult<ordered_json> output = BeginItem(item, type, path);
   if (!output) return output;
   WEFT_RETURN_IF_ERROR(CheckRequiredString(item, "call_id", path, "it says which call it answers"));
   (*output)["call_id"] = item["call_id"];
@@ -175,9 +189,29 @@ ApiResult<ordered_json> ReadReasoning(const ordered_json& item, const std::strin
   if (!summary) return summary;
   ApiResult<ordered_json> content = ReadReasoningTexts(item, "content", "reasoning_text", path);
   if (!content) return content;
+  // Clients that keep nothing else send the closed form back; what others have closed stays so.
+  WEFT_RETURN_IF_ERROR(CheckOptionalString(item, "encrypted_content", path));
+  if (content->empty() && item.contains("encrypted_content")) {
+    if (auto text = UnsealText(StringOf(item, "encrypted_content"))) {
+      content->push_back(TextPart("reasoning_text", *std::move(text)));
+    }
+  }
   (*reasoning)["summary"] = *std::move(summary);
   (*reasoning)["content"] = *std::move(content);
   return reasoning;
+}
+
+ApiResult<ordered_json> ReadCompaction(const ordered_json& item, const std::string& path) {
+  ApiResult<ordered_json> compaction = BeginItem(item, "compaction", path);
+  if (!compaction) return compaction;
+  WEFT_RETURN_IF_ERROR(
+      CheckRequiredString(item, "encrypted_content", path, "it is what was made of the items"));
+  compaction->erase("status");
+  (*compaction)["encrypted_content"] = item["encrypted_content"];
+  if (UnsealText(StringOf(item, "encrypted_content"))) return compaction;
+  const std::string content_path = path + ".encrypted_content";
+  return tl::unexpected(InvalidField(
+      content_path, fmt::format("'{}' is no compaction that this server has made", content_path)));
 }
 
 ApiResult<ordered_json> ReadReference(const ordered_json& item, const std::string& path) {
@@ -191,14 +225,19 @@ ApiResult<ordered_json> ReadItem(const ordered_json& item, const std::string& pa
   std::string type = StringOf(item, "type");
   if (type.empty()) type = item.contains("role") ? "message" : "item_reference";
   if (type == "message") return ReadMessage(item, path);
-  if (type == "function_call") return ReadCall(item, path);
-  if (type == "function_call_output") return ReadCallOutput(item, path);
+  if (type == "function_call") return ReadCall(item, type, "arguments", path);
+  if (type == "custom_tool_call") return ReadCall(item, type, "input", path);
+  if (type == "function_call_output" || type == "custom_tool_call_output") {
+    return ReadCallOutput(item, type, path);
+  }
   if (type == "reasoning") return ReadReasoning(item, path);
+  if (type == "compaction") return ReadCompaction(item, path);
   if (type == "item_reference") return ReadReference(item, path);
   return RefuseUnsupportedValue(
       path + ".type",
       fmt::format("'{}.type' is '{}', but this server knows items of the types message, "
-                  "function_call, function_call_output, reasoning and item_reference only",
+                  "function_call, function_call_output, custom_tool_call, "
+                  "custom_tool_call_output, reasoning, compaction and item_reference only",
                   path, type.substr(0, 60)));
 }
 
@@ -232,6 +271,8 @@ std::string ReasoningOf(const ordered_json& item) {
 // Puts messages together, item by item.
 class Conversation {
  public:
+  explicit Conversation(const ResponseTools& tools) : tools_(tools) {}
+
   void Add(std::string_view role, ordered_json content) {
     messages_.push_back({{"role", role}, {"content", std::move(content)}});
     turn_is_open_ = false;
@@ -248,12 +289,24 @@ class Conversation {
 
   void AddAssistant(ordered_json content) { Turn(true)["content"] = std::move(content); }
 
+  // The model's own words about what came before.
+  void AddCompaction(const ordered_json& item) {
+    const auto& sealed = item["encrypted_content"].get_ref<const std::string&>();
+    Add("assistant",
+        fmt::format("Summary of the conversation so far:\n\n{}", UnsealText(sealed).value_or("")));
+  }
+
   void AddCall(const ordered_json& item) {
-    names_[item["call_id"].get<std::string>()] = item["name"].get<std::string>();
-    Turn(false)["tool_calls"].push_back(
-        {{"id", item["call_id"]},
-         {"type", "function"},
-         {"function", {{"name", item["name"]}, {"arguments", item["arguments"]}}}});
+    const std::string name =
+        HeardName(tools_, StringOf(item, "namespace"), item["name"].get<std::string>());
+    names_[item["call_id"].get<std::string>()] = name;
+    const ordered_json arguments =
+        item["type"] == "custom_tool_call"
+            ? ordered_json(DumpJson(ordered_json{{kCustomInput, item["input"]}}))
+            : item["arguments"];
+    Turn(false)["tool_calls"].push_back({{"id", item["call_id"]},
+                                         {"type", "function"},
+                                         {"function", {{"name", name}, {"arguments", arguments}}}});
   }
 
   // False: no call of that id.
@@ -279,6 +332,7 @@ class Conversation {
     return messages_.back();
   }
 
+  const ResponseTools& tools_;
   ordered_json messages_ = ordered_json::array();
   bool turn_is_open_ = false;
   std::map<std::string, std::string, std::less<>> names_;  // of functions, by call
@@ -302,23 +356,26 @@ ApiResult<void> CheckInputItems(ordered_json& input) {
 
 ApiResult<ordered_json> MessagesOfItems(const std::vector<ordered_json>& items,
                                         size_t history_count,
-                                        const std::optional<std::string>& instructions) {
-  Conversation conversation;
+                                        const std::optional<std::string>& instructions,
+                                        const ResponseTools& tools) {
+  Conversation conversation(tools);
   if (instructions) conversation.Add("system", *instructions);
   for (size_t i = 0; i < items.size(); ++i) {
     const ordered_json& item = items[i];
     const auto& type = item["type"].get_ref<const std::string&>();
     if (type == "reasoning") {
       conversation.AddReasoning(item);
-    } else if (type == "function_call") {
+    } else if (type == "function_call" || type == "custom_tool_call") {
       conversation.AddCall(item);
-    } else if (type == "function_call_output") {
+    } else if (type == "compaction") {
+      conversation.AddCompaction(item);
+    } else if (type == "function_call_output" || type == "custom_tool_call_output") {
       if (conversation.AddCallOutput(item)) continue;
       const std::string path =
           fmt::format("input[{}].call_id", i < history_count ? 0 : i - history_count);
-      return tl::unexpected(InvalidField(
-          path, fmt::format("'{}' is {}, but no function_call before it has that call_id", path,
-                            DescribeJson(item["call_id"]))));
+      return tl::unexpected(
+          InvalidField(path, fmt::format("'{}' is {}, but no call before it has that call_id", path,
+                                         DescribeJson(item["call_id"]))));
     } else if (item["role"] == "assistant") {
       conversation.AddAssistant(ChatContentOf(item["content"]));
     } else {

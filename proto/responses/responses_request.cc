@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "proto/chat/chat_messages.h"
 #include "proto/conversation_fields.h"
 #include "proto/field_reader.h"
 #include "proto/json_checks.h"
@@ -50,11 +48,11 @@ constexpr auto kUnsupportedResponseFields = JoinFields(
     },
     kSharedUnsupportedFields, std::array{UnsupportedField{"add_special_tokens", "false"}});
 
-// What `include` can ask for. All but the log probabilities are about items that do not exist here,
-// or that are in the answer anyway.
+// What `include` can ask for. All but the first two are about items that do not exist here.
 constexpr std::string_view kLogprobs = "message.output_text.logprobs";
+constexpr std::string_view kEncryptedReasoning = "reasoning.encrypted_content";
 constexpr std::array<std::string_view, 9> kIncludable = {kLogprobs,
-                                                         "reasoning.encrypted_content",
+                                                         kEncryptedReasoning,
                                                          "message.input_image.image_url",
                                                          "file_search_call.results",
                                                          "web_search_call.results",
@@ -80,48 +78,16 @@ ApiResult<void> ReadInput(ordered_json& fields, const RequestRules& rules,
   return RefuseMissing("input", "send a string or an array of items");
 }
 
-// {"type":"function","name":...} becomes what chats have: {"type":"function","function":{...}}.
-ApiResult<void> ReadTools(const ordered_json& fields, ResponsesRequest& request) {
-  ordered_json& echo = request.echo["tools"] = ordered_json::array();
+ApiResult<void> ReadTools(const ordered_json& fields, const RequestRules& rules,
+                          ResponsesRequest& request) {
+  request.echo["tools"] = ordered_json::array();
   const auto tools = fields.find("tools");
   if (tools == fields.end() || tools->is_null()) return {};
-  WEFT_RETURN_IF_ERROR(CheckToolCount(*tools));
-  std::unordered_set<std::string_view> names;
-  for (size_t i = 0; i < tools->size(); ++i) {
-    const ordered_json& tool = (*tools)[i];
-    const std::string path = fmt::format("tools[{}]", i);
-    if (!tool.is_object()) return RefuseValue(path, "an object", tool);
-    WEFT_RETURN_IF_ERROR(CheckToolType(tool, path));
-    WEFT_RETURN_IF_ERROR(CheckFunction(tool, path));
-    WEFT_RETURN_IF_ERROR(
-        CheckNewName(tool["name"].get_ref<const std::string&>(), path + ".name", names));
-    ordered_json repeated = {{"type", "function"}};
-    ordered_json function;
-    for (const char* const name : {"name", "description", "parameters", "strict"}) {
-      const ordered_json* value = FindField(tool, name);
-      repeated[name] = value == nullptr ? ordered_json() : *value;
-      if (value != nullptr) function[name] = *value;
-    }
-    echo.push_back(std::move(repeated));
-    request.chat.tools.push_back({{"type", "function"}, {"function", std::move(function)}});
-  }
+  ApiResult<ResponseToolList> list = ReadResponseTools(*tools, rules, request.chat);
+  if (!list) return tl::unexpected(std::move(list).error());
+  request.echo["tools"] = std::move(list->echo);
+  request.tools = std::move(list->tools);
   return {};
-}
-
-ApiResult<void> ReadToolChoiceObject(const ordered_json& choice, ChatRequest& request) {
-  WEFT_RETURN_IF_ERROR(
-      CheckRequiredString(choice, "type", "tool_choice", "send \"function\" or \"allowed_tools\""));
-  if (choice["type"] == "allowed_tools") return ReadAllowedTools(choice, "tool_choice", request);
-  if (choice["type"] == "function") {
-    ApiResult<std::string> name = ReadToolName(choice, "tool_choice", request);
-    if (!name) return tl::unexpected(std::move(name).error());
-    request.tool_choice = {ToolChoiceKind::kFunction, *std::move(name)};
-    return {};
-  }
-  return RefuseUnsupportedValue(
-      "tool_choice.type", fmt::format("'tool_choice.type' is {}, but this server has tools of type "
-                                      "\"function\" only",
-                                      DescribeJson(choice["type"])));
 }
 
 ApiResult<void> ReadToolChoice(const ordered_json& fields, ResponsesRequest& request) {
@@ -131,7 +97,7 @@ ApiResult<void> ReadToolChoice(const ordered_json& fields, ResponsesRequest& req
       found == fields.end() || found->is_null() ? ordered_json("auto") : *found;
   request.echo["tool_choice"] = choice;
   if (choice.is_object()) {
-    WEFT_RETURN_IF_ERROR(ReadToolChoiceObject(choice, chat));
+    WEFT_RETURN_IF_ERROR(ReadResponseToolChoice(choice, request.tools, chat));
   } else {
     const ApiResult<ToolChoiceKind> kind = ReadToolMode(choice, "tool_choice");
     if (!kind) return tl::unexpected(kind.error());
@@ -170,7 +136,7 @@ ApiResult<void> ReadMetadata(const ordered_json& fields, ResponsesRequest& reque
   return {};
 }
 
-ApiResult<void> ReadInclude(const json& body, ChatRequest& request) {
+ApiResult<void> ReadInclude(const json& body, ResponsesRequest& request) {
   const json* include = FindField(body, "include");
   if (include == nullptr) return {};
   if (!include->is_array()) return RefuseValue("include", "an array of strings", *include);
@@ -180,7 +146,8 @@ ApiResult<void> ReadInclude(const json& body, ChatRequest& request) {
       return RefuseValue(fmt::format("include[{}]", i),
                          fmt::format("one of {}", fmt::join(kIncludable, ", ")), name);
     }
-    if (name == kLogprobs) request.logprobs = true;
+    if (name == kLogprobs) request.chat.logprobs = true;
+    if (name == kEncryptedReasoning) request.seals_reasoning = true;
   }
   return {};
 }
@@ -247,11 +214,7 @@ ApiResult<void> ReadTextOptions(ordered_json& fields, ResponsesRequest& request)
   const ApiResult<json> verbosity =
       ReadEnum(*text, "verbosity", "text.verbosity", {"low", "medium", "high"});
   if (!verbosity) return tl::unexpected(verbosity.error());
-  if (!verbosity->is_null() && *verbosity != "medium") {
-    return tl::unexpected(UnsupportedParameter(
-        "text.verbosity",
-        "'text.verbosity' must be \"medium\"; this server's models know no other"));
-  }
+  if (!verbosity->is_null()) echo["verbosity"] = *verbosity;
   format.value = FindField(*text, "format");
   WEFT_RETURN_IF_ERROR(ReadOutputFields(fields, format, request.chat));
   if (format.value != nullptr) echo["format"] = RepeatedFormat(*format.value, request.chat.output);
@@ -262,13 +225,8 @@ ApiResult<void> ReadTruncationStrategy(const json& body, ResponsesRequest& reque
   const ApiResult<json> truncation =
       ReadEnum(body, "truncation", "truncation", {"auto", "disabled"});
   if (!truncation) return tl::unexpected(truncation.error());
-  if (*truncation == "auto") {
-    return tl::unexpected(
-        UnsupportedParameter("truncation",
-                             "'truncation' must be \"disabled\": this server leaves nothing of a "
-                             "conversation out; send less"));
-  }
-  request.echo["truncation"] = "disabled";
+  request.truncates = *truncation == "auto";
+  request.echo["truncation"] = request.truncates ? "auto" : "disabled";
   return {};
 }
 
@@ -354,7 +312,7 @@ ApiResult<void> ReadResponseFields(const json& body, ResponsesRequest& request) 
   request.echo["instructions"] = OrNull(request.instructions);
   WEFT_RETURN_IF_ERROR(ReadBool(body, "parallel_tool_calls", request.chat.parallel_tool_calls));
   request.echo["parallel_tool_calls"] = request.chat.parallel_tool_calls;
-  WEFT_RETURN_IF_ERROR(ReadInclude(body, request.chat));
+  WEFT_RETURN_IF_ERROR(ReadInclude(body, request));
   WEFT_RETURN_IF_ERROR(ReadReasoningOptions(body, request));
   WEFT_RETURN_IF_ERROR(ReadTruncationStrategy(body, request));
   WEFT_RETURN_IF_ERROR(ReadStreamFields(body, request.chat));
@@ -371,7 +329,39 @@ ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text,
                                                   const RequestRules& rules) {
   ApiResult<ordered_json> parsed = ParseOrderedBody(text);
   if (!parsed) return tl::unexpected(std::move(parsed).error());
-  SplitBody split = SplitFields(*std::move(parsed), kOrderedResponseFields, kOtherResponseFields,
+  return ReadResponsesRequest(*std::move(parsed), rules);
+}
+
+ApiResult<ResponsesRequest> ParseSocketRequest(std::string_view message,
+                                               const RequestRules& rules) {
+  ApiResult<ordered_json> body = ParseOrderedBody(message);
+  if (!body) return tl::unexpected(std::move(body).error());
+  const ordered_json* const type = FindField(*body, "type");
+  if (type == nullptr) return RefuseMissing("type", "send \"response.create\"");
+  if (*type != "response.create") {
+    return RefuseUnsupportedValue(
+        "type", fmt::format("'type' is {}, but this server takes messages of the type "
+                            "\"response.create\" only",
+                            DescribeJson(*type)));
+  }
+  // Responses of one connection come one after another, each as a stream.
+  for (const char* const name : {"background", "stream_id"}) {
+    if (const ordered_json* value = FindField(*body, name); value != nullptr && *value != false) {
+      return tl::unexpected(
+          UnsupportedParameter(name, fmt::format("'{}' is not supported over a WebSocket", name)));
+    }
+  }
+  bool generates = true;
+  WEFT_RETURN_IF_ERROR(ReadBool(*body, "generate", generates));
+  for (const char* const name : {"type", "background", "stream_id", "generate"}) body->erase(name);
+  (*body)["stream"] = true;
+  ApiResult<ResponsesRequest> request = ReadResponsesRequest(*std::move(body), rules);
+  if (request) request->generates = generates;
+  return request;
+}
+
+ApiResult<ResponsesRequest> ReadResponsesRequest(ordered_json body, const RequestRules& rules) {
+  SplitBody split = SplitFields(std::move(body), kOrderedResponseFields, kOtherResponseFields,
                                 kUnsupportedResponseFields);
   ordered_json& fields = split.ordered;
   ResponsesRequest request;
@@ -380,7 +370,7 @@ ApiResult<ResponsesRequest> ParseResponsesRequest(std::string_view text,
   request.chat.max_tokens_path = "max_output_tokens";
   request.chat.tool_paths.function.clear();
   WEFT_RETURN_IF_ERROR(ReadInput(fields, rules, request));
-  WEFT_RETURN_IF_ERROR(ReadTools(fields, request));
+  WEFT_RETURN_IF_ERROR(ReadTools(fields, rules, request));
   WEFT_RETURN_IF_ERROR(ReadToolChoice(fields, request));
   WEFT_RETURN_IF_ERROR(ReadMetadata(fields, request));
   WEFT_RETURN_IF_ERROR(ReadTextOptions(fields, request));

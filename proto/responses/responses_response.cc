@@ -4,6 +4,7 @@
 
 #include "proto/json_dump.h"
 #include "proto/logprob_json.h"
+#include "proto/responses/sealed_text.h"
 #include "proto/sse.h"
 
 namespace weft {
@@ -29,43 +30,40 @@ ordered_json PartJson(ItemKind kind, const std::string& text,
           {"logprobs", LogprobsJson(logprobs)}};
 }
 
+bool IsCall(ItemKind kind) {
+  return kind == ItemKind::kFunctionCall || kind == ItemKind::kCustomToolCall;
+}
+
+// What a call's text is called.
+std::string_view TextNameOf(ItemKind kind) {
+  return kind == ItemKind::kFunctionCall ? "arguments" : "input";
+}
+
 ordered_json ItemJson(const ResponseItem& item) {
-  ordered_json value = {{"id", item.id}};
+  ordered_json value = {{"id", item.id}, {"type", TypeOf(item.kind)}, {"status", item.status}};
   ordered_json content = ordered_json::array();
-  if (item.kind != ItemKind::kFunctionCall && item.status != "in_progress") {
+  const bool has_ended = item.status != "in_progress";
+  if (!IsCall(item.kind) && has_ended) {
     content.push_back(PartJson(item.kind, item.text, item.logprobs));
   }
   switch (item.kind) {
     case ItemKind::kMessage:
-      value["type"] = "message";
-      value["status"] = item.status;
       value["role"] = "assistant";
       value["content"] = std::move(content);
       break;
     case ItemKind::kReasoning:
-      value["type"] = "reasoning";
-      value["status"] = item.status;
       value["summary"] = ordered_json::array();
       value["content"] = std::move(content);
+      if (item.is_sealed && has_ended) value["encrypted_content"] = SealText(item.text);
       break;
     case ItemKind::kFunctionCall:
-      value["type"] = "function_call";
-      value["status"] = item.status;
+    case ItemKind::kCustomToolCall:
       value["call_id"] = item.call_id;
+      if (!item.space.empty()) value["namespace"] = item.space;
       value["name"] = item.name;
-      value["arguments"] = item.text;
+      value[TextNameOf(item.kind)] = item.text;
       break;
   }
-  return value;
-}
-
-ordered_json ResponsesUsageJson(const Usage& usage) {
-  ordered_json value;
-  value["input_tokens"] = usage.prompt_tokens;
-  value["input_tokens_details"]["cached_tokens"] = usage.cached_tokens;
-  value["output_tokens"] = usage.completion_tokens;
-  value["output_tokens_details"]["reasoning_tokens"] = usage.reasoning_tokens;
-  value["total_tokens"] = usage.prompt_tokens + usage.completion_tokens;
   return value;
 }
 
@@ -94,7 +92,7 @@ ordered_json ResponseJson(const ResponseObject& response) {
 // Where an event belongs.
 ordered_json PlaceOf(size_t output_index, const ResponseItem& item) {
   ordered_json place = {{"item_id", item.id}, {"output_index", output_index}};
-  if (item.kind != ItemKind::kFunctionCall) place["content_index"] = 0;
+  if (!IsCall(item.kind)) place["content_index"] = 0;
   return place;
 }
 
@@ -106,12 +104,51 @@ std::string_view StemOf(ItemKind kind) {
     case ItemKind::kReasoning:
       return "response.reasoning_text";
     case ItemKind::kFunctionCall:
+      return "response.function_call_arguments";
+    case ItemKind::kCustomToolCall:
       break;
   }
-  return "response.function_call_arguments";
+  return "response.custom_tool_call_input";
+}
+
+// OpenAI describes the members both beside the type and in an object: clients look in either place.
+ordered_json ErrorFields(const ApiError& error) {
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? ordered_json() : ordered_json(text);
+  };
+  ordered_json fields = {
+      {"code", or_null(error.code)}, {"message", error.message}, {"param", or_null(error.param)}};
+  ordered_json nested = {{"type", error.type}};
+  nested.update(fields);
+  fields["error"] = std::move(nested);
+  return fields;
 }
 
 }  // namespace
+
+std::string_view TypeOf(ItemKind kind) {
+  switch (kind) {
+    case ItemKind::kMessage:
+      return "message";
+    case ItemKind::kReasoning:
+      return "reasoning";
+    case ItemKind::kFunctionCall:
+      return "function_call";
+    case ItemKind::kCustomToolCall:
+      break;
+  }
+  return "custom_tool_call";
+}
+
+ordered_json ResponsesUsageJson(const Usage& usage) {
+  ordered_json value;
+  value["input_tokens"] = usage.prompt_tokens;
+  value["input_tokens_details"]["cached_tokens"] = usage.cached_tokens;
+  value["output_tokens"] = usage.completion_tokens;
+  value["output_tokens_details"]["reasoning_tokens"] = usage.reasoning_tokens;
+  value["total_tokens"] = usage.prompt_tokens + usage.completion_tokens;
+  return value;
+}
 
 std::string ToJson(const ResponseObject& response) { return DumpJson(ResponseJson(response)); }
 std::string ToJson(const ResponseItem& item) { return DumpJson(ItemJson(item)); }
@@ -128,7 +165,7 @@ void ResponseEvents::AddResponse(std::string_view type, const ResponseObject& re
 
 void ResponseEvents::BeginItem(size_t output_index, const ResponseItem& item) {
   Add("response.output_item.added", {{"output_index", output_index}, {"item", ItemJson(item)}});
-  if (item.kind == ItemKind::kFunctionCall) return;
+  if (IsCall(item.kind)) return;
   ordered_json fields = PlaceOf(output_index, item);
   fields["part"] = PartJson(item.kind, "", {});
   Add("response.content_part.added", fields);
@@ -145,10 +182,10 @@ void ResponseEvents::AddDelta(size_t output_index, const ResponseItem& item, std
 void ResponseEvents::EndItem(size_t output_index, const ResponseItem& item) {
   ordered_json text = PlaceOf(output_index, item);
   if (item.kind == ItemKind::kFunctionCall) text["name"] = item.name;
-  text[item.kind == ItemKind::kFunctionCall ? "arguments" : "text"] = item.text;
+  text[IsCall(item.kind) ? TextNameOf(item.kind) : "text"] = item.text;
   if (item.kind == ItemKind::kMessage) text["logprobs"] = LogprobsJson(item.logprobs);
   Add(std::string(StemOf(item.kind)) + ".done", text);
-  if (item.kind != ItemKind::kFunctionCall) {
+  if (!IsCall(item.kind)) {
     ordered_json part = PlaceOf(output_index, item);
     part["part"] = PartJson(item.kind, item.text, item.logprobs);
     Add("response.content_part.done", part);
@@ -156,18 +193,13 @@ void ResponseEvents::EndItem(size_t output_index, const ResponseItem& item) {
   Add("response.output_item.done", {{"output_index", output_index}, {"item", ItemJson(item)}});
 }
 
-// OpenAI describes the members both beside the type and in an object: clients look in either place.
-void ResponseEvents::AddError(const ApiError& error) {
-  const auto or_null = [](const std::string& text) {
-    return text.empty() ? ordered_json() : ordered_json(text);
-  };
-  ordered_json fields = {
-      {"code", or_null(error.code)}, {"message", error.message}, {"param", or_null(error.param)}};
-  ordered_json nested = {{"type", error.type}};
-  nested.update(fields);
-  fields["error"] = std::move(nested);
-  Add("error", fields);
+std::string SocketErrorJson(const ApiError& error) {
+  ordered_json event = {{"type", "error"}, {"sequence_number", 0}, {"status", error.status}};
+  event.update(ErrorFields(error));
+  return DumpJson(event);
 }
+
+void ResponseEvents::AddError(const ApiError& error) { Add("error", ErrorFields(error)); }
 
 std::vector<std::string> ResponseEvents::Take() { return std::exchange(events_, {}); }
 

@@ -16,16 +16,21 @@
 
 namespace weft {
 
-enum class ItemKind { kMessage, kReasoning, kFunctionCall };
+enum class ItemKind { kMessage, kReasoning, kFunctionCall, kCustomToolCall };
+
+// "message", "reasoning", ...
+std::string_view TypeOf(ItemKind kind);
 
 // "in_progress", "completed" or "incomplete"
 struct ResponseItem {
   ItemKind kind = ItemKind::kMessage;
   std::string id;
   std::string status = "in_progress";
-  std::string text;  // of the message, the reasoning, or the call's arguments
+  std::string text;  // of the message, the reasoning, the call's arguments, or its input
   std::string call_id;
-  std::string name;                   // the function's
+  std::string space;                  // the called tool's namespace; empty: none
+  std::string name;                   // the called tool's
+  bool is_sealed = false;             // reasoning: there in its closed form, too
   std::vector<ChatLogprob> logprobs;  // of the message's text
 };
 
@@ -43,9 +48,15 @@ struct ResponseObject {
   nlohmann::ordered_json echo;  // see ResponsesRequest
 };
 
+nlohmann::ordered_json ResponsesUsageJson(const Usage& usage);
+
 // One line of JSON each. Bytes that are not UTF-8 become U+FFFD.
 std::string ToJson(const ResponseObject& response);
 std::string ToJson(const ResponseItem& item);
+
+// What a WebSocket says instead of a response: the event `error`, with the status that HTTP would
+// have.
+std::string SocketErrorJson(const ApiError& error);
 
 // Numbers the events of one response and writes them. Each is a whole server-sent event.
 class ResponseEvents {

@@ -10,10 +10,12 @@
 
 #include "base/log.h"
 #include "engine/engine.h"
+#include "proto/responses/responses_response.h"
 #include "server/api/job_memory.h"
 #include "server/api/job_submission.h"
 #include "server/api/preparation.h"
 #include "server/http/admission.h"
+#include "server/http/web_socket.h"
 
 namespace weft {
 namespace {
@@ -49,7 +51,7 @@ asio::awaitable<ExchangeOutcome> SendResponse(Connection& connection, const Http
 
 GenerationHandler::GenerationHandler(Connection& connection, HttpRequest& request,
                                      ServerContext& context, PrepareFunction prepare,
-                                     ByteBudget::Hold held)
+                                     ByteBudget::Hold held, const SocketTurn* socket)
     : connection_(connection),
       request_(request),
       body_(std::exchange(request.body, {})),
@@ -57,7 +59,8 @@ GenerationHandler::GenerationHandler(Connection& connection, HttpRequest& reques
       context_(context),
       wakeup_(std::make_shared<Wakeup>(connection.executor())),
       queue_(MakeQueue()),
-      prepare_(prepare) {}
+      prepare_(prepare),
+      socket_(socket) {}
 
 GenerationHandler::~GenerationHandler() {
   connection_.Unwatch();
@@ -91,10 +94,14 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));
 
   if (job_.background != nullptr) co_return co_await AnswerBackground();
-  connection_.Watch([this] {
-    client_gone_ = true;
-    wakeup_->Signal();
-  });
+  std::function<void()> on_readable;
+  if (socket_ != nullptr) on_readable = [this] { wakeup_->Signal(); };
+  connection_.Watch(
+      [this] {
+        client_gone_ = true;
+        wakeup_->Signal();
+      },
+      std::move(on_readable));
   if (std::optional<ApiError> refusal = SubmitJob(job_, queue_, context_, engine_ids_)) {
     co_return co_await AnswerError(*std::move(refusal));
   }
@@ -126,6 +133,7 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
                          .rules = context_.options.rules,
                          .responses = &context_.responses,
                          .owner = request_.key_name};
+  if (socket_ != nullptr) context.socket = &socket_->state;
   // What a long body's work holds is of its size.
   context.max_bytes = body_bytes <= inline_bytes ? inline_bytes : 2 * body_bytes;
   context.may_compile = body_bytes > inline_bytes;
@@ -167,11 +175,19 @@ asio::awaitable<void> GenerationHandler::SubmitLater() {
   SubmitMore();
 }
 
+asio::awaitable<void> GenerationHandler::AttendToSocket() {
+  if (socket_ == nullptr) co_return;
+  const bool is_there = co_await socket_->socket.AnswerPings();
+  if (!is_there) client_gone_ = true;
+}
+
 asio::awaitable<void> GenerationHandler::ConsumeEvents() {
   if (job_.in_flight == 0) co_return co_await SubmitLater();
+  co_await AttendToSocket();
   std::vector<EngineEvent> events = queue_->Drain();
   while (events.empty() && !client_gone()) {
     co_await wakeup_->Wait();
+    co_await AttendToSocket();
     events = queue_->Drain();
   }
   late_refusal_ = HoldEvents(events, job_);
@@ -190,6 +206,10 @@ asio::awaitable<void> GenerationHandler::ConsumeEvents() {
 }
 
 asio::awaitable<bool> GenerationHandler::WriteStream(std::string events, bool is_last) {
+  if (socket_ != nullptr) {
+    stream_begun_ = true;
+    co_return co_await socket_->socket.WriteEvents(events);
+  }
   std::string data = request_.is_http_1_1 ? FormatChunk(events) : std::move(events);
   if (is_last && request_.is_http_1_1) data += kLastChunk;
   bool written = false;
@@ -262,6 +282,10 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerBackground() {
 }
 
 asio::awaitable<ExchangeOutcome> GenerationHandler::AnswerError(ApiError error) {
+  if (socket_ != nullptr) {
+    const bool written = co_await socket_->socket.WriteText(SocketErrorJson(error));
+    co_return Outcome(written ? error.status : kClientGone, written);
+  }
   const ExchangeOutcome sent =
       co_await SendResponse(connection_, request_, ErrorResponse(error, request_),
                             request_.keep_alive && !context_.draining);

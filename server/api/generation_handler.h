@@ -20,18 +20,28 @@
 
 namespace weft {
 
+class WebSocket;
+struct ResponseSocketState;
+
 // Answers one request; `keep_alive` says whether the connection may go on afterwards. HEAD gets the
 // head alone.
 boost::asio::awaitable<ExchangeOutcome> SendResponse(Connection& connection,
                                                      const HttpRequest& request,
                                                      const HttpResponse& response, bool keep_alive);
 
+// Of a request that came over a WebSocket, where it is answered.
+struct SocketTurn {
+  WebSocket& socket;
+  ResponseSocketState& state;
+};
+
 // Used on the connection's strand; everything passed in outlives it.
 class GenerationHandler {
  public:
   // Takes the request's body away; `held` is what the exchange holds with it.
   GenerationHandler(Connection& connection, HttpRequest& request, ServerContext& context,
-                    PrepareFunction prepare, ByteBudget::Hold held);
+                    PrepareFunction prepare, ByteBudget::Hold held,
+                    const SocketTurn* socket = nullptr);
   ~GenerationHandler();
   GenerationHandler(const GenerationHandler&) = delete;
   GenerationHandler& operator=(const GenerationHandler&) = delete;
@@ -45,7 +55,11 @@ class GenerationHandler {
   boost::asio::awaitable<ApiResult<GenerationJob>> Prepare();
   boost::asio::awaitable<ApiResult<GenerationJob>> PrepareBody();
   std::shared_ptr<EventQueue> MakeQueue();
+  // In the log, and in the answer's head.
+  void NameDroppedTools();
   bool client_gone() const { return client_gone_ || queue_->overflowed(); }
+  // Of a WebSocket: what its client has sent meanwhile.
+  boost::asio::awaitable<void> AttendToSocket();
   // Waits for events and hands them to the answer; none come when the client has gone.
   boost::asio::awaitable<void> ConsumeEvents();
   // In the log, and in a header of the answer.
@@ -73,6 +87,7 @@ class GenerationHandler {
   bool client_gone_ = false;
   bool stream_begun_ = false;
   const PrepareFunction prepare_;
+  const SocketTurn* const socket_;        // nullptr: over HTTP
   GenerationJob job_;                     // has an answer once it is prepared
   std::vector<RequestId> engine_ids_;     // accepted by the engine, of the first prompts
   std::optional<ApiError> late_refusal_;  // of a prompt that came later, or of what was generated

@@ -62,7 +62,7 @@ struct GenerationJob {
   bool stream = false;
   int32_t unknown_field_count = 0;
   int32_t loose_tool_count = 0;            // see CompiledOutput
-  std::vector<std::string> dropped_tools;  // see ChatRequest
+  std::vector<std::string> dropped_tools;  // types of those that were left out, each once
   // Not 0: there is so much to work through, and nothing else is set; see PrepareContext.
   size_t excess_bytes = 0;
   std::unique_ptr<GenerationAnswer> answer;
@@ -80,6 +80,7 @@ struct GenerationJob {
 GenerationSummary Summarize(const GenerationJob& job);
 
 class ResponseStore;
+struct ResponseSocketState;
 
 // What there is to prepare a job with; all of it outlives the job.
 struct PrepareContext {
@@ -90,6 +91,7 @@ struct PrepareContext {
   // Where a body and what it refers to, or what its texts come to together, are longer, the job is
   // an excess: it has to be prepared where that may take long (law 5), with memory held for it.
   size_t max_bytes = std::numeric_limits<size_t>::max();
+  ResponseSocketState* socket = nullptr;  // of a request that came over a WebSocket
   // Otherwise a request whose constraint has to be compiled is an excess, too.
   bool may_compile = true;
 };

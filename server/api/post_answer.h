@@ -12,6 +12,7 @@ namespace weft {
 struct PostAnswer {
   std::string body;  // JSON
   int32_t unknown_field_count = 0;
+  size_t excess_bytes = 0;  // as GenerationJob's
 };
 
 // One function an endpoint. May take long for a long body (law 5).

@@ -212,6 +212,28 @@ asio::awaitable<bool> Connection::SkipBody(RequestParser& parser) {
   co_return parser.is_done();
 }
 
+bool Connection::FillNow() {
+  const size_t size = std::min(kHeadChunkBytes, buffer_.max_size() - buffer_.size());
+  if (size == 0 || !MakeRoom(size)) return true;  // later
+  TlsStream::Transferred read;
+  if (tls_) {
+    read = tls_->TryRead(buffer_.prepare(size));
+  } else {
+    read.byte_count = socket_.read_some(buffer_.prepare(size), read.error);
+  }
+  buffer_.commit(read.byte_count);
+  return !read.error || read.error == asio::error::would_block;
+}
+
+asio::awaitable<ReadStatus> Connection::ReadMore(std::chrono::milliseconds patience) {
+  if (buffer_.size() == 0) ShrinkBuffer();
+  ArmTimeout(patience, OnTimeout::kStopReading);
+  const error_code error = co_await Fill(kHeadChunkBytes);
+  DisarmTimeout();
+  if (timed_out_) co_return ReadStatus::kTimedOut;
+  co_return error ? ReadStatus::kClosed : ReadStatus::kOk;
+}
+
 void Connection::GiveUpBody() {
   if (!reads_body_) return;
   gives_up_body_ = true;
@@ -353,8 +375,9 @@ void Connection::DisarmTimeout() {
   timeout_timer_.cancel();
 }
 
-void Connection::Watch(std::function<void()> on_gone) {
+void Connection::Watch(std::function<void()> on_gone, std::function<void()> on_readable) {
   on_gone_ = std::move(on_gone);
+  on_readable_ = std::move(on_readable);
   head_written_ = false;
   probe_interval_ = std::chrono::milliseconds(0);
   const uint64_t generation = ++watch_generation_;
@@ -365,6 +388,7 @@ void Connection::Watch(std::function<void()> on_gone) {
 void Connection::Unwatch() {
   ++watch_generation_;
   on_gone_ = nullptr;
+  on_readable_ = nullptr;
   watch_timer_.cancel();
   error_code ignored;
   socket_.cancel(ignored);
@@ -393,11 +417,13 @@ void Connection::LookAtPeer() {
   if ((state.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) return ReportGone();
   std::chrono::milliseconds next = kPipelinedInterval;
   if ((state.revents & POLLRDHUP) != 0) {
+    if (on_readable_) return ReportGone();
     SendProbe();
     if (!on_gone_) return;  // the probe found out
     probe_interval_ = std::max(kFirstInterval, probe_interval_ * 2);
     next = probe_interval_;
   }
+  if (on_readable_) on_readable_();
   LookAgainIn(next, watch_generation_);
 }
 

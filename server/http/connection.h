@@ -79,6 +79,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void GiveUpBody();
   const std::string& read_error() const { return read_error_; }
 
+  // Where it no longer speaks HTTP. What has come and was not taken yet:
+  std::string_view unread() const {
+    return {static_cast<const char*>(buffer_.data().data()), buffer_.size()};
+  }
+  void Take(size_t byte_count) { buffer_.consume(byte_count); }
+  // Takes in what is there, without waiting. False: the client has gone.
+  bool FillNow();
+  // Waits until there is more of it. Errors: kTimedOut, kClosed.
+  boost::asio::awaitable<ReadStatus> ReadMore(std::chrono::milliseconds patience);
+
   // Writes all of it; false: the client has gone, or has not read for write_timeout.
   boost::asio::awaitable<bool> Write(std::string_view data);
   // The first write of a response; `head` begins with kHeadPrefix.
@@ -91,8 +101,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Calls `on_gone`, at most once, as soon as the client is known to have gone: a reset, or both
   // directions closed. End of file alone may be a client that still reads. Until WriteHead, the
   // only way to tell is to send something, and what every response begins with is always right: the
-  // bytes of kHeadPrefix go out one by one, at growing intervals.
-  void Watch(std::function<void()> on_gone);
+  // bytes of kHeadPrefix go out one by one, at growing intervals. Where the connection does not
+  // speak HTTP there is `on_readable`, called now and then once something has come, and end of file
+  // is enough.
+  void Watch(std::function<void()> on_gone, std::function<void()> on_readable = nullptr);
   void Unwatch();
 
   // Ends whatever is going on; later calls fail.
@@ -149,6 +161,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::steady_timer watch_timer_;
   uint64_t watch_generation_ = 0;
   std::function<void()> on_gone_;  // empty: not watching
+  std::function<void()> on_readable_;
   std::chrono::milliseconds probe_interval_{0};
   size_t probe_bytes_sent_ = 0;  // of kHeadPrefix, for the response to come
   bool head_written_ = false;    // of the response under way

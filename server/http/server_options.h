@@ -64,7 +64,9 @@ struct ServerOptions {
   uint64_t small_body_bytes = 65536;
   uint64_t min_body_bytes = 16384;
   std::chrono::milliseconds body_window{5'000};
-  std::chrono::milliseconds write_timeout{30'000};  // without a byte accepted; then closed
+  std::chrono::milliseconds socket_idle_timeout{600'000};  // between messages; then closed
+  std::chrono::milliseconds socket_lifetime{3'600'000};    // older: it takes no message any more
+  std::chrono::milliseconds write_timeout{30'000};         // without a byte accepted; then closed
 };
 
 }  // namespace weft

@@ -1,7 +1,9 @@
 #include "server/http/session.h"
 
+#include <algorithm>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <new>
 #include <optional>
 #include <string>
@@ -23,14 +25,18 @@
 #include "server/api/preparation.h"
 #include "server/api/rerank/rerank_job.h"
 #include "server/api/responses/responses_job.h"
+#include "server/api/responses/responses_socket.h"
+#include "server/api/responses/stored_responses.h"
 #include "server/api/score/score_job.h"
 #include "server/api/sparse/sparse_job.h"
 #include "server/api/tokenize/tokenize_answers.h"
 #include "server/http/access_log.h"
+#include "server/http/active_request.h"
 #include "server/http/admission.h"
 #include "server/http/head_checks.h"
 #include "server/http/processor_clock.h"
 #include "server/http/request_framing.h"
+#include "server/http/web_socket.h"
 #include "server/tracing/request_spans.h"
 
 namespace weft {
@@ -86,6 +92,8 @@ PrepareFunction PrepareFunctionOf(RouteId route) {
       return PrepareMessages;
     case RouteId::kResponses:
       return PrepareResponse;
+    case RouteId::kCompactResponse:
+      return PrepareCompaction;
     case RouteId::kEmbeddings:
       return PrepareEmbedding;
     case RouteId::kRerank:
@@ -118,6 +126,8 @@ AnswerFunction AnswerFunctionOf(RouteId route) {
   switch (route) {
     case RouteId::kCountTokens:
       return AnswerCountTokens;
+    case RouteId::kResponseInputTokens:
+      return AnswerInputTokens;
     case RouteId::kTokenize:
       return AnswerTokenize;
     case RouteId::kDetokenize:
@@ -152,25 +162,16 @@ class Session {
                                               ByteBudget::Hold& held);
   asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, HttpRequest& request,
                                        ByteBudget::Hold& held);
+  asio::awaitable<ExchangeOutcome> Upgrade(const RequestParser& parser, const HttpRequest& request);
+  asio::awaitable<void> ServeSocket(const HttpRequest& request);
   void Record(const HttpRequest& request, std::string_view route, const ExchangeOutcome& outcome,
               Clock::time_point started);
 
   const std::shared_ptr<Connection> connection_;
   const Entrance entrance_;
   ServerContext& context_;
-  bool is_first_ = true;  // request of the connection
-};
-
-// Counts what is under way: an exchange, which a shutdown waits for, or a connection.
-class ActiveRequest {
- public:
-  explicit ActiveRequest(std::atomic<int32_t>& count) : count_(count) { ++count_; }
-  ~ActiveRequest() { --count_; }
-  ActiveRequest(const ActiveRequest&) = delete;
-  ActiveRequest& operator=(const ActiveRequest&) = delete;
-
- private:
-  std::atomic<int32_t>& count_;
+  bool is_first_ = true;                                // request of the connection
+  std::optional<HttpRequest> upgraded_ = std::nullopt;  // which has made it a WebSocket
 };
 
 asio::awaitable<void> Session::Run() {
@@ -186,6 +187,7 @@ asio::awaitable<void> Session::Run() {
       throw;
     }
   }
+  if (upgraded_) co_await ServeSocket(*upgraded_);
   co_await connection_->CloseGently();
 }
 
@@ -254,6 +256,7 @@ asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRe
   if (auto answer = AnswerHead(parser.get(), match, context_, request)) {
     co_return co_await AnswerWithoutBody(parser, request, *answer);
   }
+  if (match.route->id == RouteId::kResponsesSocket) co_return co_await Upgrade(parser, request);
   if (PrepareFunctionOf(match.route->id) != nullptr) {
     const Admission admission = co_await AskToComeIn(*connection_, context_, spent);
     if (admission.refusal) {
@@ -290,6 +293,38 @@ asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRe
     request.body = std::move(parser.get().body().text);
   }
   co_return co_await Dispatch(request, match, std::move(held));
+}
+
+asio::awaitable<ExchangeOutcome> Session::Upgrade(const RequestParser& parser,
+                                                  const HttpRequest& request) {
+  const std::optional<std::string> accept = AcceptWebSocket(parser.get());
+  if (!accept) {
+    HttpResponse refusal = ErrorResponse(
+        HttpError(426, "upgrade_required",
+                  "this route answers WebSocket handshakes (version 13) alone; POST makes one "
+                  "response over HTTP"),
+        request);
+    refusal.headers.emplace_back("Upgrade", "websocket");
+    refusal.headers.emplace_back("Sec-WebSocket-Version", "13");
+    co_return co_await AnswerWithoutBody(parser, request, refusal);
+  }
+  std::string head = fmt::format(
+      "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+      "Sec-WebSocket-Accept: {}\r\nX-Request-Id: {}\r\n\r\n",
+      *accept, request.id);
+  const bool written = co_await connection_->WriteHead(std::move(head));
+  if (written) upgraded_ = request;
+  ExchangeOutcome outcome;
+  outcome.status = written ? 101 : kClientGone;
+  co_return outcome;
+}
+
+asio::awaitable<void> Session::ServeSocket(const HttpRequest& request) {
+  const RecordExchange record = [this](const HttpRequest& turn, const ExchangeOutcome& outcome,
+                                       Clock::time_point started) {
+    Record(turn, "/v1/responses", outcome, started);
+  };
+  co_await RunResponsesSocket(*connection_, request, context_, record);
 }
 
 // While the client may still send the body. If the connection is kept, what is left of that is read
@@ -329,6 +364,12 @@ asio::awaitable<ExchangeOutcome> Session::Dispatch(HttpRequest& request, const R
   if (const AnswerFunction answer = AnswerFunctionOf(match.route->id)) {
     co_return co_await AnswerPost(request, answer, held);
   }
+  const bool is_there = co_await AwaitStored(*connection_, request, match, context_);
+  if (!is_there) {
+    ExchangeOutcome gone;
+    gone.status = kClientGone;
+    co_return gone;
+  }
   HttpResponse response = HandlePlainRoute(request, match, context_);
   // Until the client has taken it. What the operators' own address says is not the clients' to use
   // up; what is short is among what a connection takes.
@@ -345,11 +386,21 @@ asio::awaitable<ExchangeOutcome> Session::Dispatch(HttpRequest& request, const R
 asio::awaitable<ExchangeOutcome> Session::AnswerPost(const HttpRequest& request,
                                                      AnswerFunction answer,
                                                      ByteBudget::Hold& held) {
-  const PrepareContext prepare_context{.models = context_.models, .rules = context_.options.rules};
+  PrepareContext prepare_context{.models = context_.models,
+                                 .rules = context_.options.rules,
+                                 .responses = &context_.responses,
+                                 .owner = request.key_name};
+  prepare_context.max_bytes = std::max(context_.options.inline_body_bytes, 2 * request.body.size());
   ApiResult<PostAnswer> result;
   const std::function<void()> work = [&] { result = answer(request.body, prepare_context); };
-  const ApiResult<void> run = co_await RunHeldPreparation(
-      context_, request.body.size(), PreparationBytes(request.body), held, work);
+  ApiResult<void> run = co_await RunHeldPreparation(context_, request.body.size(),
+                                                    PreparationBytes(request.body), held, work);
+  if (run && result && result->excess_bytes > 0) {  // it stands for more than it holds
+    prepare_context.max_bytes = std::numeric_limits<size_t>::max();
+    const size_t excess_bytes = result->excess_bytes;
+    run = co_await RunHeldPreparation(context_, excess_bytes, PreparationBytes(excess_bytes), held,
+                                      work);
+  }
   if (!run) result = tl::unexpected(run.error());
   if (result) {
     if (auto refusal = HoldMore(held, result->body.size())) result = tl::unexpected(*refusal);

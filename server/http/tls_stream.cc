@@ -139,6 +139,17 @@ asio::awaitable<TlsStream::Transferred> TlsStream::WriteSome(std::string_view da
   co_return transferred;
 }
 
+TlsStream::Transferred TlsStream::TryRead(asio::mutable_buffer space) {
+  ERR_clear_error();
+  Transferred transferred;
+  const int result = SSL_read_ex(ssl_.get(), space.data(), space.size(), &transferred.byte_count);
+  if (result == 1) return transferred;
+  const int reason = SSL_get_error(ssl_.get(), result);
+  const bool is_later = reason == SSL_ERROR_WANT_WRITE || reason == SSL_ERROR_WANT_READ;
+  transferred.error = is_later ? error_code(asio::error::would_block) : asio::error::eof;
+  return transferred;
+}
+
 TlsStream::TryResult TlsStream::TryWrite(std::string_view data) {
   ERR_clear_error();
   size_t written = 0;

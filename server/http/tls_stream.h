@@ -38,6 +38,8 @@ class TlsStream {
   // At least one byte, unless there is an error.
   boost::asio::awaitable<Transferred> ReadSome(boost::asio::mutable_buffer space);
   boost::asio::awaitable<Transferred> WriteSome(std::string_view data);
+  // Does not wait: the error would_block, if nothing has come.
+  Transferred TryRead(boost::asio::mutable_buffer space);
   // Does not wait. All of it or nothing. After kNotNow the next thing to be written begins with the
   // same bytes.
   TryResult TryWrite(std::string_view data);

@@ -33,6 +33,15 @@ TEST(FormatBytes, ChoosesTheUnit) {
   EXPECT_EQ(FormatBytes(1536ULL << 30), "1536.00 GiB");
 }
 
+TEST(AppendBase64, PadsTheLastGroup) {
+  std::string text = ">";
+  AppendBase64("Man\xFB\xFF", &text);
+  EXPECT_EQ(text, ">TWFu+/8=");
+  text.clear();
+  AppendBase64("M", &text);
+  EXPECT_EQ(text, "TQ==");
+}
+
 TEST(DecodeBase64, TakesPaddedTextAlone) {
   EXPECT_EQ(DecodeBase64(""), "");
   EXPECT_EQ(DecodeBase64("TQ=="), "M");

@@ -78,7 +78,7 @@ void BM_Chat(benchmark::State& state, const std::string& chat_template) {
   size_t token_count = 0;
   size_t round = 0;
   for (auto _ : state) {
-    const auto job = PrepareChat(bodies[round++ % bodies.size()], {.models = models});
+    const auto job = PrepareChat(bodies[round++ % bodies.size()], {.models = models, .rules = {}});
     if (!job) return state.SkipWithError(job.error().message.c_str());
     token_count = job->prompts.front().size();
     job->answer->Begin("0123456789abcdef00000000", 1'700'000'000);

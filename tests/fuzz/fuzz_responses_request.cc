@@ -3,10 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "proto/chat/chat_messages.h"
+#include "proto/responses/compaction.h"
 #include "proto/responses/response_items.h"
 #include "proto/responses/responses_request.h"
 
@@ -32,16 +35,23 @@ bool HasReference(const nlohmann::ordered_json& input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   const std::string_view body{reinterpret_cast<const char*>(data), size_bytes};
+  if (const auto message = weft::ParseSocketRequest(body); !message) CheckRefusal(message.error());
+  if (const auto compaction = weft::ParseCompactionRequest(body); !compaction) {
+    CheckRefusal(compaction.error());
+  }
   auto request = weft::ParseResponsesRequest(body);
   if (!request) {
     CheckRefusal(request.error());
     return 0;
   }
-  Require(request->chat.tools.is_null() || weft::CheckTools(request->chat.tools).has_value());
+  std::set<std::string> names;
+  for (const nlohmann::ordered_json& tool : request->chat.tools) {
+    Require(names.insert(tool["function"]["name"].get<std::string>()).second);
+  }
   Require(!(request->background && request->chat.stream));
   if (HasReference(request->input)) return 0;  // the server's to resolve
   const std::vector<nlohmann::ordered_json> items(request->input.begin(), request->input.end());
-  auto messages = weft::MessagesOfItems(items, 0, request->instructions);
+  auto messages = weft::MessagesOfItems(items, 0, request->instructions, request->tools);
   if (messages) {
     Require(weft::CheckMessages(*messages).has_value());
   } else {

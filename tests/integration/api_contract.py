@@ -68,6 +68,8 @@ def exchanges(conversation):
         try:
             request = Message(requests, ends_with_connection=False)
             response = Message(responses, ends_with_connection=True, has_body=not request.first_line.startswith("HEAD "))
+            if response.first_line.split()[1] == "101":
+                return  # from here on it is no HTTP
             while response.first_line.split()[1].startswith("1"):
                 responses = responses[response.size:]
                 response = Message(responses, ends_with_connection=True)

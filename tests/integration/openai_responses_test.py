@@ -1,8 +1,8 @@
-"""/v1/responses by the official OpenAI Python client, and case by case what the public Open Responses compliance suite asks for (its
-own run is described in docs/HACKING.md):
+"""/v1/responses by the official OpenAI Python client, and case by case what the public Open Responses compliance suite asks for, over
+the specification's own models of requests and events (its own run is described in docs/HACKING.md):
 `openai_responses_test.py --weft BINARY --model MODEL --venv DIRECTORY`. The bundled model greets and calls tools.
 
-The client is installed from PyPI (see client_packages.py)."""
+The packages are installed from PyPI (see client_packages.py)."""
 
 import http.client
 import json
@@ -11,30 +11,15 @@ import time
 from harness import OpenAiCase, main
 
 
-# What the suite's schemas require of a response, with the types that they allow.
-NUMBER, TEXT, OBJECT, LIST, FLAG, NULL = (int, float), str, dict, list, bool, type(None)
-RESPONSE_FIELDS = {
-    "id": TEXT, "object": TEXT, "created_at": int, "completed_at": (int, NULL), "status": TEXT, "incomplete_details": (OBJECT, NULL),
-    "model": TEXT, "previous_response_id": (TEXT, NULL), "instructions": (TEXT, NULL), "output": LIST, "error": (OBJECT, NULL),
-    "tools": LIST, "tool_choice": (TEXT, OBJECT), "truncation": TEXT, "parallel_tool_calls": FLAG, "text": OBJECT, "top_p": NUMBER,
-    "presence_penalty": NUMBER, "frequency_penalty": NUMBER, "top_logprobs": int, "temperature": NUMBER, "reasoning": (OBJECT, NULL),
-    "usage": (OBJECT, NULL), "max_output_tokens": (int, NULL), "max_tool_calls": (int, NULL), "store": FLAG, "background": FLAG,
-    "service_tier": TEXT, "metadata": OBJECT, "safety_identifier": (TEXT, NULL), "prompt_cache_key": (TEXT, NULL)}
-ITEM_FIELDS = {
-    "message": {"id": TEXT, "status": TEXT, "role": TEXT, "content": LIST},
-    "reasoning": {"id": TEXT, "summary": LIST},
-    "function_call": {"id": TEXT, "call_id": TEXT, "name": TEXT, "arguments": TEXT, "status": TEXT}}
-PART_FIELDS = {"output_text": {"text": TEXT, "annotations": LIST}, "reasoning_text": {"text": TEXT}}
-TOOL_FIELDS = {"name": TEXT, "description": (TEXT, NULL), "parameters": (OBJECT, NULL), "strict": (FLAG, NULL)}
-PLACE = {"item_id": TEXT, "output_index": int}
-EVENT_FIELDS = {
-    **{f"response.{name}": {"response": OBJECT} for name in ("created", "in_progress", "completed", "incomplete", "failed")},
-    **{f"response.output_item.{name}": {"output_index": int, "item": OBJECT} for name in ("added", "done")},
-    **{f"response.content_part.{name}": {**PLACE, "content_index": int, "part": OBJECT} for name in ("added", "done")},
-    "response.output_text.delta": {**PLACE, "content_index": int, "delta": TEXT},
-    "response.output_text.done": {**PLACE, "content_index": int, "text": TEXT},
-    "response.function_call_arguments.delta": {**PLACE, "delta": TEXT},
-    "response.function_call_arguments.done": {**PLACE, "arguments": TEXT}}
+# What Open Responses' document calls OpenAI's events of reasoning.
+REASONING_EVENTS = {f"response.reasoning_text.{end}": f"response.reasoning.{end}" for end in ("delta", "done")}
+
+
+def event_models(types):
+    """The specification's model of each event, by its type."""
+    models = [getattr(types, name) for name in dir(types) if name.endswith("StreamingEvent")]
+    return {next(iter(model.model_fields["type"].annotation)).value: model for model in models}
+
 
 WEATHER = {"type": "function", "name": "get_weather", "description": "Get the current weather for a location", "parameters": {
     "type": "object", "required": ["location"],
@@ -47,33 +32,19 @@ def user(text):
 
 
 class Compliance(OpenAiCase):
-    """The cases of the suite for text and tools, over plain HTTP as the suite sends them; none says how to sample."""
+    """The cases of the suite, over plain HTTP and WebSockets as the suite sends them; none says how to sample."""
 
-    def require(self, value, fields):
-        for name, types in fields.items():
-            self.assertIn(name, value)
-            self.assertIsInstance(value[name], types, name)
-            self.assertFalse(isinstance(value[name], bool) and types in (int, NUMBER), name)
+    @classmethod
+    def setUpClass(cls):
+        import openresponses_types
 
-    def check_item(self, item):
-        self.require(item, ITEM_FIELDS[item["type"]])
-        self.assertIn(item.get("status", "completed"), ("in_progress", "completed", "incomplete"))
-        for part in item.get("content", []):
-            self.require(part, PART_FIELDS[part["type"]])
+        super().setUpClass()
+        cls.types = openresponses_types
+        cls.event_models = event_models(openresponses_types.types)
 
-    def check_response(self, response):
-        self.require(response, RESPONSE_FIELDS)
-        self.assertEqual(response["object"], "response")
-        self.assertIn(response["truncation"], ("auto", "disabled"))
-        self.assertEqual(response["text"]["format"]["type"], "text")
-        for item in response["output"]:
-            self.check_item(item)
-        for tool in response["tools"]:
-            self.require(tool, TOOL_FIELDS)
-        if response["usage"] is not None:
-            self.require(response["usage"], {"input_tokens": int, "output_tokens": int, "total_tokens": int})
-            self.require(response["usage"]["input_tokens_details"], {"cached_tokens": int})
-            self.require(response["usage"]["output_tokens_details"], {"reasoning_tokens": int})
+    def check_event(self, event):
+        kind = event["type"]
+        self.event_models[REASONING_EVENTS.get(kind, kind)].model_validate(event)
 
     def send(self, body):
         """Greedy, unlike the suite: sampled, the bundled model now and then writes to the end of its context."""
@@ -92,7 +63,7 @@ class Compliance(OpenAiCase):
         text, kind = self.send({**body, "stream": False})
         self.assertEqual(kind, "application/json")
         response = json.loads(text)
-        self.check_response(response)
+        self.types.ResponseResource.model_validate(response)
         self.assertTrue(response["output"])
         return response
 
@@ -108,13 +79,7 @@ class Compliance(OpenAiCase):
             event = json.loads(data.removeprefix("data: "))
             self.assertEqual(name, f"event: {event['type']}")
             self.assertEqual(event["sequence_number"], len(events))
-            self.require(event, EVENT_FIELDS[event["type"]])
-            if "response" in event:
-                self.check_response(event["response"])
-            if "item" in event:
-                self.check_item(event["item"])
-            if "part" in event:
-                self.require(event["part"], PART_FIELDS[event["part"]["type"]])
+            self.check_event(event)
             events.append(event)
         return events, events[-1]["response"]
 
@@ -159,6 +124,61 @@ class Compliance(OpenAiCase):
         output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}
         answer = self.create({"previous_response_id": called["id"], "input": [output]})
         self.assertEqual((answer["status"], answer["previous_response_id"]), ("completed", called["id"]))
+
+    def test_compaction(self):
+        history = [user("We agreed to launch on Tuesday and notify support first."),
+                   {"type": "message", "role": "assistant", "content": "Understood. The launch is Tuesday, with support notified beforehand."}]
+        status, compacted = self.server.request("POST", "/v1/responses/compact", {
+            "model": "demo", "prompt_cache_key": "openresponses-compact-test", "input": history})
+        self.assertEqual((status, compacted["object"]), (200, "response.compaction"), compacted)
+        self.types.CompactResource.model_validate(compacted)
+        self.assertEqual([item["type"] for item in compacted["output"]], ["message", "compaction"])
+        going_on = [*compacted["output"], user("Continue from here. Reply with exactly: compacted")]
+        self.assertEqual(self.create({"input": going_on, "tools": [], "store": False})["status"], "completed")
+        self.assertEqual(self.turn(self.connect(), input=going_on, tools=[], store=False)["type"], "response.completed")
+        status, answer = self.server.request("POST", "/v1/responses/compact", {"input": history})
+        self.assertEqual((status, answer["error"]["param"]), (400, "model"))
+
+    def connect(self):
+        from websockets.sync.client import connect
+        return self.enterContext(connect(f"ws://127.0.0.1:{self.server.port}/v1/responses"))
+
+    def turn(self, socket, **fields):
+        """Sends response.create; the last event, each held against its schema."""
+        socket.send(json.dumps({"type": "response.create", "model": "demo", "temperature": 0, **fields}))
+        number = 0
+        while True:
+            event = json.loads(socket.recv(timeout=120))
+            self.assertEqual(event["sequence_number"], number)
+            number += 1
+            if event["type"] == "error":
+                self.types.WebSocketErrorEvent.model_validate(event)
+                self.assertEqual(event["error"]["code"], event["code"])
+                return event
+            self.check_event(event)
+            if event["type"] in ("response.completed", "response.incomplete", "response.failed"):
+                return event
+
+    def test_websocket_responses_in_sequence(self):
+        socket = self.connect()
+        for word in ("first", "second"):
+            event = self.turn(socket, input=f"Reply with exactly: {word}", store=False)
+            self.assertEqual((event["type"], event["response"]["status"]), ("response.completed", "completed"))
+
+    def test_websocket_continuation_without_a_store(self):
+        socket = self.connect()
+        first = self.turn(socket, input="Remember the code word: cobalt. Reply with OK.", store=False)
+        question = {"input": "What is the code word?", "store": False, "previous_response_id": first["response"]["id"]}
+        self.assertEqual(self.turn(self.connect(), **question)["code"], "previous_response_not_found")
+        self.assertEqual(self.turn(socket, **question)["type"], "response.completed")
+
+    def test_websocket_failed_continuation_is_forgotten(self):
+        socket = self.connect()
+        previous = self.turn(socket, input="Remember the code word: ember.", store=False)["response"]["id"]
+        output = {"type": "function_call_output", "call_id": "call_missing", "output": "x"}
+        self.assertEqual(self.turn(socket, input=[output], store=False, previous_response_id=previous)["type"], "error")
+        event = self.turn(socket, input="Go on", store=False, previous_response_id=previous)
+        self.assertEqual(event["code"], "previous_response_not_found")
 
     def test_an_image_is_refused_by_name(self):
         status, answer = self.server.request("POST", "/v1/responses", {"input": [{"role": "user", "content": [
@@ -210,6 +230,54 @@ class Client(OpenAiCase):
         self.assertEqual(missing.exception.code, "previous_response_not_found")
         with self.assertRaises(self.openai.BadRequestError):
             self.client.responses.cancel(first.id)
+
+    def test_tools_of_namespaces_and_custom_ones(self):
+        tools = [{"type": "namespace", "name": "crm", "description": "Customers.", "tools": [{**WEATHER, "defer_loading": True}]},
+                 {"type": "custom", "name": "date", "format": {
+                     "type": "grammar", "syntax": "regex", "definition": r"20\d\d-[01]\d"}}, {"type": "web_search"}]
+        choice = {"type": "function", "name": "get_weather", "namespace": "crm"}
+        raw = self.client.responses.with_raw_response.create(model="demo", input=WEATHER_QUESTION, tools=tools, tool_choice=choice, temperature=0)
+        self.assertEqual(raw.headers["weft-dropped-tools"], "web_search")
+        call = next(item for item in raw.parse().output if item.type == "function_call")
+        self.assertEqual((call.namespace, call.name), ("crm", "get_weather"))
+        output = {"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}
+        self.assertEqual(self.ask([user(WEATHER_QUESTION), call.to_dict(), output], tools=tools).status, "completed")
+        with self.client.responses.stream(model="demo", input="When?", tools=tools, tool_choice={"type": "custom", "name": "date"},
+                                          temperature=0) as stream:
+            events = list(stream)
+        dated = events[-1].response.output[-1]
+        self.assertEqual((dated.type, dated.name), ("custom_tool_call", "date"))
+        self.assertRegex(dated.input, r"^20\d\d-[01]\d$")
+        self.assertEqual("".join(event.delta for event in events if event.type == "response.custom_tool_call_input.delta"), dated.input)
+        with self.assertRaises(self.openai.BadRequestError) as dropped:
+            self.ask("a", tools=tools, tool_choice={"type": "web_search_preview"})
+        self.assertEqual(dropped.exception.param, "tool_choice.type")
+
+    def test_over_a_websocket(self):
+        with self.client.responses.connect() as connection:
+            connection.response.create(model="demo", input="Who are you?", temperature=0, store=False)
+            for event in connection:
+                if event.type == "response.completed":
+                    break
+        self.assertIn("Weft", event.response.output_text)
+
+    def test_tokens_compaction_and_a_stream_again(self):
+        first = self.ask("Who are you?")
+        self.assertEqual(self.client.responses.input_tokens.count(model="demo", input="Who are you?").input_tokens, first.usage.input_tokens)
+        events = list(self.client.responses.retrieve(first.id, stream=True))
+        self.assertEqual(events[-1].response.output_text, first.output_text)
+        rest = list(self.client.responses.retrieve(first.id, stream=True, starting_after=events[2].sequence_number))
+        self.assertEqual([event.type for event in rest], [event.type for event in events[3:]])
+        compacted = self.client.responses.compact(model="demo", previous_response_id=first.id, input=[])
+        self.assertEqual([item.type for item in compacted.output], ["message", "compaction"])
+        self.assertTrue(self.ask([*[item.to_dict() for item in compacted.output], user("Hello!")]).output_text)
+
+    def test_a_long_conversation_is_truncated(self):
+        turns = [user("a " * 700) for _ in range(8)]
+        with self.assertRaises(self.openai.BadRequestError) as long:
+            self.ask(turns)
+        self.assertEqual(long.exception.code, "context_length_exceeded")
+        self.assertEqual(self.ask(turns, truncation="auto", max_output_tokens=16).truncation, "auto")
 
     def test_background(self):
         response = self.ask("Who are you?", background=True)

@@ -43,7 +43,9 @@ TEST(RouterTest, PathsMayGoOnAfterAnId) {
   EXPECT_EQ(FindRoute("GET", "/v1/responses/resp_1").route->id, RouteId::kResponse);
   EXPECT_EQ(FindRoute("DELETE", "/v1/responses/resp_1").route->id, RouteId::kDeleteResponse);
   EXPECT_EQ(FindRoute("POST", "/v1/responses/resp_1").allow, "GET, HEAD, DELETE");
-  EXPECT_EQ(FindRoute("GET", "/v1/responses").allow, "POST");
+  EXPECT_EQ(FindRoute("GET", "/v1/responses").route->id, RouteId::kResponsesSocket);
+  EXPECT_EQ(FindRoute("POST", "/v1/responses/compact").route->id, RouteId::kCompactResponse);
+  EXPECT_EQ(FindRoute("GET", "/v1/responses/compact").allow, "POST");
 }
 
 TEST(HttpMessageTest, ReadsQueries) {

@@ -90,8 +90,10 @@ std::vector<CallableTool> CallableToolsOf(const ChatRequest& request) {
     const std::string name = function["name"];
     if (choice.kind == ToolChoiceKind::kFunction && name != choice.function) continue;
     const auto parameters = function.find("parameters");
+    const auto input = request.inputs.find(name);
     tools.push_back({.name = name,
                      .parameters = parameters == function.end() ? &kAnyObject : &*parameters,
+                     .input = input == request.inputs.end() ? nullptr : &input->second,
                      .strict = function.contains("strict") && function["strict"] == true,
                      .path = fmt::format("{}.{}", request.tool_paths.FunctionOf(i),
                                          request.tool_paths.parameters)});
@@ -108,7 +110,8 @@ CallUse CallUseOf(const ToolChoice& choice) {
 ordered_json ContentOf(const ReplyGrammarRequest& grammar) {
   ordered_json tools = ordered_json::array();
   for (const CallableTool& tool : grammar.tools)
-    tools.push_back({tool.name, *tool.parameters, tool.strict, tool.path});
+    tools.push_back({tool.name, *tool.parameters, tool.strict, tool.path,
+                     tool.input == nullptr ? ordered_json() : ContentOf(*tool.input)});
   return {{"begins_in_reasoning", grammar.reply.begins_in_reasoning},
           {"is_continued", grammar.is_continued},
           {"max_calls", grammar.reply.max_calls},

@@ -20,13 +20,13 @@ uint64_t SizeOf(const StoredItems& items) {
   return size;
 }
 
-uint64_t SizeOf(const StoredResponse& response) {
+}  // namespace
+
+uint64_t StoredBytes(const StoredResponse& response) {
   return kResponseOverheadBytes + response.owner.capacity() + response.id.capacity() +
          response.body.capacity() + SizeOf(response.history) + SizeOf(response.input) +
          SizeOf(response.output);
 }
-
-}  // namespace
 
 bool ResponseStore::Put(std::shared_ptr<const StoredResponse> response) {
   const std::lock_guard lock(mutex_);
@@ -52,7 +52,7 @@ bool ResponseStore::Replace(std::shared_ptr<const StoredResponse> response) {
 bool ResponseStore::PutLocked(std::shared_ptr<const StoredResponse> response, Shelf& own,
                               Entries::iterator old) {
   const bool replaces = old != own.entries.end();
-  const uint64_t size_bytes = SizeOf(*response);
+  const uint64_t size_bytes = StoredBytes(*response);
   const uint64_t freed_bytes = replaces ? old->size_bytes : 0;
   if (size_bytes > freed_bytes && !MakeRoom(size_bytes - freed_bytes, own, old)) return false;
   const uint64_t number = replaces ? old->number : next_number_++;

@@ -34,6 +34,15 @@ struct StoredResponse {
   StoredItems output;
 };
 
+// What one takes: every byte of it and its items, and an allowance for what holds them.
+uint64_t StoredBytes(const StoredResponse& response);
+
+// What a WebSocket remembers from one response to the next.
+struct ResponseSocketState {
+  std::shared_ptr<const StoredResponse> last;  // nullptr: none; it need not be stored
+  bool continues_last = false;                 // the request under way goes on from it
+};
+
 // Any thread. What is counted is every byte of a response and its items, shared ones once for each
 // response, and an allowance for what holds them. What belongs to others is not there.
 class ResponseStore {

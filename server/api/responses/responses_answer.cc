@@ -11,18 +11,6 @@
 namespace weft {
 namespace {
 
-std::string_view TypeOf(ItemKind kind) {
-  switch (kind) {
-    case ItemKind::kMessage:
-      return "message";
-    case ItemKind::kReasoning:
-      return "reasoning";
-    case ItemKind::kFunctionCall:
-      break;
-  }
-  return "function_call";
-}
-
 void SetFailure(const ApiError& error, ResponseObject& response) {
   response.status = "failed";
   response.error_code = error.code;
@@ -36,10 +24,12 @@ std::shared_ptr<const StoredItem> StoredOf(const ResponseItem& item) {
 }  // namespace
 
 std::string MakeItemId(std::string_view type, std::string_view response_id, size_t index) {
-  const std::string_view prefix = type == "message"         ? "msg"
-                                  : type == "reasoning"     ? "rs"
-                                  : type == "function_call" ? "fc"
-                                                            : "fco";
+  const std::string_view prefix = type == "message"            ? "msg"
+                                  : type == "reasoning"        ? "rs"
+                                  : type == "function_call"    ? "fc"
+                                  : type == "custom_tool_call" ? "ctc"
+                                  : type == "compaction"       ? "cmp"
+                                                               : "fco";
   return fmt::format("{}_{}{:04x}", prefix, response_id.substr(kResponseIdPrefix.size()), index);
 }
 
@@ -82,6 +72,7 @@ void ResponsesAnswer::OnPromptLogprobs(int32_t, const PromptLogprobs&) {}  // no
 
 void ResponsesAnswer::OnTokens(int32_t, const TokensEvent& event) {
   response_.status = "in_progress";
+  if (!options_.generates) return;
   for (const TokenLogprob& entry : event.logprobs) {
     logprobs_.push_back(ChatLogprobOf(*options_.model->tokenizer, entry));
   }
@@ -92,9 +83,9 @@ void ResponsesAnswer::OnTokens(int32_t, const TokensEvent& event) {
 
 void ResponsesAnswer::OnFinish(int32_t, const FinishEvent& event) {
   for (ReplyDelta& delta : reply_.Finish()) AddDelta(std::move(delta));
-  const bool complete = event.reason != FinishReason::kLength;
+  const bool complete = event.reason != FinishReason::kLength || !options_.generates;
   // A reply without any text is an empty one; with calls alone, there is none.
-  if (complete && !HasAnswer()) OpenItem(ItemKind::kMessage);
+  if (complete && options_.generates && !HasAnswer()) OpenItem(ItemKind::kMessage);
   EndItem(complete ? "completed" : "incomplete");
   response_.status = complete ? "completed" : "incomplete";
   if (complete) {
@@ -104,6 +95,7 @@ void ResponsesAnswer::OnFinish(int32_t, const FinishEvent& event) {
   }
   response_.usage = usage();
   if (options_.store != nullptr && !Store(true)) response_.echo["store"] = false;
+  if (options_.socket != nullptr) options_.socket->last = ToStored(true);
   if (options_.stream) events_.AddResponse("response." + response_.status, response_);
 }
 
@@ -112,27 +104,50 @@ bool ResponsesAnswer::HasAnswer() const {
 }
 
 void ResponsesAnswer::AddDelta(ReplyDelta delta) {
-  if (delta.kind == ReplyDeltaKind::kCallBegun) {
-    ResponseItem call;
-    call.kind = ItemKind::kFunctionCall;
-    call.call_id = delta.call_id.empty() ? MakeCallId(options_.id, 0, delta.call_index,
-                                                      options_.reply.options.format.calls)
-                                         : std::move(delta.call_id);
-    call.name = std::move(delta.text);
-    BeginItem(std::move(call));
-    return;
-  }
-  ResponseItem& item =
-      OpenItem(delta.kind == ReplyDeltaKind::kContent     ? ItemKind::kMessage
-               : delta.kind == ReplyDeltaKind::kReasoning ? ItemKind::kReasoning
-                                                          : ItemKind::kFunctionCall);
   // Those of other tokens belong to no text.
-  std::vector<ChatLogprob> logprobs = std::exchange(logprobs_, {});
-  if (item.kind != ItemKind::kMessage) logprobs.clear();
-  item.text += delta.text;
-  if (options_.stream) {
-    events_.AddDelta(response_.output.size() - 1, item, delta.text, logprobs);
+  std::vector<ChatLogprob> logprobs;
+  if (delta.kind != ReplyDeltaKind::kCallBegun) logprobs = std::exchange(logprobs_, {});
+  switch (delta.kind) {
+    case ReplyDeltaKind::kCallBegun:
+      return BeginCall(std::move(delta));
+    case ReplyDeltaKind::kCallArguments:
+      return AddArguments(delta.text);
+    case ReplyDeltaKind::kReasoning:
+      OpenItem(ItemKind::kReasoning);
+      return AddText(delta.text, {});
+    case ReplyDeltaKind::kContent:
+      OpenItem(ItemKind::kMessage);
+      return AddText(delta.text, std::move(logprobs));
   }
+}
+
+void ResponsesAnswer::BeginCall(ReplyDelta delta) {
+  const auto found = options_.tools.find(delta.text);
+  ResponseItem call;
+  call.kind = ItemKind::kFunctionCall;
+  call.call_id = delta.call_id.empty() ? MakeCallId(options_.id, 0, delta.call_index,
+                                                    options_.reply.options.format.calls)
+                                       : std::move(delta.call_id);
+  call.name = std::move(delta.text);
+  if (found != options_.tools.end()) {
+    call.space = found->second.space;
+    call.name = found->second.name;
+    if (found->second.is_custom) call.kind = ItemKind::kCustomToolCall;
+  }
+  BeginItem(std::move(call));
+  input_reader_ = {};
+}
+
+void ResponsesAnswer::AddArguments(const std::string& text) {
+  const bool is_custom = response_.output.back().kind == ItemKind::kCustomToolCall;
+  const std::string more = is_custom ? input_reader_.Push(text) : text;
+  if (!more.empty()) AddText(more, {});
+}
+
+void ResponsesAnswer::AddText(const std::string& text, std::vector<ChatLogprob> logprobs) {
+  ResponseItem& item = response_.output.back();
+  item.text += text;
+  if (options_.stream) events_.AddDelta(response_.output.size() - 1, item, text, logprobs);
   item.logprobs.insert(item.logprobs.end(), std::make_move_iterator(logprobs.begin()),
                        std::make_move_iterator(logprobs.end()));
 }
@@ -143,6 +158,7 @@ ResponseItem& ResponsesAnswer::OpenItem(ItemKind kind) {
   if (!is_open) {
     ResponseItem item;
     item.kind = kind;
+    item.is_sealed = options_.seals_reasoning;
     BeginItem(std::move(item));
   }
   return response_.output.back();
@@ -160,12 +176,14 @@ void ResponsesAnswer::BeginItem(ResponseItem item) {
 void ResponsesAnswer::EndItem(std::string_view status) {
   if (response_.output.empty() || response_.output.back().status != "in_progress") return;
   ResponseItem& item = response_.output.back();
+  if (item.kind == ItemKind::kCustomToolCall) {
+    if (const std::string rest = input_reader_.Finish(); !rest.empty()) AddText(rest, {});
+  }
   item.status = status;
   if (options_.stream) events_.EndItem(response_.output.size() - 1, item);
 }
 
-// A response in the background has its place in the store from its beginning, until it is deleted.
-bool ResponsesAnswer::Store(bool finished) {
+std::shared_ptr<const StoredResponse> ResponsesAnswer::ToStored(bool finished) const {
   auto stored = std::make_shared<StoredResponse>();
   stored->owner = options_.owner;
   stored->id = options_.id;
@@ -175,6 +193,12 @@ bool ResponsesAnswer::Store(bool finished) {
   stored->input = options_.input;
   for (const ResponseItem& item : response_.output) stored->output.push_back(StoredOf(item));
   stored->body = ToJson(response_);
+  return stored;
+}
+
+// A response in the background has its place in the store from its beginning, until it is deleted.
+bool ResponsesAnswer::Store(bool finished) {
+  std::shared_ptr<const StoredResponse> stored = ToStored(finished);
   const bool replaces = options_.background && response_.status != "queued";
   return replaces ? options_.store->Replace(std::move(stored))
                   : options_.store->Put(std::move(stored));

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "proto/responses/custom_input.h"
+#include "proto/responses/response_tools.h"
 #include "proto/responses/responses_response.h"
 #include "server/api/conversation/reply_stream.h"
 #include "server/api/generation_answer.h"
@@ -20,12 +22,16 @@ struct ResponsesAnswerOptions {
   std::string owner;  // see StoredResponse
   std::string id;     // kResponseIdPrefix and what makes it, and the ids of its items, unique
   bool logprobs = false;
+  bool seals_reasoning = false;  // see ResponsesRequest
+  ResponseTools tools;
   bool stream = false;
   bool background = false;  // needs the store
   ReplySetup reply;
-  nlohmann::ordered_json echo;     // see ResponsesRequest
-  ResponseStore* store = nullptr;  // nullptr: the response is not stored
-  StoredItems history;             // see StoredResponse
+  nlohmann::ordered_json echo;            // see ResponsesRequest
+  ResponseStore* store = nullptr;         // nullptr: the response is not stored
+  ResponseSocketState* socket = nullptr;  // not nullptr: remembers the response
+  bool generates = true;  // otherwise it is about its request alone: nothing comes out
+  StoredItems history;    // see StoredResponse
   StoredItems input;
 };
 
@@ -57,11 +63,16 @@ class ResponsesAnswer : public GenerationAnswer {
   void OnFinish(int32_t prompt_index, const FinishEvent& event) override;
 
   void AddDelta(ReplyDelta delta);
+  void BeginCall(ReplyDelta delta);
+  void AddArguments(const std::string& text);
+  // Of the item under way.
+  void AddText(const std::string& text, std::vector<ChatLogprob> logprobs);
   // The last item, begun here unless it is one of this kind under way.
   ResponseItem& OpenItem(ItemKind kind);
   void BeginItem(ResponseItem item);
   void EndItem(std::string_view status);
   bool HasAnswer() const;
+  std::shared_ptr<const StoredResponse> ToStored(bool finished) const;
   bool Store(bool finished);
 
   ResponsesAnswerOptions options_;
@@ -69,6 +80,7 @@ class ResponsesAnswer : public GenerationAnswer {
   ResponseObject response_;
   ResponseEvents events_;              // of a stream
   std::vector<ChatLogprob> logprobs_;  // of tokens whose text has not come yet
+  CustomInputReader input_reader_;     // of the call of a custom tool that is under way
 };
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,14 +10,20 @@
 #include <utility>
 #include <vector>
 
+#include <boost/asio/steady_timer.hpp>
 #include <fmt/core.h>
 
 #include "base/result.h"
+#include "proto/responses/response_replay.h"
 #include "proto/responses/stored_response_json.h"
 #include "server/api/responses/response_store.h"
+#include "server/http/await.h"
 #include "server/http/server_context.h"
 
 namespace weft {
+
+namespace asio = boost::asio;
+
 namespace {
 
 constexpr int32_t kMaxListedItems = 100;
@@ -38,16 +45,53 @@ std::optional<std::string> Parameter(const HttpRequest& request, std::string_vie
   return value;
 }
 
-// Streams are not kept: a response is fetched whole.
-ApiResult<void> RefuseStream(const HttpRequest& request) {
-  const std::optional<std::string> stream = Parameter(request, "stream");
-  if (stream && *stream != "false") {
-    return tl::unexpected(UnsupportedParameter(
-        "stream", "'stream' is not supported here: the events of a response are not kept"));
+// How a response is fetched: whole, or as the events of a stream.
+struct Fetching {
+  bool stream = false;
+  int64_t starting_after = -1;  // events that are left out: up to this one
+};
+
+ApiResult<Fetching> ReadFetching(const HttpRequest& request) {
+  Fetching fetching;
+  if (const auto stream = Parameter(request, "stream")) {
+    if (*stream != "true" && *stream != "false") {
+      return tl::unexpected(InvalidField(
+          "stream",
+          fmt::format("'stream' must be true or false, not '{}'", stream->substr(0, 40))));
+    }
+    fetching.stream = *stream == "true";
   }
-  if (!Parameter(request, "starting_after")) return {};
-  return tl::unexpected(InvalidField(
-      "starting_after", "'starting_after' has a meaning only together with 'stream=true'"));
+  const std::optional<std::string> after = Parameter(request, "starting_after");
+  if (!after) return fetching;
+  if (!fetching.stream) {
+    return tl::unexpected(InvalidField(
+        "starting_after", "'starting_after' has a meaning only together with 'stream=true'"));
+  }
+  const auto [end, error] =
+      std::from_chars(after->data(), after->data() + after->size(), fetching.starting_after);
+  if (error != std::errc() || end != after->data() + after->size() || fetching.starting_after < 0) {
+    return tl::unexpected(InvalidField(
+        "starting_after", fmt::format("'starting_after' must be the number of an event, not '{}'",
+                                      after->substr(0, 40))));
+  }
+  return fetching;
+}
+
+// Events are not kept: those of a response that has ended are made again.
+ApiResult<HttpResponse> Fetch(const HttpRequest& request, const StoredResponse& stored) {
+  WEFT_ASSIGN_OR_RETURN(const Fetching fetching, ReadFetching(request));
+  HttpResponse response;
+  if (!fetching.stream) {
+    response.body = stored.body;
+    return response;
+  }
+  if (!stored.finished) {  // the server shuts down
+    return tl::unexpected(
+        HttpError(503, "shutting_down", "the response has not ended; fetch it without 'stream'"));
+  }
+  response.content_type = "text/event-stream; charset=utf-8";
+  response.body = ReplayedStream(stored.body, fetching.starting_after);
+  return response;
 }
 
 struct Page {
@@ -117,8 +161,13 @@ ApiResult<std::string> Cancel(const StoredResponse& response, ServerContext& con
   return ended->body;
 }
 
-ApiResult<std::string> Answer(const HttpRequest& request, const RouteMatch& match,
-                              ServerContext& context) {
+ApiResult<HttpResponse> Answer(const HttpRequest& request, const RouteMatch& match,
+                               ServerContext& context) {
+  const auto as_json = [](std::string body) {
+    HttpResponse response;
+    response.body = std::move(body);
+    return response;
+  };
   ResponseStore& store = context.responses;
   const std::string& id = match.argument;
   const std::string& owner = request.key_name;
@@ -128,28 +177,41 @@ ApiResult<std::string> Answer(const HttpRequest& request, const RouteMatch& matc
     case RouteId::kDeleteResponse:
       context.background.Cancel(id);
       if (!store.Erase(owner, id)) return tl::unexpected(NotFound(id));  // another request did
-      return DeletedResponseJson(id);
+      return as_json(DeletedResponseJson(id));
     case RouteId::kCancelResponse:
-      return Cancel(*response, context);
+      return Cancel(*response, context).map(as_json);
     case RouteId::kResponseInputItems:
-      return ListInput(request, *response);
-    default: {
-      const ApiResult<void> whole = RefuseStream(request);
-      if (!whole) return tl::unexpected(whole.error());
-      return response->body;
-    }
+      return ListInput(request, *response).map(as_json);
+    default:
+      return Fetch(request, *response);
   }
 }
 
 }  // namespace
 
+asio::awaitable<bool> AwaitStored(Connection& connection, const HttpRequest& request,
+                                  const RouteMatch& match, ServerContext& context) {
+  constexpr std::chrono::milliseconds kPause{20};
+  if (match.route->id != RouteId::kResponse) co_return true;
+  const ApiResult<Fetching> fetching = ReadFetching(request);
+  if (!fetching || !fetching->stream) co_return true;
+  bool is_gone = false;
+  connection.Watch([&is_gone] { is_gone = true; });
+  asio::steady_timer timer(connection.executor());
+  while (!is_gone && !context.draining) {
+    const auto stored = context.responses.Find(request.key_name, match.argument);
+    if (stored == nullptr || stored->finished) break;
+    timer.expires_after(kPause);
+    co_await timer.async_wait(kAwait);
+  }
+  connection.Unwatch();
+  co_return !is_gone;
+}
+
 HttpResponse HandleStoredResponse(const HttpRequest& request, const RouteMatch& match,
                                   ServerContext& context) {
-  ApiResult<std::string> body = Answer(request, match, context);
-  if (!body) return ErrorResponse(body.error(), request);
-  HttpResponse response;
-  response.body = *std::move(body);
-  return response;
+  ApiResult<HttpResponse> response = Answer(request, match, context);
+  return response ? *std::move(response) : ErrorResponse(response.error(), request);
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "grammar/regex/pattern.h"
 #include "proto/reply/call_syntax.h"
+#include "server/api/structured/input_grammar.h"
 #include "server/api/structured/output_grammar.h"
 
 namespace weft {
@@ -34,6 +35,8 @@ class CallWriter {
   // Around a tool's arguments.
   using Frame = std::function<GrammarExpr(const CallableTool&, GrammarExpr arguments)>;
 
+  // Of a tool whose input is a text of a language.
+  ApiResult<GrammarExpr> Input(const CallableTool& tool, ArgumentSyntax syntax);
   SchemaResult<GrammarExpr> Strict(const CallableTool& tool, ArgumentSyntax syntax);
   GrammarExpr Loose(const CallableTool& tool, ArgumentSyntax syntax);
   ApiResult<GrammarExpr> Arguments(const CallableTool& tool, ArgumentSyntax syntax);
@@ -123,7 +126,28 @@ GrammarExpr CallWriter::Loose(const CallableTool& tool, ArgumentSyntax syntax) {
   }
 }
 
+ApiResult<GrammarExpr> CallWriter::Input(const CallableTool& tool, ArgumentSyntax syntax) {
+  // No text has special tokens in it.
+  const SpecialTokenLookup none = {
+      .by_name = [](std::string_view) -> std::optional<int32_t> { return std::nullopt; },
+      .by_id = [](int64_t) -> std::optional<int32_t> { return std::nullopt; }};
+  ApiResult<RecognizerFactory> texts = CompileOutput(*tool.input, none);
+  if (!texts) return tl::unexpected(std::move(texts).error());
+  const std::string name = (*tool.parameters)["properties"].begin().key();
+  switch (syntax) {
+    case ArgumentSyntax::kXml:
+      return WriteXmlInput(&tags_, XmlSyntaxOf(format_), name, *std::move(texts));
+    case ArgumentSyntax::kDict:
+      return WriteDictInput(&tags_, QuoteOf(format_), name, *std::move(texts));
+    case ArgumentSyntax::kPython:
+      return WritePythonInput(&tags_, PythonOpenOf(format_), name, *std::move(texts));
+    default:
+      return WriteJsonInput(&tags_, name, *std::move(texts));
+  }
+}
+
 ApiResult<GrammarExpr> CallWriter::Arguments(const CallableTool& tool, ArgumentSyntax syntax) {
+  if (tool.input != nullptr) return Input(tool, syntax);
   const SchemaResult<GrammarExpr> strict = Strict(tool, syntax);
   if (strict) return *strict;
   if (tool.strict) return tl::unexpected(RefuseSchema(tool.path, strict.error()));
@@ -350,6 +374,11 @@ ApiResult<CallGrammar> CallWriter::WriteLlama() {
       }));
   std::vector<GrammarExpr> python_calls;  // where Python can say it
   for (const CallableTool& tool : tools_) {
+    if (tool.input != nullptr) {
+      WEFT_ASSIGN_OR_RETURN(const GrammarExpr input, Input(tool, ArgumentSyntax::kPython));
+      python_calls.push_back(PythonCall(tool, input));
+      continue;
+    }
     const SchemaResult<GrammarExpr> arguments = Strict(tool, ArgumentSyntax::kPython);
     if (arguments) python_calls.push_back(PythonCall(tool, *arguments));
   }

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "proto/api_error.h"
+#include "proto/output_format.h"
 #include "proto/reply/reply_format.h"
 #include "server/api/structured/argument_grammar.h"
 #include "server/api/structured/tag_writer.h"
@@ -19,6 +20,8 @@ namespace weft {
 struct CallableTool {
   std::string name;
   const nlohmann::ordered_json* parameters = nullptr;  // a schema; null in JSON: any object
+  // Not nullptr: what the one parameter, a string, must be instead.
+  const OutputFormat* input = nullptr;
   bool strict = false;  // refused where the schema cannot be enforced
   std::string path;     // of the parameters in the request
 };

@@ -252,7 +252,8 @@ bool NeedsGrammar(const ReplyGrammarRequest& request) {
   if (request.calls == CallUse::kMust || !IsUntagged(request.reply.format.calls)) return true;
   // Their names alone tell calls without tags from other text: strict ones are worth that some
   // texts cannot be written.
-  return std::ranges::any_of(request.tools, &CallableTool::strict);
+  return std::ranges::any_of(
+      request.tools, [](const CallableTool& tool) { return tool.strict || tool.input != nullptr; });
 }
 
 ApiResult<CompiledOutput> CompileReply(const ReplyGrammarRequest& request,

@@ -28,7 +28,7 @@ ResponsesRequest Parsed(const std::string& body) {
 
 ordered_json MessagesOf(const ResponsesRequest& request) {
   const std::vector<ordered_json> items(request.input.begin(), request.input.end());
-  ApiResult<ordered_json> messages = MessagesOfItems(items, 0, request.instructions);
+  ApiResult<ordered_json> messages = MessagesOfItems(items, 0, request.instructions, request.tools);
   EXPECT_TRUE(messages) << messages.error().message;
   return *std::move(messages);
 }
@@ -152,10 +152,10 @@ TEST(ResponsesRequestTest, AnOutputNeedsItsCall) {
   const ResponsesRequest request = Parsed(Input(
       R"({"role":"user","content":"a"},{"type":"function_call_output","call_id":"c","output":"x"})"));
   const std::vector<ordered_json> items(request.input.begin(), request.input.end());
-  const ApiResult<ordered_json> messages = MessagesOfItems(items, 0, {});
+  const ApiResult<ordered_json> messages = MessagesOfItems(items, 0, {}, {});
   ASSERT_FALSE(messages);
   EXPECT_EQ(messages.error().param, "input[1].call_id");
-  const ApiResult<ordered_json> none = MessagesOfItems({}, 0, {});
+  const ApiResult<ordered_json> none = MessagesOfItems({}, 0, {}, {});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().param, "input");
 }
@@ -189,6 +189,7 @@ TEST(ResponsesRequestTest, RefusesByPath) {
        "input[0].content[0].text"},
       {Input(R"({"role":"user","content":"a","status":"odd"})"), "input[0].status"},
       {Input(R"({"role":"user","content":"a","id":3})"), "input[0].id"},
+      {Input(R"({"role":"assistant","content":"a","phase":"end"})"), "input[0].phase"},
       {Input(R"({"type":"computer_call"})"), "input[0].type", value},
       {Input(R"({"type":"function_call","name":"f","arguments":"{}"})"), "input[0].call_id",
        missing},
@@ -203,7 +204,7 @@ TEST(ResponsesRequestTest, RefusesByPath) {
       {Input("{}"), "input[0].id", missing},
       {With(R"("instructions":["a"])"), "instructions"},
       {With(R"("tools":{})"), "tools"},
-      {With(R"("tools":[{"type":"web_search"}])"), "tools[0].type", value},
+      {With(R"("tools":[{"type":"mystery"}])"), "tools[0].type", value},
       {With(R"("tools":[{"type":"function"}])"), "tools[0].name", missing},
       {With(R"("tools":[{"type":"function","name":"a b"}])"), "tools[0].name"},
       {With(R"("tools":[{"type":"function","name":"f","parameters":[]}])"), "tools[0].parameters"},
@@ -237,8 +238,7 @@ TEST(ResponsesRequestTest, RefusesByPath) {
       {With(R"("text":{"format":{"type":"json_schema"}})"), "text.format.schema", missing},
       {With(R"("text":{"format":{"type":"grammar"}})"), "text.format.type", value},
       {With(R"("text":{"format":{}})"), "text.format.type"},
-      {With(R"("text":{"verbosity":"low"})"), "text.verbosity", parameter},
-      {With(R"("truncation":"auto")"), "truncation", parameter},
+      {With(R"("text":{"verbosity":"loud"})"), "text.verbosity"},
       {With(R"("truncation":"some")"), "truncation"},
       {With(R"("metadata":[])"), "metadata"},
       {With(R"("metadata":{"a":1})"), "metadata.a"},

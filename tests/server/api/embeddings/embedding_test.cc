@@ -221,9 +221,10 @@ TEST(EmbeddingTest, OneAnswerHasSoManyNumbers) {
   const TestModel model;
   std::vector<ServedModel> models = {model.Served()};
   models[0].embedding_size = 4096;
+  const RequestRules rules;
   const auto prepare = [&](size_t count, json fields) {
     fields["input"] = std::vector<std::string>(count, "a");
-    return PrepareEmbedding(fields.dump(), {.models = models});
+    return PrepareEmbedding(fields.dump(), {.models = models, .rules = rules});
   };
   EXPECT_TRUE(prepare(1024, json::object()));
   const ApiResult<GenerationJob> refused = prepare(1025, json::object());

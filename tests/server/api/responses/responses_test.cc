@@ -22,38 +22,6 @@ using testing::StartsWith;
 constexpr auto kTools =
     R"("tools":[{"type":"function","name":"weather","parameters":{"type":"object"}}])";
 
-// The events of a stream, checked for what is true of all streams.
-std::vector<json> EventsOf(const RawResponse& response) {
-  EXPECT_EQ(response.status, 200) << response.body;
-  std::vector<json> events;
-  size_t begin = 0;
-  while (begin < response.body.size()) {
-    const size_t end = response.body.find("\n\n", begin);
-    const std::string event = response.body.substr(begin, end - begin);
-    begin = end + 2;
-    if (event == "data: [DONE]") {
-      EXPECT_EQ(begin, response.body.size());
-      break;
-    }
-    EXPECT_THAT(event, StartsWith("event: "));
-    const size_t line = event.find('\n');
-    EXPECT_EQ(event.substr(line + 1, 6), "data: ");
-    events.push_back(json::parse(event.substr(line + 7)));
-    EXPECT_EQ(events.back()["type"], event.substr(7, line - 7));
-    EXPECT_EQ(events.back()["sequence_number"], events.size() - 1);
-  }
-  return events;
-}
-
-std::vector<std::string> TypesOf(const std::vector<json>& events) {
-  std::vector<std::string> types;
-  for (const json& event : events) {
-    std::string type = event["type"];
-    if (types.empty() || types.back() != type) types.push_back(std::move(type));  // deltas: one
-  }
-  return types;
-}
-
 // The output as a client puts it together from the events of its items.
 json OutputOf(const std::vector<json>& events) {
   json output = json::array();

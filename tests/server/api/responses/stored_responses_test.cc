@@ -36,6 +36,69 @@ json Asked(const TestServer& server, const std::string& method, const std::strin
   return json::parse(response.body);
 }
 
+// The data of each event but the last, "[DONE]".
+std::vector<json> DataOf(const RawResponse& response) {
+  std::vector<json> events;
+  constexpr std::string_view kData = "\ndata: {";
+  size_t at = 0;
+  while ((at = response.body.find(kData, at)) != std::string::npos) {
+    at += kData.size() - 1;
+    events.push_back(json::parse(response.body.substr(at, response.body.find("\n\n", at) - at)));
+  }
+  return events;
+}
+
+TEST(StoredResponsesTest, ItsStreamIsMadeAgain) {
+  const TestServer server(
+      Saying("<think>\nHm.\n</think>\n\nSee.\n<tool_call>\n{\"name\": \"crm__find\", "
+             "\"arguments\": {\"who\": \"Eve\"}}\n</tool_call>\n<tool_call>\n{\"name\": \"note\", "
+             "\"arguments\": {\"input\": \"a\\nb\"}}\n</tool_call>"));
+  const RawResponse streamed =
+      Create(server, R"("stream":true,"include":["reasoning.encrypted_content"],"tools":[
+                {"type":"namespace","name":"crm","tools":[{"type":"function","name":"find"}]},
+                {"type":"custom","name":"note"}])");
+  const std::vector<json> first = DataOf(streamed);
+  ASSERT_FALSE(first.empty());
+  const std::string id = first[0]["response"]["id"];
+  const RawResponse again = Ask(server, "GET", id + "?stream=true");
+  EXPECT_EQ(again.status, 200);
+  EXPECT_THAT(again.headers.at("content-type"), HasSubstr("text/event-stream"));
+  EXPECT_THAT(again.body, testing::EndsWith("data: [DONE]\n\n"));
+  // The same but for the pieces, of which each text has one.
+  const auto without_numbers = [](const std::vector<json>& events) {
+    std::vector<json> whole;
+    for (json event : events) {
+      event.erase("sequence_number");
+      const bool is_piece = event["type"].get<std::string>().ends_with(".delta");
+      if (is_piece && whole.back()["type"] == event["type"]) {
+        whole.back()["delta"] =
+            whole.back()["delta"].get<std::string>() + event["delta"].get<std::string>();
+      } else {
+        whole.push_back(std::move(event));
+      }
+    }
+    return whole;
+  };
+  const std::vector<json> second = DataOf(again);
+  EXPECT_EQ(without_numbers(second), without_numbers(first));
+  const std::vector<json> rest = DataOf(Ask(server, "GET", id + "?stream=true&starting_after=4"));
+  EXPECT_EQ(rest, std::vector<json>(second.begin() + 5, second.end()));
+}
+
+TEST(StoredResponsesTest, ItsStreamWaitsForItsEnd) {
+  TestServer server(Saying("Hello"));
+  server.model.HoldSteps();
+  const std::string id = Created(server, R"("background":true)")["id"];
+  RawClient client(server.endpoint());
+  client.Send(Get("/v1/responses/" + id + "?stream=true"));
+  EXPECT_FALSE(client.IsClosedWithin(std::chrono::milliseconds(50)));
+  server.model.ReleaseSteps();
+  const std::vector<json> events = DataOf(client.Read());
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back()["type"], "response.completed");
+  EXPECT_EQ(events.back()["response"]["id"], id);
+}
+
 TEST(StoredResponsesTest, IsFetchedAndDeleted) {
   const TestServer server(Saying("Hello"));
   const json made = Created(server, "");
@@ -43,11 +106,13 @@ TEST(StoredResponsesTest, IsFetchedAndDeleted) {
   EXPECT_EQ(Asked(server, "GET", id), made);
   EXPECT_EQ(Asked(server, "GET", id + "?stream=false&include[]=message.output_text.logprobs"),
             made);
-  const RawResponse stream = Ask(server, "GET", id + "?stream=true&starting_after=3");
-  EXPECT_EQ(stream.status, 400);
-  EXPECT_EQ(ErrorOf(stream)["param"], "stream");
-  EXPECT_EQ(ErrorOf(stream)["code"], "unsupported_parameter");
+  EXPECT_EQ(ErrorOf(Ask(server, "GET", id + "?stream=maybe"))["param"], "stream");
   EXPECT_EQ(ErrorOf(Ask(server, "GET", id + "?starting_after=3"))["param"], "starting_after");
+  for (const char* const after : {"-1", "x", "1.5", ""}) {
+    const RawResponse refused =
+        Ask(server, "GET", id + "?stream=true&starting_after=" + std::string(after));
+    EXPECT_EQ(ErrorOf(refused)["param"], "starting_after") << after;
+  }
   const RawResponse cancelled = Ask(server, "POST", id + "/cancel");
   EXPECT_EQ(cancelled.status, 400);  // it was not in the background
   EXPECT_EQ(ErrorOf(cancelled)["param"], "response_id");
@@ -233,8 +298,9 @@ TEST(StoredResponsesTest, WhatGoesOnInTheBackgroundCanBeForgotten) {
   TestModel model(Saying("Hello"));
   ServerContext context({}, {model.Served()}, model.metrics(), *Access::Load({}),
                         std::make_shared<Tracer>());
-  auto job = PrepareResponse(R"({"input":"Hi","background":true})",
-                             {.models = context.models, .responses = &context.responses});
+  auto job = PrepareResponse(
+      R"({"input":"Hi","background":true})",
+      {.models = context.models, .rules = context.options.rules, .responses = &context.responses});
   ASSERT_TRUE(job) << job.error().message;
   job->answer->Begin("1", 0);
   const auto executor = boost::asio::make_strand(io);

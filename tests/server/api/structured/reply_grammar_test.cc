@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <random>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -164,6 +165,37 @@ TEST_P(ReplyGrammarTest, WhatMustBeCallsIsReadAsCallsThatFit) {
     const Reply reply = ParseOnce(text);
     CheckForcedCalls(text, reply);
     CheckCalls(reply, text);
+  }
+}
+
+// The one parameter of a tool may be a language of its own; what of it would end it in the syntax
+// is left out or escaped.
+TEST_P(ReplyGrammarTest, AnInputIsATextOfItsGrammar) {
+  static const ordered_json parameters = ordered_json::parse(
+      R"({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"],
+          "additionalProperties": false})");
+  OutputFormat input;
+  input.kind = OutputKind::kRegex;
+  input.path = "tools[0].format.definition";
+  input.text = R"re(add [a-z"\\\n<>/=]{0,12}\n(end)?)re";
+  options_.tools = {{.name = "patch", .parameter_is_string = {{"input", true}}}};
+  tools_ = {{.name = "patch", .parameters = &parameters, .input = &input, .path = "tools"}};
+  const std::unique_ptr<Recognizer> recognizer = Compile(CallUse::kMust);
+  ASSERT_NE(recognizer, nullptr);
+  const std::string alphabet = std::string(kAlphabet) + "\\";  // for escapes
+  const std::regex expected("add [a-z\"\\\\\n<>/=]{0,12}\n(end)?");
+  for (int i = 0; i < kTexts; ++i) {
+    const std::string text = RandomText(*recognizer, "", 120, alphabet, random_);
+    ASSERT_TRUE(AcceptsText(*recognizer, text)) << text;
+    const Reply reply = ParseOnce(text);
+    CheckForcedCalls(text, reply);
+    for (const Call& call : reply.calls) {
+      const ordered_json arguments = ordered_json::parse(call.arguments, nullptr, false);
+      ASSERT_TRUE(arguments.is_object() && arguments.size() == 1) << text << "\n" << call.arguments;
+      EXPECT_TRUE(std::regex_match(arguments["input"].get<std::string>(), expected))
+          << text << "\n"
+          << call.arguments;
+    }
   }
 }
 
