@@ -86,6 +86,20 @@ Recognizer::State QuotedRecognizer::Step(State state, uint8_t byte) {
   return kDead;
 }
 
+// Outside of escapes those of the inner text, or an escape where one of them needs it.
+ByteSet QuotedRecognizer::BytesTowardsEnd(State state) {
+  const Place place = places_[state];
+  if (place.escape != Escape::kNone) return ByteSet().set();
+  ByteSet bytes = inner_->BytesTowardsEnd(place.inner);
+  for (size_t byte = 0; byte < bytes.size(); ++byte) {
+    const bool is_escaped = byte <= kLastControl || byte == '"' || byte == '\\';
+    if (!bytes[byte] || !is_escaped) continue;
+    bytes.reset(byte);
+    bytes.set('\\');
+  }
+  return bytes;
+}
+
 Recognizer::State QuotedRecognizer::Intern(Place place) {
   const uint64_t key =
       static_cast<uint64_t>(place.inner) << 8U | static_cast<uint64_t>(place.escape);

@@ -21,6 +21,8 @@ class QuotedRecognizer : public Recognizer {
   State Step(State state, uint8_t byte) override;
   bool Accepts(State state) override;
   Result<void> status() const override { return inner_->status(); }
+  size_t bytes() const override { return inner_->bytes() + places_.size() * kBytesOfState; }
+  ByteSet BytesTowardsEnd(State state) override;
 
  private:
   // How much of an escape has come.
@@ -29,6 +31,7 @@ class QuotedRecognizer : public Recognizer {
     State inner = 0;
     Escape escape = Escape::kNone;
   };
+  static constexpr size_t kBytesOfState = sizeof(Place) + 48;  // with its place in the table
 
   State Intern(Place place);
   // Whether the text may go on with `byte`.

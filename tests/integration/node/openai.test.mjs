@@ -89,7 +89,7 @@ test('errors are the classes of the package', async () => {
     (error) => error instanceof OpenAI.NotFoundError && error.code === 'model_not_found');
   await assert.rejects(client.chat.completions.create({ model, messages: hello, temperature: 9 }),
     (error) => error instanceof OpenAI.BadRequestError && error.param === 'temperature' && error.type === 'invalid_request_error');
-  await assert.rejects(client.completions.create({ model, prompt: 'a', stream: true, max_tokens: -1 }), OpenAI.BadRequestError);
+  await assert.rejects(client.completions.create({ model, prompt: 'a', stream: true, max_tokens: -2 }), OpenAI.BadRequestError);
   await assert.rejects(client.chat.completions.create({ model, messages: [{ role: 'user', content: 'a '.repeat(5000) }] }),
     (error) => error.code === 'context_length_exceeded');
 });
