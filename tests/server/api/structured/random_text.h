@@ -46,7 +46,7 @@ inline std::string RandomText(Recognizer& recognizer, std::string_view begin, si
     text += byte;
     state = recognizer.Step(state, static_cast<uint8_t>(byte));
   }
-  constexpr WayOutLimits kLimits = {.states = 2'000, .width = 64};  // as a matcher behind a token
+  constexpr WayOutLimits kLimits = {.states = 20'000, .width = 256};  // as before the first token
   const std::optional<WayOut> way =
       FindWayOut(recognizer, state, {}, kLimits, [](const WayOut&) { return true; });
   return text + (way ? way->bytes : "\xFE");
