@@ -107,7 +107,7 @@ ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& r
                             "shorten the prompt",
                             request.prompt_path, request.prompt_tokens, context)));
   }
-  if (request.asked > room) {
+  if (request.asked > room && !request.asked_is_bound) {
     return tl::unexpected(
         TooLong(request.max_tokens_path,
                 fmt::format("'{}' is {}, but a prompt of {} tokens leaves {} of the context of {}; "
@@ -116,7 +116,7 @@ ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& r
                             context, room)));
   }
   const int64_t default_tokens = std::max<int64_t>(request.default_tokens, request.min_tokens);
-  const int64_t tokens = request.asked.value_or(std::min(default_tokens, room));
+  const int64_t tokens = std::min<int64_t>(request.asked.value_or(default_tokens), room);
   if (request.min_tokens > tokens) {
     return tl::unexpected(TooLong(
         "min_tokens", fmt::format("'min_tokens' is {}, but the prompt leaves room for {} tokens",

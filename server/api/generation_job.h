@@ -125,6 +125,7 @@ struct LengthRequest {
   std::string prompt_path;
   std::optional<int32_t> asked;
   std::string max_tokens_path = "max_tokens";
+  bool asked_is_bound = false;  // less room is no error
   int32_t min_tokens = 0;
   int64_t default_tokens = 0;
 };

@@ -99,6 +99,20 @@ Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(uint64_t render_bytes,
   return std::shared_ptr<const ChatFormat>();
 }
 
+ModelFacts FactsOf(const LoadedModel& model, const std::string& named_template) {
+  const Checkpoint& checkpoint = model.checkpoint();
+  ModelFacts facts;
+  facts.architecture = checkpoint.spec.architecture;
+  facts.file_format = checkpoint.format.starts_with("GGUF") ? "gguf" : checkpoint.format;
+  facts.weight_type = TraitsOf(model.totals().main_type).name;
+  facts.parameter_count = model.totals().parameter_count;
+  facts.file_bytes = checkpoint.file_bytes;
+  facts.layer_count = checkpoint.spec.layer_count();
+  facts.trained_context = checkpoint.spec.context_length;
+  facts.chat_template = named_template.empty() ? checkpoint.chat_template : named_template;
+  return facts;
+}
+
 Result<ServedModel> ServeOne(const ServeOptions& options, const ServedSettings& settings, size_t i,
                              const std::string& name, LoadedModel& model,
                              std::shared_ptr<MatcherPool> constraints) {
@@ -118,6 +132,7 @@ Result<ServedModel> ServeOne(const ServeOptions& options, const ServedSettings& 
   served.classifier = spec.classifier;
   served.prompts = checkpoint.prompts;
   served.makes_sparse = spec.makes(PooledOutput::kSparse);
+  served.facts = FactsOf(model, settings.templates[i]);
   served.pooling = options.pooling.value_or(spec.pooling);
   const ModelSetting& named = settings.template_paths[i];
   if (HoldsConversations(spec)) {

@@ -1,5 +1,6 @@
 #include "server/http/router.h"
 
+#include <algorithm>
 #include <array>
 
 namespace weft {
@@ -39,7 +40,19 @@ constexpr std::array kRoutes = {
     Route{RouteId::kSparse, "POST", "/embed_sparse"},
     Route{RouteId::kGenerativeScoring, "POST", "/generative_scoring"},
     Route{RouteId::kDecisions, "POST", "/v1/decisions"},
+    Route{RouteId::kOllamaChat, "POST", "/api/chat"},
+    Route{RouteId::kOllamaGenerate, "POST", "/api/generate"},
+    Route{RouteId::kOllamaEmbed, "POST", "/api/embed"},
+    Route{RouteId::kOllamaEmbeddings, "POST", "/api/embeddings"},
+    Route{RouteId::kOllamaTags, "GET", "/api/tags"},
+    Route{RouteId::kOllamaPs, "GET", "/api/ps"},
+    Route{RouteId::kOllamaShow, "POST", "/api/show"},
+    Route{RouteId::kOllamaVersion, "GET", "/api/version"},
 };
+
+// Ollama's routes that change which models there are.
+constexpr std::array<std::string_view, 6> kRefusedRoutes = {
+    "/api/pull", "/api/push", "/api/create", "/api/copy", "/api/delete", "/api/blobs"};
 
 // Whether the path fits; `argument` is set to what {id} covers (it may hold slashes: models are
 // often called owner/name).
@@ -77,7 +90,14 @@ RouteMatch FindRoute(std::string_view method, std::string_view path) {
   return match;
 }
 
+bool ChangesModels(std::string_view path) {
+  return std::ranges::any_of(kRefusedRoutes, [&](std::string_view route) {
+    return path == route || (path.starts_with(route) && path.substr(route.size()).starts_with('/'));
+  });
+}
+
 ApiStyle ApiStyleOf(std::string_view path) {
+  if (path.starts_with("/api/")) return ApiStyle::kOllama;
   return path.starts_with("/v1/messages") ? ApiStyle::kAnthropic : ApiStyle::kOpenAi;
 }
 

@@ -39,7 +39,15 @@ enum class RouteId {
   kTeiEmbed,
   kSparse,
   kGenerativeScoring,
-  kDecisions
+  kDecisions,
+  kOllamaChat,
+  kOllamaGenerate,
+  kOllamaEmbed,
+  kOllamaEmbeddings,
+  kOllamaTags,
+  kOllamaPs,
+  kOllamaShow,
+  kOllamaVersion
 };
 
 struct Route {
@@ -59,6 +67,9 @@ struct RouteMatch {
 std::span<const Route> Routes();
 
 RouteMatch FindRoute(std::string_view method, std::string_view path);
+
+// Whether a path would change, in Ollama's API, which models there are. No route has it.
+bool ChangesModels(std::string_view path);
 
 // Also of paths that no route has.
 ApiStyle ApiStyleOf(std::string_view path);

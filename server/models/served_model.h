@@ -19,6 +19,18 @@ class ChatFormat;
 class Engine;
 class StructuredOutput;
 
+// What Ollama's API tells of a model.
+struct ModelFacts {
+  std::string architecture;  // the family's name: "llama"
+  std::string file_format;   // "gguf" or "safetensors"
+  std::string weight_type;   // in which most parameters are stored: "Q4_K"
+  int64_t parameter_count = 0;
+  uint64_t file_bytes = 0;
+  int64_t layer_count = 0;
+  int64_t trained_context = 0;  // positions
+  std::string chat_template;    // Jinja, as in the model's file; empty: there is none
+};
+
 struct ServedModel {
   std::string id;       // what requests call it
   int64_t created = 0;  // seconds since 1970
@@ -34,6 +46,7 @@ struct ServedModel {
   SentencePrompts prompts = {};         // what may stand before a text that is embedded
   std::optional<Ranking> ranking = {};  // of a model that ranks
   std::optional<ClassifierSpec> classifier = {};
+  ModelFacts facts = {};
   bool makes_sparse = false;  // PooledOutput::kSparse
   Engine* engine = nullptr;   // outlives the server
 };

@@ -55,6 +55,15 @@ class Checker(unittest.TestCase):
         self.assertEqual(self.violations(stream(CHUNK, b"[DONE]"), kind="text/event-stream"), [])
         self.assertEqual(self.violations(stream(CHUNK, ERROR), kind="text/event-stream"), [])
 
+    def test_lines(self):
+        text = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "response": "a", "done": False}
+        last = {**text, "done": True, "done_reason": "stop"}
+        for lines, is_right in (([text, last], True), ([last], True), ([text, {"error": "no"}], True), ([text], False),
+                                ([last, text], False), ([{**text, "surprise": 1}, last], False)):
+            body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+            found = self.violations(body, kind="application/x-ndjson", target="/api/generate", request={"prompt": "a"})
+            self.assertEqual(not found, is_right, (lines, found))
+
     def test_wrong_bodies(self):
         for change in (lambda value: value.update(surprise=1), lambda value: value.pop("usage"),
                        lambda value: value["choices"][0].update(surprise=1), lambda value: value["choices"][0].pop("text"),
