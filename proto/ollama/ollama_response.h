@@ -51,7 +51,6 @@ struct OllamaModel {
   std::string weight_type;
   int64_t parameter_count = 0;
   int64_t context = 0;  // positions that are served
-  int64_t trained_context = 0;
   int64_t embedding_size = 0;
   int64_t layer_count = 0;
   std::string chat_template;

@@ -99,7 +99,7 @@ Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(uint64_t render_bytes,
   return std::shared_ptr<const ChatFormat>();
 }
 
-ModelFacts FactsOf(const LoadedModel& model, const std::string& named_template) {
+ModelFacts FactsOf(const LoadedModel& model) {
   const Checkpoint& checkpoint = model.checkpoint();
   ModelFacts facts;
   facts.architecture = checkpoint.spec.architecture;
@@ -108,8 +108,6 @@ ModelFacts FactsOf(const LoadedModel& model, const std::string& named_template) 
   facts.parameter_count = model.totals().parameter_count;
   facts.file_bytes = checkpoint.file_bytes;
   facts.layer_count = checkpoint.spec.layer_count();
-  facts.trained_context = checkpoint.spec.context_length;
-  facts.chat_template = named_template.empty() ? checkpoint.chat_template : named_template;
   return facts;
 }
 
@@ -132,7 +130,7 @@ Result<ServedModel> ServeOne(const ServeOptions& options, const ServedSettings& 
   served.classifier = spec.classifier;
   served.prompts = checkpoint.prompts;
   served.makes_sparse = spec.makes(PooledOutput::kSparse);
-  served.facts = FactsOf(model, settings.templates[i]);
+  served.facts = FactsOf(model);
   served.pooling = options.pooling.value_or(spec.pooling);
   const ModelSetting& named = settings.template_paths[i];
   if (HoldsConversations(spec)) {

@@ -27,8 +27,6 @@ struct ModelFacts {
   int64_t parameter_count = 0;
   uint64_t file_bytes = 0;
   int64_t layer_count = 0;
-  int64_t trained_context = 0;  // positions
-  std::string chat_template;    // Jinja, as in the model's file; empty: there is none
 };
 
 struct ServedModel {

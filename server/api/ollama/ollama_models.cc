@@ -52,7 +52,7 @@ OllamaModel DescriptionOf(const ServedModel& model) {
           .context = model.engine->options().max_context,
           .embedding_size = model.embedding_size,
           .layer_count = model.facts.layer_count,
-          .chat_template = model.facts.chat_template,
+          .chat_template = model.chat == nullptr ? "" : model.chat->source(),
           .capabilities = CapabilitiesOf(model)};
 }
 

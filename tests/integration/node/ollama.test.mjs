@@ -41,7 +41,9 @@ test('a tool is called, streamed too, and its answer taken', async () => {
 });
 
 test('a schema is followed', async () => {
-  const format = { type: 'object', properties: { name: { type: 'string', maxLength: 8 } }, required: ['name'] };
+  const format = {
+    type: 'object', properties: { name: { type: 'string', maxLength: 8 } }, required: ['name'], additionalProperties: false,
+  };
   const { response } = await client.generate({ model, prompt: 'Who are you?', format, options });
   assert.deepEqual(Object.keys(JSON.parse(response)), ['name']);
 });

@@ -228,6 +228,7 @@ TEST(OllamaTest, ModelsAreListedAndDescribed) {
   EXPECT_EQ(get("/api/version"), json({{"version", "0.13.0"}}));
   const json shown = WholeAt(server, "/api/show", R"({"model":"test-model"})");
   EXPECT_EQ(shown["capabilities"], json({"completion", "tools", "embedding"}));
+  EXPECT_EQ(shown["template"], kTemplate);
   EXPECT_EQ(WholeAt(server, "/api/show", R"({"name":"test-model:latest"})"), shown);
   EXPECT_EQ(server.PostTo("/api/show", R"({"model":"other"})").status, 404);
 }
