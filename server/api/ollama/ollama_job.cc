@@ -92,8 +92,10 @@ ApiResult<GenerationJob> PrepareOllama(ApiResult<OllamaRequest> parsed,
                                        const PrepareContext& context) {
   WEFT_ASSIGN_OR_RETURN(OllamaRequest request, std::move(parsed));
   request.chat.model = OllamaModelId(request.chat.model, context.models);
+  const bool generates = request.load == OllamaLoad::kNone;
   WEFT_ASSIGN_OR_RETURN(const ServedModel* const model,
-                        FindGenerator(request.chat.model, context.models));
+                        generates ? FindGenerator(request.chat.model, context.models)
+                                  : FindModel(request.chat.model, context.models));
   WEFT_RETURN_IF_ERROR(CheckNumCtx(request.num_ctx, *model));
   WEFT_RETURN_IF_ERROR(CheckThinking(request, *model));
   OllamaAnswerOptions answer;
@@ -103,7 +105,7 @@ ApiResult<GenerationJob> PrepareOllama(ApiResult<OllamaRequest> parsed,
   answer.logprobs = request.chat.logprobs;
   answer.is_raw = request.is_raw;
   GenerationJob job;
-  if (request.load != OllamaLoad::kNone) {
+  if (!generates) {
     answer.load_reason = request.load == OllamaLoad::kLoad ? "load" : "unload";
     job.model = model;
   } else if (request.is_raw) {

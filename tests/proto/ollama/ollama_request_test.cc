@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "'options.num_ctx' must be an integer from 0 to 2147483647, not the number -1"},
         WrongBody{R"("options":{"penalize_newline":false})", "options.penalize_newline",
                   "'options.penalize_newline' is not supported by this server; leave it out"},
-        WrongBody{R"("options":[])", "options", "'options' must be an object, not an array"},
+        WrongBody{R"("options":7)", "options", "'options' must be an object, not the number 7"},
         WrongBody{R"("format":"yaml")", "format",
                   "'format' must be \"json\" or a JSON schema (an object), not the string "
                   "\"yaml\""},
