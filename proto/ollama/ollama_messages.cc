@@ -1,7 +1,8 @@
 #include "proto/ollama/ollama_messages.h"
 
-#include <algorithm>
+#include <deque>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -17,10 +18,50 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// A call that no message has answered yet.
-struct OpenCall {
+struct NamedCall {
   std::string id;
   std::string name;
+};
+
+// The calls of a conversation that no message has answered yet. There may be thousands: each step
+// takes constant time, amortised.
+class OpenCalls {
+ public:
+  void Add(std::string id, std::string name) {
+    by_id_[id] = calls_.size();
+    by_name_[name].push_back(calls_.size());
+    calls_.push_back({.id = std::move(id), .name = std::move(name)});
+    is_answered_.push_back(false);
+  }
+
+  // nullptr: there is none that is open.
+  const NamedCall* TakeById(const std::string& id) {
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() || is_answered_[found->second] ? nullptr : Take(found->second);
+  }
+  const NamedCall* TakeByName(const std::string& name) {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) return nullptr;
+    std::deque<size_t>& places = found->second;
+    while (!places.empty() && is_answered_[places.front()]) places.pop_front();
+    return places.empty() ? nullptr : Take(places.front());
+  }
+  const NamedCall* TakeFirst() {
+    while (first_ < calls_.size() && is_answered_[first_]) ++first_;
+    return first_ == calls_.size() ? nullptr : Take(first_);
+  }
+
+ private:
+  const NamedCall* Take(size_t place) {
+    is_answered_[place] = true;
+    return &calls_[place];
+  }
+
+  std::vector<NamedCall> calls_;
+  std::vector<bool> is_answered_;
+  std::unordered_map<std::string, size_t> by_id_;
+  std::unordered_map<std::string, std::deque<size_t>> by_name_;
+  size_t first_ = 0;  // those before it are answered
 };
 
 ApiResult<void> RefuseImages(ordered_json& message, const std::string& path) {
@@ -35,7 +76,7 @@ ApiResult<void> RefuseImages(ordered_json& message, const std::string& path) {
 }
 
 // What is not as it should be is left to CheckMessages.
-void NameCalls(ordered_json& calls, size_t message_index, std::vector<OpenCall>& open) {
+void NameCalls(ordered_json& calls, size_t message_index, OpenCalls& open) {
   if (!calls.is_array()) return;
   for (size_t i = 0; i < calls.size(); ++i) {
     ordered_json& call = calls[i];
@@ -47,31 +88,34 @@ void NameCalls(ordered_json& calls, size_t message_index, std::vector<OpenCall>&
     if (!call["id"].is_string() || function == nullptr || !function->is_object()) continue;
     const ordered_json* name = FindField(*function, "name");
     if (name == nullptr || !name->is_string()) continue;
-    open.push_back({.id = call["id"], .name = *name});
+    open.Add(call["id"], *name);
   }
 }
 
 // Which call a tool's message answers: the one of its id, the first open one of the tool, or the
 // first open one.
-ApiResult<void> NameAnswer(ordered_json& message, const std::string& path,
-                           std::vector<OpenCall>& open) {
+ApiResult<void> NameAnswer(ordered_json& message, const std::string& path, OpenCalls& open) {
   WEFT_RETURN_IF_ERROR(CheckOptionalString(message, "tool_name", path));
   WEFT_RETURN_IF_ERROR(CheckOptionalString(message, "tool_call_id", path));
   if (const ordered_json* name = FindField(message, "tool_name")) message["name"] = *name;
   message.erase("tool_name");
+  WEFT_RETURN_IF_ERROR(CheckOptionalString(message, "name", path));
   const ordered_json* id = FindField(message, "tool_call_id");
   const ordered_json* name = FindField(message, "name");
-  auto call = std::ranges::find_if(open, [&](const OpenCall& each) {
-    return id != nullptr && *id != "" ? each.id == *id : name == nullptr || each.name == *name;
-  });
-  if (call == open.end() && id == nullptr) call = open.begin();
-  if (call == open.end()) {
-    if (id == nullptr) message["tool_call_id"] = "call_unknown";  // templates may print none
-    return {};
+  const bool has_id = id != nullptr && *id != "";
+  const NamedCall* call = nullptr;
+  if (has_id) {
+    call = open.TakeById(*id);
+  } else {
+    if (name != nullptr) call = open.TakeByName(*name);
+    if (call == nullptr) call = open.TakeFirst();
   }
-  message["tool_call_id"] = call->id;
-  message["name"] = call->name;
-  open.erase(call);
+  if (call != nullptr) {
+    message["tool_call_id"] = call->id;
+    message["name"] = call->name;
+  } else if (!has_id) {
+    message["tool_call_id"] = "call_unknown";  // a template may print it
+  }
   return {};
 }
 
@@ -79,7 +123,7 @@ ApiResult<void> NameAnswer(ordered_json& message, const std::string& path,
 
 ApiResult<void> ReadOllamaMessages(ordered_json& messages) {
   if (!messages.is_array()) return RefuseValue("messages", "an array of messages", messages);
-  std::vector<OpenCall> open;
+  OpenCalls open;
   for (size_t i = 0; i < messages.size(); ++i) {
     ordered_json& message = messages[i];
     if (!message.is_object()) continue;
