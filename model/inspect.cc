@@ -250,6 +250,18 @@ int64_t ActiveExpertParameters(const Checkpoint& checkpoint) {
   return active;
 }
 
+// Calls `visit` with each tensor and the stack that it is of.
+void VisitTensors(const ModelTensors& tensors, auto visit) {
+  for (const BoundMatrix& matrix : tensors.matrices) visit(matrix.view, StackId::kNone);
+  for (const BoundTable& table : tensors.tables) {
+    if (table.view) visit(table.view, StackId::kNone);
+    for (const TensorView& entry : table.entries) visit(entry, StackId::kNone);
+  }
+  for (size_t i = 0; i < tensors.stacks.size(); ++i) {
+    for (const BoundMatrix& matrix : tensors.stacks[i]) visit(matrix.view, static_cast<StackId>(i));
+  }
+}
+
 void DescribeTensors(const Checkpoint& checkpoint, std::string& text) {
   const ModelTensors& tensors = checkpoint.tensors;
   TensorSum dense;
@@ -259,17 +271,10 @@ void DescribeTensors(const Checkpoint& checkpoint, std::string& text) {
     sum.Add(view);
     types[static_cast<size_t>(view.type)].Add(view);
   };
-  for (const BoundMatrix& matrix : tensors.matrices) add(dense, matrix.view);
-  for (const BoundTable& table : tensors.tables) {
-    if (table.view) add(dense, table.view);
-    for (const TensorView& entry : table.entries) add(dense, entry);
-  }
-  for (size_t i = 0; i < tensors.stacks.size(); ++i) {
-    const bool is_chosen = checkpoint.spec.holds_experts(static_cast<StackId>(i));
-    for (const BoundMatrix& matrix : tensors.stacks[i]) {
-      add(is_chosen ? experts : dense, matrix.view);
-    }
-  }
+  VisitTensors(tensors, [&](const TensorView& view, StackId stack) {
+    const bool is_chosen = stack != StackId::kNone && checkpoint.spec.holds_experts(stack);
+    add(is_chosen ? experts : dense, view);
+  });
   std::string active;
   if (experts.tensor_count > 0) {
     active = fmt::format(", {} of them active a token",
@@ -346,6 +351,17 @@ void DescribeKvQ8(const Checkpoint& checkpoint, const InspectOptions& options, s
 }
 
 }  // namespace
+
+TensorTotals TotalsOf(const ModelTensors& tensors) {
+  TensorTotals totals;
+  std::array<int64_t, kDataTypeCount> counts{};
+  VisitTensors(tensors, [&](const TensorView& view, StackId) {
+    totals.parameter_count += view.element_count();
+    counts[static_cast<size_t>(view.type)] += view.element_count();
+  });
+  totals.main_type = static_cast<DataType>(std::ranges::max_element(counts) - counts.begin());
+  return totals;
+}
 
 std::string DescribeCheckpoint(const Checkpoint& checkpoint, const InspectOptions& options) {
   std::string text;

@@ -6,6 +6,8 @@
 
 #include "model/checkpoint.h"
 #include "model/kernels/kernels.h"
+#include "model/parameters.h"
+#include "model/tensor.h"
 
 namespace weft {
 
@@ -16,6 +18,13 @@ struct InspectOptions {
   int64_t max_batch_tokens = 512;  // rows of one step
   int64_t block_size = 32;         // positions of a KV block
 };
+
+// What a checkpoint's tensors come to. Before it is loaded: then they are gone.
+struct TensorTotals {
+  int64_t parameter_count = 0;
+  DataType main_type = DataType::kF32;  // that most parameters are stored in
+};
+TensorTotals TotalsOf(const ModelTensors& tensors);
 
 // Several lines, each "name  facts", the last one ended too: architecture and sizes, parameters,
 // attention, RoPE, experts, tokenizer, chat template, the types of its tensors with their bytes,

@@ -58,6 +58,12 @@ std::string ToAnthropicJson(const ApiError& error, std::string_view request_id) 
   return DumpJson(body);
 }
 
+std::string ToOllamaJson(const ApiError& error) {
+  nlohmann::ordered_json body;
+  body["error"] = error.message;
+  return DumpJson(body);
+}
+
 ApiError HttpError(int status, std::string code, std::string message) {
   ApiError error;
   error.status = status;

@@ -1,4 +1,4 @@
-// What every refusal looks like on the wire: OpenAI's error object, or Anthropic's.
+// What every refusal looks like on the wire: OpenAI's error object, Anthropic's, or Ollama's.
 #pragma once
 
 #include <chrono>
@@ -28,6 +28,9 @@ std::string ToJson(const ApiError& error);
 // Anthropic's: {"type":"error","error":{"type","message"},"request_id"}. Its types follow from the
 // status; `code` and `param` have no place in it. Without an id that member is left out.
 std::string ToAnthropicJson(const ApiError& error, std::string_view request_id);
+
+// Ollama's: {"error":"..."}, in one line.
+std::string ToOllamaJson(const ApiError& error);
 
 // From 500 on a "server_error", otherwise an "invalid_request_error".
 ApiError HttpError(int status, std::string code, std::string message);

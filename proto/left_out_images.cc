@@ -21,7 +21,7 @@ void LeaveOutImages(ordered_json& list) {
   for (ordered_json& each : list) {
     if (!each.is_object()) continue;
     if (IsImage(each)) {
-      each = {{"type", "text"}, {"text", "[image left out]"}};
+      each = {{"type", "text"}, {"text", kLeftOutImage}};
       continue;
     }
     for (const char* const parts : {"content", "output"}) {

@@ -57,6 +57,7 @@ struct ChatRequest : GenerationRequest {
   // What the client calls these fields, for errors: other endpoints make such requests too.
   std::string messages_path = "messages";
   std::string max_tokens_path = "max_completion_tokens";
+  bool max_tokens_is_bound = false;  // the room that there is, if that is less, is no error
   ToolPaths tool_paths;
 };
 

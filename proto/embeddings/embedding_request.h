@@ -17,8 +17,9 @@ namespace weft {
 inline constexpr size_t kMaxEmbeddingInputs = 2048;  // in one request, as OpenAI has it
 
 enum class EmbeddingPooling { kDefault, kLast, kMean };
-// Whose answer it is: OpenAI's, vLLM's /pooling, Text Embeddings Inference's.
-enum class EmbeddingShape { kOpenAi, kPooling, kTei };
+// Whose answer it is: OpenAI's, vLLM's /pooling, Text Embeddings Inference's, Ollama's /api/embed
+// and its /api/embeddings, of one text.
+enum class EmbeddingShape { kOpenAi, kPooling, kTei, kOllama, kOllamaOne };
 
 struct EmbeddingRequest {
   std::optional<std::string> model;

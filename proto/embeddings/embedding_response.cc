@@ -54,7 +54,15 @@ struct ShapeText {
 
 ShapeText TextOfShape(const EmbeddingResponse& response, EmbeddingShape shape) {
   if (shape == EmbeddingShape::kTei) return {"[", "", "", "", "]"};
+  if (shape == EmbeddingShape::kOllamaOne) {
+    return {R"({"embedding":)", "", "", "", response.embeddings.empty() ? "[]}" : "}"};
+  }
   const std::string model = DumpJson(nlohmann::json(response.model));
+  if (shape == EmbeddingShape::kOllama) {
+    return {fmt::format(R"({{"model":{},"embeddings":[)", model), "", "", "",
+            fmt::format(R"(],"total_duration":{},"load_duration":{},"prompt_eval_count":{}}})",
+                        response.total_ns, response.load_ns, response.prompt_tokens)};
+  }
   const std::string usage =
       DumpJson(PooledUsageJson(response.prompt_tokens, response.truncated_tokens));
   if (shape == EmbeddingShape::kOpenAi) {

@@ -1,4 +1,4 @@
-// What /v1/embeddings, /pooling and /embed answer.
+// What /v1/embeddings, /pooling, /embed and Ollama's two answer.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,8 @@ struct EmbeddingResponse {
   std::string model;
   int64_t prompt_tokens = 0;
   std::optional<int64_t> truncated_tokens = {};  // where it was asked for
+  int64_t total_ns = 0;                          // of EmbeddingShape::kOllama
+  int64_t load_ns = 0;                           // likewise
 };
 
 // A JSON array; the numbers, which are finite, are the shortest that read back as the same float32.

@@ -34,9 +34,16 @@ using Time = RequestTimes::Time;
 Time Earlier(Time a, Time b) { return a == Time() || (b != Time() && b < a) ? b : a; }
 
 // 0 where one of them did not happen.
+Time::duration DurationBetween(Time begin, Time end) {
+  return begin == Time() || end == Time() ? Time::duration() : end - begin;
+}
+
 double MillisecondsBetween(Time begin, Time end) {
-  if (begin == Time() || end == Time()) return 0;
-  return std::chrono::duration<double, std::milli>(end - begin).count();
+  return std::chrono::duration<double, std::milli>(DurationBetween(begin, end)).count();
+}
+
+int64_t NanosecondsBetween(Time begin, Time end) {
+  return std::chrono::nanoseconds(DurationBetween(begin, end)).count();
 }
 
 }  // namespace
@@ -81,6 +88,13 @@ Timings GenerationAnswer::timings() const {
           .queue_ms = MillisecondsBetween(times_.submitted, times_.started),
           .prompt_ms = MillisecondsBetween(times_.started, times_.first_token),
           .predicted_ms = MillisecondsBetween(times_.first_token, times_.finished)};
+}
+
+RequestDurations GenerationAnswer::durations() const {
+  return {.total_ns = NanosecondsBetween(times_.received, times_.finished),
+          .waited_ns = NanosecondsBetween(times_.received, times_.started),
+          .prompt_ns = NanosecondsBetween(times_.started, times_.first_token),
+          .output_ns = NanosecondsBetween(times_.first_token, times_.finished)};
 }
 
 std::string GenerationAnswer::StreamError(const ApiError& error) const {

@@ -14,6 +14,14 @@
 
 namespace weft {
 
+// How long the parts of a request took; 0 of what did not happen.
+struct RequestDurations {
+  int64_t total_ns = 0;   // from the whole HTTP request to the end
+  int64_t waited_ns = 0;  // of it, until the first step
+  int64_t prompt_ns = 0;  // from there to the first token
+  int64_t output_ns = 0;  // from there to the end
+};
+
 // For the events of one job, in the order they came; one thread. Derived classes are the endpoints.
 class GenerationAnswer {
  public:
@@ -30,6 +38,8 @@ class GenerationAnswer {
   virtual std::string TakeStreamText() = 0;
   // The body, once finished.
   virtual std::string WholeBody() = 0;
+  // Content-Type of the stream.
+  virtual std::string_view StreamType() const { return "text/event-stream; charset=utf-8"; }
   // What tells the client of a failure in a stream that has begun.
   virtual std::string StreamError(const ApiError& error) const;
 
@@ -47,6 +57,7 @@ class GenerationAnswer {
  protected:
   Usage& mutable_usage() { return usage_; }
   Timings timings() const;
+  RequestDurations durations() const;
 
  private:
   virtual void OnPromptLogprobs(int32_t prompt_index, const PromptLogprobs& entries) = 0;

@@ -94,6 +94,7 @@ asio::awaitable<ExchangeOutcome> GenerationHandler::Run() {
   job_.answer->Begin(context_.NextRequestId(), static_cast<int64_t>(std::time(nullptr)));
 
   if (job_.background != nullptr) co_return co_await AnswerBackground();
+  if (job_.answer->finished()) co_return co_await AnswerWhole();  // there is nothing to compute
   std::function<void()> on_readable;
   if (socket_ != nullptr) on_readable = [this] { wakeup_->Signal(); };
   connection_.Watch(
@@ -217,7 +218,7 @@ asio::awaitable<bool> GenerationHandler::WriteStream(std::string events, bool is
     written = co_await connection_.Write(data);
   } else {
     HttpResponse response;
-    response.content_type = "text/event-stream; charset=utf-8";
+    response.content_type = job_.answer->StreamType();
     response.headers.emplace_back("Cache-Control", "no-cache");
     const bool keep_alive = request_.keep_alive && request_.is_http_1_1 && !context_.draining;
     std::string head = FormatHead(response, request_, keep_alive, std::nullopt);

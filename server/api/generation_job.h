@@ -133,7 +133,7 @@ struct LengthRequest {
   std::string max_tokens_path = "max_tokens";
   int32_t min_tokens = 0;
   int64_t default_tokens = 0;
-  bool clamps = false;  // see RequestRules
+  bool clamps = false;  // less room than is asked for is no error
   ContextWords words = OpenAiContextWords;
 };
 ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& request);

@@ -11,6 +11,7 @@
 #include "proto/openapi.h"
 #include "proto/props/props_response.h"
 #include "server/api/generation_job.h"
+#include "server/api/ollama/ollama_models.h"
 #include "server/api/responses/stored_responses.h"
 #include "server/http/server_context.h"
 #include "server/version.h"
@@ -101,6 +102,12 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
       return Models(request, context);
     case RouteId::kModel:
       return Model(request, context, match.argument);
+    case RouteId::kOllamaTags:
+      return Json(OllamaTags(context.models));
+    case RouteId::kOllamaPs:
+      return Json(OllamaRunning(context.models));
+    case RouteId::kOllamaVersion:
+      return Json(OllamaVersion());
     case RouteId::kResponse:
     case RouteId::kDeleteResponse:
     case RouteId::kCancelResponse:

@@ -1,5 +1,5 @@
-// The routes that answer at once: health, readiness, metrics, version, models, the API's
-// description, stored responses.
+// The routes that answer at once: health, readiness, metrics, version, models (Ollama's
+// lists too), the API's description, stored responses.
 #pragma once
 
 #include "server/http/http_message.h"

@@ -114,6 +114,18 @@ std::string FingerprintOf(const ModelOptions& options, const std::string& name,
   return fmt::format("fp_{:010x}", HashOf(text) >> 24);
 }
 
+ModelFacts FactsOf(const LoadedModel& model) {
+  const Checkpoint& checkpoint = model.checkpoint();
+  ModelFacts facts;
+  facts.architecture = checkpoint.spec.architecture;
+  facts.file_format = checkpoint.format.starts_with("GGUF") ? "gguf" : checkpoint.format;
+  facts.weight_type = TraitsOf(model.totals().main_type).name;
+  facts.parameter_count = model.totals().parameter_count;
+  facts.file_bytes = checkpoint.file_bytes;
+  facts.layer_count = checkpoint.spec.layer_count();
+  return facts;
+}
+
 Result<ServedModel> ServeOne(const ServeOptions& options, const ServedSettings& settings, size_t i,
                              const std::string& name, LoadedModel& model,
                              std::shared_ptr<MatcherPool> constraints) {
@@ -134,6 +146,7 @@ Result<ServedModel> ServeOne(const ServeOptions& options, const ServedSettings& 
   served.classifier = spec.classifier;
   served.prompts = checkpoint.prompts;
   served.makes_sparse = spec.makes(PooledOutput::kSparse);
+  served.facts = FactsOf(model);
   served.pooling = options.pooling.value_or(spec.pooling);
   const ModelSetting& named = settings.template_paths[i];
   if (HoldsConversations(spec)) {

@@ -25,9 +25,14 @@ std::string Field(const http::fields& fields, http::field name) {
   return {value.data(), value.size()};
 }
 
-bool IsJson(std::string_view content_type) {
-  return EqualIgnoringCase(content_type.substr(0, content_type.find_first_of("; \t")),
-                           "application/json");
+bool IsMediaType(std::string_view content_type, std::string_view expected) {
+  return EqualIgnoringCase(content_type.substr(0, content_type.find_first_of("; \t")), expected);
+}
+
+bool IsJson(std::string_view content_type) { return IsMediaType(content_type, "application/json"); }
+
+bool IsForm(std::string_view content_type) {
+  return IsMediaType(content_type, "application/x-www-form-urlencoded");
 }
 
 // The key of `Authorization: Bearer KEY`; empty: none.
@@ -142,6 +147,12 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
   const auto refuse = [&](int status, std::string code, std::string message) {
     return ErrorResponse(HttpError(status, std::move(code), std::move(message)), request);
   };
+  if (ChangesModels(request.path)) {
+    return refuse(403, "models_are_fixed",
+                  fmt::format("{} is not offered: this server has the models that it was started "
+                              "with",
+                              request.path.substr(0, 200)));
+  }
   // A browser looks for a page there, and there is none.
   const bool wants_page = match.route != nullptr && match.route->id == RouteId::kRoot &&
                           Field(fields, http::field::accept).find("text/html") != std::string::npos;
@@ -164,7 +175,11 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
   if (match.route->method != "POST") return std::nullopt;
   // A page needs no preflight to send what has no type. Programs may leave it out.
   const bool needs_type = !request.origin.empty() && HasBody(fields);
-  if ((needs_type || !request.content_type.empty()) && !IsJson(request.content_type)) {
+  // Nor for this type, which curl sends unless told another: Ollama's users do not tell it.
+  const bool may_be_form =
+      request.style == ApiStyle::kOllama && request.origin.empty() && IsForm(request.content_type);
+  if ((needs_type || !request.content_type.empty()) && !IsJson(request.content_type) &&
+      !may_be_form) {
     return refuse(415, "unsupported_media_type",
                   "send the body with Content-Type: application/json");
   }

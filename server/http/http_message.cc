@@ -79,6 +79,7 @@ HttpResponse ErrorResponse(const ApiError& error, const HttpRequest& request) {
     response.headers.emplace_back("Retry-After-Ms", std::to_string(delay_ms));
   }
   if (request.style == ApiStyle::kAnthropic) response.body = ToAnthropicJson(error, request.id);
+  if (request.style == ApiStyle::kOllama) response.body = ToOllamaJson(error);
   return response;
 }
 

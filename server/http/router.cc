@@ -1,5 +1,6 @@
 #include "server/http/router.h"
 
+#include <algorithm>
 #include <array>
 
 namespace weft {
@@ -44,7 +45,19 @@ constexpr std::array kRoutes = {
     Route{RouteId::kSparse, "POST", "/embed_sparse"},
     Route{RouteId::kGenerativeScoring, "POST", "/generative_scoring"},
     Route{RouteId::kDecisions, "POST", "/v1/decisions"},
+    Route{RouteId::kOllamaChat, "POST", "/api/chat"},
+    Route{RouteId::kOllamaGenerate, "POST", "/api/generate"},
+    Route{RouteId::kOllamaEmbed, "POST", "/api/embed"},
+    Route{RouteId::kOllamaEmbeddings, "POST", "/api/embeddings"},
+    Route{RouteId::kOllamaTags, "GET", "/api/tags"},
+    Route{RouteId::kOllamaPs, "GET", "/api/ps"},
+    Route{RouteId::kOllamaShow, "POST", "/api/show"},
+    Route{RouteId::kOllamaVersion, "GET", "/api/version"},
 };
+
+// Ollama's routes that change which models there are.
+constexpr std::array<std::string_view, 6> kRefusedRoutes = {
+    "/api/pull", "/api/push", "/api/create", "/api/copy", "/api/delete", "/api/blobs"};
 
 // Whether the path fits; `argument` is set to what {id} covers (it may hold slashes: models are
 // often called owner/name).
@@ -87,7 +100,14 @@ RouteMatch FindRoute(std::string_view method, std::string_view path) {
   return match.allow.empty() ? FindPattern(method, "/v1" + std::string(path)) : match;
 }
 
+bool ChangesModels(std::string_view path) {
+  return std::ranges::any_of(kRefusedRoutes, [&](std::string_view route) {
+    return path == route || (path.starts_with(route) && path.substr(route.size()).starts_with('/'));
+  });
+}
+
 ApiStyle ApiStyleOf(std::string_view path, bool is_anthropics) {
+  if (path.starts_with("/api/")) return ApiStyle::kOllama;
   if (path.starts_with("/v1/")) path.remove_prefix(3);
   const bool is_shared = path == "/models" || path.starts_with("/models/");
   const bool is_anthropic = path.starts_with("/messages") || (is_shared && is_anthropics);

@@ -44,7 +44,15 @@ enum class RouteId {
   kTeiEmbed,
   kSparse,
   kGenerativeScoring,
-  kDecisions
+  kDecisions,
+  kOllamaChat,
+  kOllamaGenerate,
+  kOllamaEmbed,
+  kOllamaEmbeddings,
+  kOllamaTags,
+  kOllamaPs,
+  kOllamaShow,
+  kOllamaVersion
 };
 
 struct Route {
@@ -65,6 +73,9 @@ std::span<const Route> Routes();
 
 // Paths under /v1 are found without it, too, unless they are a route of their own.
 RouteMatch FindRoute(std::string_view method, std::string_view path);
+
+// Whether a path would change, in Ollama's API, which models there are. No route has it.
+bool ChangesModels(std::string_view path);
 
 // Also of paths that no route has. `is_anthropics`: the request has Anthropic's header.
 ApiStyle ApiStyleOf(std::string_view path, bool is_anthropics);

@@ -21,6 +21,8 @@
 #include "server/api/job_memory.h"
 #include "server/api/label_scores/label_score_job.h"
 #include "server/api/messages/messages_job.h"
+#include "server/api/ollama/ollama_job.h"
+#include "server/api/ollama/ollama_models.h"
 #include "server/api/plain_handlers.h"
 #include "server/api/preparation.h"
 #include "server/api/rerank/rerank_job.h"
@@ -116,6 +118,14 @@ PrepareFunction PrepareFunctionOf(RouteId route) {
       return PrepareGenerativeScoring;
     case RouteId::kDecisions:
       return PrepareDecisions;
+    case RouteId::kOllamaChat:
+      return PrepareOllamaChat;
+    case RouteId::kOllamaGenerate:
+      return PrepareOllamaGenerate;
+    case RouteId::kOllamaEmbed:
+      return PrepareOllamaEmbed;
+    case RouteId::kOllamaEmbeddings:
+      return PrepareOllamaEmbeddings;
     default:
       return nullptr;
   }
@@ -134,6 +144,8 @@ AnswerFunction AnswerFunctionOf(RouteId route) {
       return AnswerDetokenize;
     case RouteId::kApplyTemplate:
       return AnswerApplyTemplate;
+    case RouteId::kOllamaShow:
+      return AnswerOllamaShow;
     default:
       return nullptr;
   }

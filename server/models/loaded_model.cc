@@ -121,6 +121,7 @@ Result<std::vector<std::unique_ptr<LoadedModel>>> LoadedModel::LoadAll(
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Open(const ModelOptions& options) {
   std::unique_ptr<LoadedModel> model(new LoadedModel);
   WEFT_ASSIGN_OR_RETURN(model->checkpoint_, LoadCheckpoint(options.path));
+  model->totals_ = TotalsOf(model->checkpoint_.tensors);
   if (options.quantize) QuantizeMatrices(model->checkpoint_.tensors);
   return model;
 }

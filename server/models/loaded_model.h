@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "engine/engine.h"
 #include "model/checkpoint.h"
+#include "model/inspect.h"
 #include "model/kernels/kernels.h"
 #include "server/metrics/machine_limits.h"
 #include "server/models/memory_plan.h"
@@ -56,6 +57,7 @@ class LoadedModel {
   Engine& engine() { return *engine_; }
   // Its tensors and files are gone.
   const Checkpoint& checkpoint() const { return checkpoint_; }
+  const TensorTotals& totals() const { return totals_; }
   const MemoryPlan& memory() const { return memory_; }
   // But for the model's name in requests.
   EngineFacts facts() const;
@@ -73,6 +75,7 @@ class LoadedModel {
   Result<void> Start(const ModelOptions& options);
 
   Checkpoint checkpoint_;
+  TensorTotals totals_;
   const KernelTable* kernels_ = nullptr;
   MemoryPlan memory_;
   MachineLimits limits_;                 // measured if there is a meter

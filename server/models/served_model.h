@@ -21,6 +21,16 @@ class ChatFormat;
 class Engine;
 class StructuredOutput;
 
+// What Ollama's API tells of a model.
+struct ModelFacts {
+  std::string architecture;  // the family's name: "llama"
+  std::string file_format;   // "gguf" or "safetensors"
+  std::string weight_type;   // in which most parameters are stored: "Q4_K"
+  int64_t parameter_count = 0;
+  uint64_t file_bytes = 0;
+  int64_t layer_count = 0;
+};
+
 struct ServedModel {
   std::string id;                         // what requests call it, and answers
   std::vector<std::string> aliases = {};  // what else requests may call it
@@ -39,6 +49,7 @@ struct ServedModel {
   SentencePrompts prompts = {};         // what may stand before a text that is embedded
   std::optional<Ranking> ranking = {};  // of a model that ranks
   std::optional<ClassifierSpec> classifier = {};
+  ModelFacts facts = {};
   bool makes_sparse = false;  // PooledOutput::kSparse
   Engine* engine = nullptr;   // outlives the server
 

@@ -1,5 +1,6 @@
-// Bodies of /v1/messages and /tokenize: whatever comes, a validated request or an error object.
-// What a message becomes is a chat that could have been sent as one.
+// Bodies of /v1/messages, of /tokenize and of Ollama's /api/chat and /api/generate: whatever comes,
+// a validated request or an error object. What a message becomes is a chat that could have been
+// sent as one.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -7,6 +8,7 @@
 
 #include "proto/chat/chat_messages.h"
 #include "proto/messages/messages_request.h"
+#include "proto/ollama/ollama_request.h"
 #include "proto/tokenize/tokenize_request.h"
 
 namespace {
@@ -18,7 +20,16 @@ void Require(bool condition) {
 // Every refusal can be sent, and says something.
 void CheckRefusal(const weft::ApiError& error) {
   Require(!error.message.empty() && !weft::ToAnthropicJson(error, "id").empty() &&
-          !weft::ToJson(error).empty());
+          !weft::ToJson(error).empty() && !weft::ToOllamaJson(error).empty());
+}
+
+void CheckOllama(weft::ApiResult<weft::OllamaRequest> request) {
+  if (!request) return CheckRefusal(request.error());
+  weft::ChatRequest& chat = request->chat;
+  if (request->load == weft::OllamaLoad::kNone && !request->is_raw) {
+    Require(weft::CheckMessages(chat.messages).has_value());
+  }
+  Require(chat.tools.is_null() || weft::CheckTools(chat.tools).has_value());
 }
 
 }  // namespace
@@ -35,6 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   } else {
     CheckRefusal(request.error());
   }
+  CheckOllama(weft::ParseOllamaChatRequest(body));
+  CheckOllama(weft::ParseOllamaGenerateRequest(body));
   if (const auto tokenize = weft::ParseTokenizeRequest(body); !tokenize) {
     CheckRefusal(tokenize.error());
   }

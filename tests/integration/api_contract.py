@@ -128,12 +128,16 @@ class Contract:
                     return item, item.get("get" if method == "HEAD" else method.lower())
         return None, None
 
-    def _response_object(self, item, operation, status):
+    def _response_object(self, path, item, operation, status):
         """What the document says of such an answer; None: there must be none."""
         if item is None:
             name = {"401": "Unauthorized", "403": "Forbidden", "404": "NotFound"}.get(status)
+            if path.startswith("/api/"):  # in Ollama's shape
+                name = name and "OllamaRefusal"
         elif operation is None:
             name = {"401": "Unauthorized", "403": "Forbidden", "405": "MethodNotAllowed"}.get(status)
+            if path.startswith("/api/"):
+                name = name and "OllamaRefusal"
         else:
             found = operation["responses"].get(status)
             return found and self._resolved(found)
@@ -143,7 +147,7 @@ class Contract:
         method, target = request.first_line.split()[:2]
         status = response.first_line.split()[1]
         item, operation = self._operation(method, target.partition("?")[0])
-        described = self._response_object(item, operation, status)
+        described = self._response_object(target.partition("?")[0], item, operation, status)
         self.answer_count += 1
         if method == "OPTIONS" and status == "200" and not response.body:
             return  # a browser's preflight: no operation of the API
@@ -163,6 +167,8 @@ class Contract:
             self._check_json(request, response, content[kind])
         elif kind == "text/event-stream":
             self._check_events(request, response, content[kind])
+        elif kind == "application/x-ndjson":
+            self._check_lines(request, response, content[kind])
         if status == "200" and operation is not None:
             self._check_accepted(request, response, operation)
 
@@ -216,6 +222,21 @@ class Contract:
                 self._blame(request, response, fault + f" in {data[:300]}")
         if response.complete and not ended:
             self._blame(request, response, f"the stream breaks off: {text[-200:]!r}")
+
+    def _check_lines(self, request, response, schema):
+        """`schema` is that of a line, of which the last says that it is done, or what went wrong."""
+        lines = response.body.decode().split("\n")
+        unfinished = lines.pop()
+        if response.complete and unfinished:
+            self._blame(request, response, f"the stream ends inside a line: {unfinished[-100:]!r}")
+        self.event_count += len(lines)
+        answers = [json.loads(line) for line in lines]
+        for answer, line in zip(answers, lines):
+            for fault in self._errors(schema, answer):
+                self._blame(request, response, fault + f" in {line[:300]}")
+        ends = [answer.get("done", True) for answer in answers]
+        if response.complete and ends != [False] * (len(ends) - 1) + [True]:
+            self._blame(request, response, f"the stream does not end with its last line: {ends}")
 
     def _check_accepted(self, request, response, operation):
         body = self._resolved(operation.get("requestBody", {})).get("content", {}).get("application/json")

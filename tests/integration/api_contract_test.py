@@ -55,6 +55,15 @@ class Checker(unittest.TestCase):
         self.assertEqual(self.violations(stream(CHUNK, b"[DONE]"), kind="text/event-stream"), [])
         self.assertEqual(self.violations(stream(CHUNK, ERROR), kind="text/event-stream"), [])
 
+    def test_lines(self):
+        text = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "response": "a", "done": False}
+        last = {**text, "done": True, "done_reason": "stop"}
+        for lines, is_right in (([text, last], True), ([last], True), ([text, {"error": "no"}], True), ([text], False),
+                                ([last, text], False), ([{**text, "surprise": 1}, last], False)):
+            body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+            found = self.violations(body, kind="application/x-ndjson", target="/api/generate", request={"prompt": "a"})
+            self.assertEqual(not found, is_right, (lines, found))
+
     def test_wrong_bodies(self):
         for change in (lambda value: value.update(surprise=1), lambda value: value.pop("usage"),
                        lambda value: value["choices"][0].update(surprise=1), lambda value: value["choices"][0].pop("text"),
@@ -137,7 +146,8 @@ class Served(unittest.TestCase):
     def test_every_kind_of_answer(self):
         with WeftServer(options.weft, ["--model", options.model, "--max-body", "100000"]) as server:
             ask, chat = server.request, {"messages": [{"role": "user", "content": "Who are you?"}], "max_tokens": 5}
-            for path in ("/health", "/ready", "/metrics", "/v1/models", "/v1/models/weft-demo", "/version", "/openapi.json"):
+            for path in ("/health", "/ready", "/metrics", "/v1/models", "/v1/models/weft-demo", "/version", "/openapi.json",
+                         "/api/tags", "/api/ps", "/api/version"):
                 self.assertEqual(ask("GET", path)[0], 200, path)
                 self.assertEqual(ask("HEAD", path)[0], 200, path)
             served = ask("GET", "/openapi.json")[1]
@@ -157,6 +167,10 @@ class Served(unittest.TestCase):
             self.assertEqual(ask("POST", "/v1/messages", {**chat, "stop_sequences": ["x"], "metadata": {}})[0], 200)
             self.assertEqual(ask("POST", "/v1/messages", {**chat, "stream": True})[0], 200)
             self.assertEqual(ask("POST", "/v1/messages/count_tokens", {"messages": chat["messages"]})[0], 200)
+            for path, body in (("chat", {"messages": chat["messages"]}), ("chat", {"messages": []}),
+                               ("generate", {"prompt": "a", "logprobs": True}), ("embed", {"input": ["a", "b"]}),
+                               ("embeddings", {"prompt": "a"}), ("show", {"verbose": True})):
+                self.assertEqual(ask("POST", "/api/" + path, body)[0], 200, path)
             for body in ({"prompt": "a"}, {"prompt": "a", "return_token_strs": True}, {"content": "aé"},
                          {"content": "aé", "with_pieces": True}, {**chat, "add_special_tokens": True}):
                 self.assertEqual(ask("POST", "/tokenize", body)[0], 200, body)
@@ -167,7 +181,8 @@ class Served(unittest.TestCase):
                     ("POST", "/v1/completions", {"prompt": "a", "model": "b"}, 404), ("GET", "/v1/models/other", None, 404),
                     ("GET", "/nothing", None, 404), ("POST", "/tokenize", {}, 400),
                     ("POST", "/v1/messages", chat | {"temperature": 2}, 400), ("POST", "/v1/messages", chat | {"model": "b"}, 404),
-                    ("POST", "/v1/messages/count_tokens", {}, 400),
+                    ("POST", "/v1/messages/count_tokens", {}, 400), ("POST", "/api/chat", chat | {"format": "x"}, 400),
+                    ("POST", "/api/pull", {"model": "a"}, 403), ("POST", "/api/nothing", {}, 404), ("GET", "/api/chat", None, 405),
                     ("POST", "/detokenize", {"tokens": [-1]}, 400), ("POST", "/apply-template", {}, 400),
                     ("GET", "/v1/completions", None, 405), ("DELETE", "/health", None, 405),
                     ("POST", "/v1/completions", {"prompt": "a" * 200_000}, 413)):

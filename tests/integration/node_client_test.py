@@ -1,4 +1,4 @@
-"""The official OpenAI package for Node, and Vercel's AI SDK, against a weft process:
+"""The official packages of OpenAI and Ollama for Node, and Vercel's AI SDK, against a weft process:
 `node_client_test.py --weft BINARY --model MODEL --modules DIRECTORY --venv DIRECTORY`.
 
 The packages are installed with npm, pinned by node/package-lock.json, into DIRECTORY on the first run. The test is skipped where
@@ -58,6 +58,9 @@ class NodeClient(ServedCase):
 
     def test_openai(self):
         self.run_tests("openai.test.mjs")
+
+    def test_ollama(self):
+        self.run_tests("ollama.test.mjs")
 
     def test_ai_sdk(self):
         self.run_tests("ai-sdk.test.mjs")

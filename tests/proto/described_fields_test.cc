@@ -19,6 +19,7 @@
 #include "proto/decisions/decision_request.h"
 #include "proto/embeddings/embedding_request.h"
 #include "proto/messages/messages_request.h"
+#include "proto/ollama/ollama_request.h"
 #include "proto/openapi.h"
 #include "proto/rerank/rerank_request.h"
 #include "proto/responses/responses_request.h"
@@ -108,6 +109,43 @@ std::vector<Endpoint> Endpoints() {
          if (!request) return tl::unexpected(request.error());
          return request->chat.unknown_field_count;
        }},
+      {.schema = "OllamaChatRequest",
+       .body = {{"messages", json::array({{{"role", "user"}, {"content", "a"}}})}},
+       .companions = {{"top_logprobs", {{"logprobs", true}}}},
+       .parse = [](const std::string& body) -> ApiResult<int32_t> {
+         const ApiResult<OllamaRequest> request = ParseOllamaChatRequest(body);
+         if (!request) return tl::unexpected(request.error());
+         return request->chat.unknown_field_count;
+       }},
+      {.schema = "OllamaGenerateRequest",
+       .body = {{"prompt", "a"}},
+       .companions = {{"top_logprobs", {{"logprobs", true}}}},
+       .parse = [](const std::string& body) -> ApiResult<int32_t> {
+         const ApiResult<OllamaRequest> request = ParseOllamaGenerateRequest(body);
+         if (!request) return tl::unexpected(request.error());
+         return request->chat.unknown_field_count;
+       }},
+      {.schema = "OllamaEmbedRequest",
+       .body = {{"input", "a"}},
+       .companions = json::object(),
+       .parse = [](const std::string& body) -> ApiResult<int32_t> {
+         const ApiResult<OllamaEmbedRequest> request = ParseOllamaEmbedRequest(body);
+         if (!request) return tl::unexpected(request.error());
+         return request->embedding.unknown_field_count;
+       }},
+      {.schema = "OllamaEmbeddingsRequest",
+       .body = {{"prompt", "a"}},
+       .companions = json::object(),
+       .parse = [](const std::string& body) -> ApiResult<int32_t> {
+         const ApiResult<OllamaEmbedRequest> request = ParseOllamaEmbeddingsRequest(body);
+         if (!request) return tl::unexpected(request.error());
+         return request->embedding.unknown_field_count;
+       }},
+      {.schema = "OllamaShowRequest",
+       .body = json::object(),
+       .companions = json::object(),
+       .parse =
+           [](const std::string& body) { return UnknownFields(ParseOllamaShowRequest(body)); }},
       {.schema = "EmbeddingRequest",
        .body = {{"input", "a"}},
        .companions = json::object(),

@@ -102,6 +102,7 @@ Result<std::shared_ptr<const ChatFormat>> ChatFormat::Create(const ChatTemplateS
   // A model may bring the one for tools alone.
   const bool has_standard = !sources.standard.empty();
   WEFT_ASSIGN_OR_RETURN(ChatTemplate standard, ChatTemplate::Parse(sources.For(!has_standard)));
+  format->source_ = sources.For(!has_standard);
   format->template_ = std::make_shared<const ChatTemplate>(std::move(standard));
   format->tool_template_ = format->template_;
   if (!sources.tool_use.empty()) {

@@ -46,6 +46,8 @@ class ChatFormat {
   // refuses the conversation, or cannot take it.
   ApiResult<RenderedPrompt> RenderPrompt(const ChatRequest& request, bool offers_tools) const;
 
+  // The template's text, of conversations without tools if there are two.
+  const std::string& source() const { return source_; }
   // Of requests whose tools the template lists, or of all others.
   const ChatTemplateTraits& traits(bool with_tools = false) const {
     return with_tools ? tool_traits_ : traits_;
@@ -69,6 +71,7 @@ class ChatFormat {
                      const nlohmann::ordered_json& variables, bool lists_tools) const;
 
   ChatTemplate::Options render_options_;
+  std::string source_;
   std::shared_ptr<const ChatTemplate> template_;
   std::shared_ptr<const ChatTemplate> tool_template_;  // for requests with tools
   std::string bos_text_;

@@ -179,7 +179,7 @@ ApiResult<int32_t> MaxTokensOf(const ChatRequest& request, const GenerationJob& 
   length.max_tokens_path = request.max_tokens_path;
   length.min_tokens = request.sampling.min_tokens;
   length.default_tokens = std::numeric_limits<int32_t>::max();
-  length.clamps = rules.clamps_max_tokens;
+  length.clamps = rules.clamps_max_tokens || request.max_tokens_is_bound;
   length.words = words;
   return FitMaxTokens(*job.model, length);
 }
@@ -191,16 +191,21 @@ ApiResult<void> SetSampling(const ChatRequest& request, const RequestRules& rule
   if (!max_tokens) return tl::unexpected(max_tokens.error());
   job.sampling.max_tokens = *max_tokens;
   WEFT_RETURN_IF_ERROR(SetFinish(request, request.max_tokens_path, job));
-  if (!request.logprobs) return {};
-  job.sampling.logprobs = request.top_logprobs;
-  job.logprobs.bytes_each = kChatLogprobBytes;
-  job.logprobs.path = request.top_logprobs > 0 ? "top_logprobs" : "logprobs";
-  if (request.max_tokens && !request.stream)
-    job.logprobs.asked_count = int64_t{*max_tokens} * request.n * (1 + request.top_logprobs);
+  SetReplyLogprobs(request, job);
   return {};
 }
 
 }  // namespace
+
+void SetReplyLogprobs(const ChatRequest& request, GenerationJob& job) {
+  if (!request.logprobs) return;
+  job.sampling.logprobs = request.top_logprobs;
+  job.logprobs.bytes_each = kChatLogprobBytes;
+  job.logprobs.path = request.top_logprobs > 0 ? "top_logprobs" : "logprobs";
+  if (!request.max_tokens || request.stream) return;
+  job.logprobs.asked_count =
+      int64_t{job.sampling.max_tokens} * request.n * (1 + request.top_logprobs);
+}
 
 ApiResult<std::string> RenderReplyPrompt(const ChatRequest& request, const ServedModel& model,
                                          ReplySetup& setup) {

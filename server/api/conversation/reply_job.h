@@ -13,6 +13,9 @@ namespace weft {
 ApiResult<std::string> RenderReplyPrompt(const ChatRequest& request, const ServedModel& model,
                                          ReplySetup& setup);
 
+// What the request says of log probabilities; the job knows how many tokens may come.
+void SetReplyLogprobs(const ChatRequest& request, GenerationJob& job);
+
 // All of the job but its answer; `setup` is what the answer reads the replies with.
 // Errors name the fields as the request calls them (ChatRequest::messages_path); `words` are what
 // the endpoint says of a conversation that does not fit.

@@ -38,13 +38,16 @@ void EmbeddingAnswer::OnPooled(int32_t text_index, PooledResult&& result) {
 }
 
 std::string EmbeddingAnswer::WholeBody() {
+  const RequestDurations spent = durations();
   return ToJson({.id = "pool-" + request_id(),
                  .created = created(),
                  .embeddings = std::exchange(embeddings_, {}),
                  .format = options_.format,
                  .model = options_.model,
                  .prompt_tokens = usage().prompt_tokens,
-                 .truncated_tokens = options_.truncated_tokens},
+                 .truncated_tokens = options_.truncated_tokens,
+                 .total_ns = spent.total_ns,
+                 .load_ns = spent.waited_ns},
                 options_.shape);
 }
 

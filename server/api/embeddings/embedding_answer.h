@@ -1,4 +1,4 @@
-// The answer of /v1/embeddings, /pooling and /embed.
+// The answer of /v1/embeddings, /pooling, /embed and Ollama's two.
 #pragma once
 
 #include <cstdint>

@@ -49,6 +49,24 @@ Pooling PoolingOf(const EmbeddingRequest& request, const ServedModel& model) {
   return model.pooling;
 }
 
+// What says how a vector is made cannot be done with a classifier's scores.
+ApiResult<void> CheckMakesNoVector(const EmbeddingRequest& request) {
+  const auto refused = [](const char* name) {
+    return tl::unexpected(InvalidField(
+        name, fmt::format("'{}' is for embeddings, and the task is 'classify'; leave it out, or "
+                          "send \"task\": \"embed\"",
+                          name)));
+  };
+  if (request.format != EmbeddingFormat::kFloat) return refused("encoding_format");
+  if (request.dimensions) return refused("dimensions");
+  if (request.pooling != EmbeddingPooling::kDefault) return refused("pooling");
+  if (!request.normalizes) return refused("normalize");
+  if (!request.prompt_name.empty()) return refused("prompt_name");
+  return {};
+}
+
+}  // namespace
+
 ApiResult<GenerationJob> PrepareParsedEmbedding(EmbeddingRequest request,
                                                 const ServedModel& model) {
   if (model.engine->options().reads_sources) {
@@ -71,24 +89,6 @@ ApiResult<GenerationJob> PrepareParsedEmbedding(EmbeddingRequest request,
   job.answer = std::make_unique<EmbeddingAnswer>(std::move(options));
   return job;
 }
-
-// What says how a vector is made cannot be done with a classifier's scores.
-ApiResult<void> CheckMakesNoVector(const EmbeddingRequest& request) {
-  const auto refused = [](const char* name) {
-    return tl::unexpected(InvalidField(
-        name, fmt::format("'{}' is for embeddings, and the task is 'classify'; leave it out, or "
-                          "send \"task\": \"embed\"",
-                          name)));
-  };
-  if (request.format != EmbeddingFormat::kFloat) return refused("encoding_format");
-  if (request.dimensions) return refused("dimensions");
-  if (request.pooling != EmbeddingPooling::kDefault) return refused("pooling");
-  if (!request.normalizes) return refused("normalize");
-  if (!request.prompt_name.empty()) return refused("prompt_name");
-  return {};
-}
-
-}  // namespace
 
 ApiResult<GenerationJob> PrepareEmbedding(std::string_view body, const PrepareContext& context) {
   WEFT_ASSIGN_OR_RETURN(EmbeddingRequest request, ParseEmbeddingRequest(body));
