@@ -38,9 +38,7 @@ ApiResult<OutputConstraint> StructuredOutput::Compile(
     return tl::unexpected(std::move(refusal));
   }
   OutputConstraint output{.constraint = constraint, .loose_tool_count = compiled->loose_tool_count};
-  Keep({.key = key,
-        .output = output,
-        .size_bytes = size_bytes + constraint->compiled_bytes()});
+  Keep({.key = key, .output = output, .size_bytes = size_bytes + constraint->compiled_bytes()});
   return output;
 }
 
