@@ -4,6 +4,7 @@
 
 #include "base/utf8.h"
 #include "grammar/regex/regex.h"
+#include "grammar/regex/string_dfa.h"
 
 namespace weft {
 namespace {

@@ -12,6 +12,7 @@
 #include "proto/field_reader.h"
 #include "proto/json_checks.h"
 #include "proto/sampling_fields.h"
+#include "proto/unsupported_fields.h"
 
 namespace weft {
 namespace {
