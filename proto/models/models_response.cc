@@ -1,11 +1,9 @@
 #include "proto/models/models_response.h"
 
-#include <ctime>
-
-#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "proto/json_dump.h"
+#include "proto/rfc3339.h"
 
 namespace weft {
 namespace {
@@ -20,15 +18,6 @@ ordered_json ModelJson(const ModelCard& model) {
   value["owned_by"] = "weft";
   value["max_model_len"] = model.max_context;
   return value;
-}
-
-// "2026-11-26T06:22:00Z"
-std::string Rfc3339(int64_t seconds) {
-  const std::time_t time = seconds;
-  std::tm parts{};
-  gmtime_r(&time, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
 ordered_json AnthropicModelJson(const ModelCard& model) {

@@ -1,6 +1,5 @@
 #include "proto/ollama/ollama_response.h"
 
-#include <ctime>
 #include <string_view>
 #include <utility>
 
@@ -10,20 +9,12 @@
 #include "proto/json_dump.h"
 #include "proto/json_reader.h"
 #include "proto/logprob_json.h"
+#include "proto/rfc3339.h"
 
 namespace weft {
 namespace {
 
 using nlohmann::ordered_json;
-
-// RFC 3339.
-std::string TimeText(int64_t seconds) {
-  const std::time_t time = seconds;
-  std::tm parts{};
-  gmtime_r(&time, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
-}
 
 // The model has written them: bounded nesting, no key twice.
 ordered_json ArgumentsJson(const std::string& text) {
@@ -88,7 +79,7 @@ ordered_json ModelJson(const OllamaModel& model, bool is_running) {
   ordered_json value;
   value["name"] = model.name;
   value["model"] = model.name;
-  if (!is_running) value["modified_at"] = TimeText(model.created);
+  if (!is_running) value["modified_at"] = Rfc3339(model.created);
   value["size"] = model.size_bytes;
   value["digest"] = model.digest;
   value["details"] = DetailsJson(model);
@@ -115,7 +106,7 @@ ordered_json InfoJson(const OllamaModel& model) {
 std::string ToJson(const OllamaReply& reply, const OllamaEnd* end) {
   ordered_json body;
   body["model"] = reply.model;
-  body["created_at"] = TimeText(reply.created);
+  body["created_at"] = Rfc3339(reply.created);
   AddText(reply, body);
   for (const ChatLogprob& logprob : reply.logprobs) {
     body["logprobs"].push_back(LogprobJson(logprob, ordered_json::array()));
@@ -140,7 +131,7 @@ std::string OllamaShowJson(const OllamaModel& model) {
   body["details"] = DetailsJson(model);
   body["model_info"] = InfoJson(model);
   body["capabilities"] = model.capabilities;
-  body["modified_at"] = TimeText(model.created);
+  body["modified_at"] = Rfc3339(model.created);
   return DumpJson(body);
 }
 
