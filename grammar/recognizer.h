@@ -19,8 +19,9 @@ class StringDfa;
 // one that ends it.
 struct TextRun {
   StringDfa* dfa = nullptr;
-  int32_t state = 0;  // of `dfa`
-  uint8_t end = 0;    // may come where `dfa` accepts, and is then no byte of the run
+  int32_t state = 0;     // of `dfa`
+  uint8_t end = 0;       // may come where `dfa` accepts, and is then no byte of the run
+  bool is_name = false;  // of a property, which may not come again
   // Words that must not come in the text, of which this much has come; nullptr: any may.
   const WordAutomaton* avoided = nullptr;
   WordAutomaton::Node node = WordAutomaton::kStart;
@@ -60,7 +61,7 @@ class Recognizer {
   // A short cut for masks: nullopt where there is none.
   virtual std::optional<TextRun> RunAt(State /*state*/) { return std::nullopt; }
   // What a run that goes on with `rest` and then ends comes to, as a number: where it is the same,
-  // the same bytes may follow, as far as one token goes.
+  // the same bytes may follow, up to the inside of a name that may not be the same.
   virtual int64_t RunEndClass(State /*state*/, std::string_view /*rest*/) { return 0; }
   // A state behind such a run, of that class; or kDead.
   virtual State RunEnd(State /*state*/, std::string_view /*rest*/) { return kDead; }

@@ -20,7 +20,7 @@ void MaskMaker::Fill(Recognizer::State state, std::span<uint32_t> mask) {
   }
   const StringRun& known = RunOf(*run);
   for (size_t word = 0; word < mask.size(); ++word) mask[word] |= known.mask[word];
-  FillExits(*known.trie, known.exits, state, mask);
+  FillExits(*known.trie, known.exits, *run, state, mask);
 }
 
 void MaskMaker::FillNodes(const TokenTrie& trie, uint32_t begin, uint32_t end,
@@ -41,7 +41,7 @@ void MaskMaker::FillNodes(const TokenTrie& trie, uint32_t begin, uint32_t end,
       std::vector<StringExit> exits;
       WalkString(trie, index, node.end, *run, mask, exits);
       ClearAvoided(trie, index, node.end, *run, mask);
-      FillExits(trie, exits, next, mask);
+      FillExits(trie, exits, *run, next, mask);
       index = node.end;
     }
   }
@@ -81,17 +81,32 @@ const StringRun& MaskMaker::RunOf(const TextRun& run) {
 }
 
 void MaskMaker::FillExits(const TokenTrie& trie, std::span<const StringExit> exits,
-                          Recognizer::State state, std::span<uint32_t> mask) {
+                          const TextRun& run, Recognizer::State state, std::span<uint32_t> mask) {
   std::unordered_map<int64_t, Recognizer::State> ends;  // by class
   for (const StringExit& exit : exits) {
-    const int64_t end_class = recognizer_.RunEndClass(state, exit.text);
-    const auto [entry, is_new] = ends.try_emplace(end_class, Recognizer::kDead);
-    if (is_new) entry->second = recognizer_.RunEnd(state, exit.text);
-    if (entry->second == Recognizer::kDead) continue;
+    Recognizer::State end = Recognizer::kDead;
+    if (run.is_name && exit.goes_into_name) {
+      end = StepRun(run, state, exit.text);
+    } else {
+      const int64_t end_class = recognizer_.RunEndClass(state, exit.text);
+      const auto [entry, is_new] = ends.try_emplace(end_class, Recognizer::kDead);
+      if (is_new) entry->second = recognizer_.RunEnd(state, exit.text);
+      end = entry->second;
+    }
+    if (end == Recognizer::kDead) continue;
     const TokenTrie::Node& node = trie.nodes()[exit.node];
-    path_[node.depth] = entry->second;
+    path_[node.depth] = end;
     FillNodes(trie, exit.node + 1, node.end, mask);
   }
+}
+
+Recognizer::State MaskMaker::StepRun(const TextRun& run, Recognizer::State state,
+                                     std::string_view rest) {
+  for (const char byte : rest) {
+    if (state == Recognizer::kDead) return state;
+    state = recognizer_.Step(state, static_cast<uint8_t>(byte));
+  }
+  return state == Recognizer::kDead ? state : recognizer_.Step(state, run.end);
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -36,8 +37,11 @@ class MaskMaker {
       std::tuple<const StringDfa*, StringDfa::State, const WordAutomaton*, WordAutomaton::Node>;
 
   const StringRun& RunOf(const TextRun& run);
-  void FillExits(const TokenTrie& trie, std::span<const StringExit> exits, Recognizer::State state,
-                 std::span<uint32_t> mask);
+  // Of a run that `state` is in.
+  void FillExits(const TokenTrie& trie, std::span<const StringExit> exits, const TextRun& run,
+                 Recognizer::State state, std::span<uint32_t> mask);
+  // Behind the end of a run that goes on with `rest`.
+  Recognizer::State StepRun(const TextRun& run, Recognizer::State state, std::string_view rest);
   // Of the nodes in [begin, end), which are all below one; path_ has the state behind that.
   void FillNodes(const TokenTrie& trie, uint32_t begin, uint32_t end, std::span<uint32_t> mask);
 

@@ -3,6 +3,26 @@
 #include "grammar/regex/string_dfa.h"
 
 namespace weft {
+namespace {
+
+// Whether a token that goes on behind the node goes into what may be another property's name.
+bool GoesIntoName(const TokenTrie& trie, uint32_t exit) {
+  const std::span<const TokenTrie::Node> nodes = trie.nodes();
+  const size_t base = nodes[exit].depth;
+  std::string before(trie.longest() + 1 - base, '\0');  // the last byte that is no space, by depth
+  for (uint32_t index = exit + 1; index < nodes[exit].end; ++index) {
+    const TokenTrie::Node& node = nodes[index];
+    const size_t depth = node.depth - base;
+    const char last = before[depth - 1];
+    if (node.byte == '"' && last == ',' && index + 1 < node.end) return true;
+    const bool is_space =
+        node.byte == ' ' || node.byte == '\n' || node.byte == '\r' || node.byte == '\t';
+    before[depth] = is_space ? last : static_cast<char>(node.byte);
+  }
+  return false;
+}
+
+}  // namespace
 
 void WalkString(const TokenTrie& trie, uint32_t begin, uint32_t end, const TextRun& text,
                 std::span<uint32_t> mask, std::vector<StringExit>& exits) {
@@ -20,7 +40,9 @@ void WalkString(const TokenTrie& trie, uint32_t begin, uint32_t end, const TextR
     if (node.byte == text.end && dfa.AtRest(before)) {
       if (dfa.Accepts(before)) {
         trie.SetTokens(index, mask);
-        if (index + 1 < node.end) exits.push_back({index, inside.substr(0, length - 1)});
+        if (index + 1 < node.end) {
+          exits.push_back({index, inside.substr(0, length - 1), GoesIntoName(trie, index)});
+        }
       }
       index = node.end;
       continue;

@@ -13,8 +13,9 @@ namespace weft {
 
 // A token that ends a string and goes on, or the beginning of several.
 struct StringExit {
-  uint32_t node = 0;  // of the byte that ends it
-  std::string text;   // before that
+  uint32_t node = 0;            // of the byte that ends it
+  std::string text;             // before that
+  bool goes_into_name = false;  // of a further property, in a token
 };
 
 // What a string's automaton says of a vocabulary's tokens, in one of its states.

@@ -10,7 +10,8 @@ std::optional<TextRun> JsonMachine::RunAt(State state) {
   const Frame& frame = frames_[states_[state].first];
   const bool is_name = frame.place == Place::kName;
   if (!is_name && frame.place != Place::kString) return std::nullopt;
-  return TextRun{.dfa = is_name ? &names_ : &strings_, .state = frame.state, .end = '"'};
+  return TextRun{
+      .dfa = is_name ? &names_ : &strings_, .state = frame.state, .end = '"', .is_name = is_name};
 }
 
 // Values are alike by what holds of them, unless what they say is kept; names by what the object
@@ -18,8 +19,8 @@ std::optional<TextRun> JsonMachine::RunAt(State state) {
 int64_t JsonMachine::RunEndClass(State state, std::string_view rest) {
   const auto [frame_id, text] = states_[state];
   const Frame& frame = frames_[frame_id];
-  if (frame.place == Place::kName) return static_cast<int64_t>(NameLike(frame, text, rest));
   if (frame.records) return static_cast<int64_t>(std::hash<std::string_view>()(rest));
+  if (frame.place == Place::kName) return static_cast<int64_t>(NameLike(frame, text, rest));
   if (frame.watched == kNone) return 0;
   return static_cast<int64_t>(std::hash<Truths>()(TruthsBehind(frame, rest)));
 }

@@ -69,6 +69,11 @@ class SchemaLogic {
   FormulaId Objects(FormulaId value);
   // Values that a schema lists, where it does; others do not satisfy the formula.
   std::optional<std::vector<ConstantId>> ListedValues(FormulaId value);
+  // Of a constant that is no object and no array.
+  bool Satisfies(ConstantId constant, FormulaId value);
+  FormulaId Equals(ConstantId id) {
+    return formulas_.Of({.kind = AtomKind::kEquals, .subject = static_cast<int32_t>(id)});
+  }
   FormulaId Arrays(FormulaId value);
 
   const PropertyTable& properties(int32_t table) const {
@@ -106,9 +111,6 @@ class SchemaLogic {
   SchemaResult<void> CheckUnevaluated();
   const SchemaNode& node(int32_t id) const { return document_->nodes[static_cast<size_t>(id)]; }
   FormulaId Schema(SchemaId id) { return formulas_.Of({.kind = AtomKind::kSchema, .subject = id}); }
-  FormulaId Equals(ConstantId id) {
-    return formulas_.Of({.kind = AtomKind::kEquals, .subject = static_cast<int32_t>(id)});
-  }
 
   // What is in all kinds alike: a value formula of the same place.
   FormulaId InPlace(const SchemaNode& node);

@@ -76,7 +76,7 @@ bool SchemaSolver::ObjectCanEnd(FormulaId object, const ObjectContext& context) 
   if (object == FormulaId::kFalse) return false;
   if (ObjectMayEnd(object)) return true;
   return Ask({Question::kObject, {object, ContextId(context)}},
-             [&] { return SearchObject(object, context); });
+             [&] { return SearchObject(WithoutWhatIsOver(object, context), context); });
 }
 
 bool SchemaSolver::ArrayCanEnd(FormulaId array, const ArrayContext& context) {
@@ -156,6 +156,7 @@ FormulaId SchemaSolver::ElementValue(FormulaId formula, const ElementQuestion& q
   }
   const std::optional<FormulaId> least = LeastValue(formula, question);
   if (least) return *least;
+  if (const std::optional<FormulaId> listed = ValueAmongListed(formula, question)) return *listed;
   if (open <= kMostInAllWays) return ValueOfConjunction(formula, question);
   // One way after the other, of formulas that know several.
   std::vector<FormulaId> others;

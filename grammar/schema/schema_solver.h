@@ -112,6 +112,7 @@ class SchemaSolver {
   static constexpr int64_t kMostSteps = 20'000;  // of a question and all that it leads to
   static constexpr int64_t kMostStepsInAll = 1'000'000;
   static constexpr int64_t kAtomsInStep = 16;
+  static constexpr int kMostPropertyBranches = 1024;
   using Key = std::pair<Question, std::pair<FormulaId, int32_t>>;
   struct Answer {
     bool is_open = false;  // being found out
@@ -151,6 +152,8 @@ class SchemaSolver {
   bool FindArray(FormulaId array, const ArrayContext& context);
   // `must_change`: of items that leave everything as it is, none is taken.
   FormulaId FindItemValue(FormulaId array, const ArrayContext& context, bool must_change);
+  // With what the names that may still come leave no choice about.
+  FormulaId WithoutWhatIsOver(FormulaId object, const ObjectContext& context);
   // Whether there is a conjunction of literals that makes `object` true and can be had.
   bool SearchObject(FormulaId object, const ObjectContext& context);
   // The ways in which a formula can be true, each made when it is asked for. nullopt: it knows
@@ -171,6 +174,7 @@ class SchemaSolver {
   bool HasEnough(const ObjectLiterals& literals, const ObjectContext& context,
                  const NamedValues& values);
   bool MayCome(NameId name, const ObjectContext& context) const;
+  static void SortOnce(std::vector<NameId>& names);
   FormulaId ValueUnder(const std::vector<int32_t>& tables, NameId name);
   // In the tables' order.
   const std::vector<NameId>& ListedNames(const std::vector<int32_t>& tables);
@@ -199,6 +203,8 @@ class SchemaSolver {
   // nullopt: it takes more than the atoms without which the formula is false.
   std::optional<FormulaId> LeastValue(FormulaId formula, const ElementQuestion& question);
   FormulaId ValueOfConjunction(FormulaId formula, const ElementQuestion& question);
+  // One after the other of the values that a schema lists for the element; nullopt: none does.
+  std::optional<FormulaId> ValueAmongListed(FormulaId formula, const ElementQuestion& question);
 
   bool HasPlainArray(FormulaId array, const ArrayContext& context, bool& has_it);
   // Whether there is a value that none of the others is, whichever those are.

@@ -76,6 +76,12 @@ std::vector<std::string> Vocabulary() {
                                     "a b",
                                     "abx\", \"ab",
                                     "{\"ab\":\"x",
+                                    "{\"a\":1",
+                                    "a\":1,\"b\":",
+                                    "b\":1,\"a\":",
+                                    "b\":1, \"b",
+                                    "a\":1},{\"a\":1}",
+                                    "b\":1},{\"a\":1}",
                                     std::string(40, 'a'),
                                     std::string(40, 'b') + "\""};
   for (int byte = 0; byte < 128; ++byte) texts.push_back(std::string(1, static_cast<char>(byte)));
@@ -93,6 +99,8 @@ constexpr std::string_view kSchemas[] = {
     R"({"type": "array", "items": {"type": "string", "not": {"pattern": "ab|ä"}}})",
     R"({"type": "array", "items": {"oneOf": [{"maxLength": 4}, {"pattern": "a"}], "type": "string"},
         "minItems": 2, "contains": {"pattern": "b"}, "maxContains": 2})",
+    R"({"type": "object", "patternProperties": {"^[ab]?$": {}}, "additionalProperties": false})",
+    R"({"type": "array", "items": {"type": "object"}, "uniqueItems": true})",
     R"({"oneOf": [{"properties": {"a": {"const": "ab"}, "b": {"type": "string"}},
                    "required": ["a"]},
                   {"properties": {"a": {"const": "abc"}, "b": {"type": "number"}},

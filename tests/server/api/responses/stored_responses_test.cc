@@ -200,7 +200,7 @@ TEST(StoredResponsesTest, GoesOnInTheBackground) {
 
 TEST(StoredResponsesTest, FailsInTheBackgroundIfItOutgrowsTheMemoryForLogprobs) {
   ServerOptions options;
-  options.request_memory_bytes = 120'000;
+  options.request_memory_bytes = 145'000;
   const TestServer server(Saying("Hello"), options);
   const std::string wanted =
       R"("background":true,"include":["message.output_text.logprobs"],"top_logprobs":)";
