@@ -19,7 +19,7 @@ ApiResult<ResponsesRequest> ParseCompactionRequest(std::string_view text,
                                                    const RequestRules& rules) {
   ApiResult<ordered_json> body = ParseOrderedBody(text);
   if (!body) return tl::unexpected(std::move(body).error());
-  ordered_json conversation;
+  ordered_json conversation = ordered_json::object();  // null has no fields
   for (const char* const name : {"model", "input", "instructions", "previous_response_id",
                                  "prompt_cache_key", "prompt_cache_retention", "service_tier"}) {
     if (body->contains(name)) conversation[name] = std::move((*body)[name]);
