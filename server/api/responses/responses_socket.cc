@@ -1,10 +1,12 @@
 #include "server/api/responses/responses_socket.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "proto/responses/responses_response.h"
+#include "server/access/access.h"
 #include "server/api/generation_handler.h"
 #include "server/api/job_memory.h"
 #include "server/api/responses/response_store.h"
@@ -35,6 +37,8 @@ class ResponsesSocket {
  private:
   // False: the connection is to be closed.
   asio::awaitable<bool> ServeMessage();
+  // Why the client is to open another connection; "": it need not.
+  std::string ReasonToMove(Clock::time_point now) const;
   asio::awaitable<void> EndAfter(MessageStatus status);
   asio::awaitable<ExchangeOutcome> Respond(HttpRequest& turn, ByteBudget::Hold held);
   void KeepLast(bool failed);
@@ -44,6 +48,7 @@ class ResponsesSocket {
   ServerContext& context_;
   const RecordExchange& record_;
   const Clock::time_point opened_ = Clock::now();
+  const std::shared_ptr<const ApiKeys> keys_ = context_.access->keys();
   WebSocket socket_;
   ResponseSocketState state_;
   ByteBudget::Hold last_hold_;  // of state_.last
@@ -68,11 +73,11 @@ asio::awaitable<bool> ResponsesSocket::ServeMessage() {
   const ActiveRequest active(context_.active_requests);
   const Clock::time_point started = Clock::now();
   turn.id = context_.NextRequestId();
-  if (started - opened_ > context_.options.socket_lifetime) {
-    co_await socket_.WriteText(SocketErrorJson(
-        HttpError(400, "websocket_connection_limit_reached",
-                  "this connection has reached its age; open another one and go on there")));
-    co_await socket_.Close(CloseCode::kNormal, "the connection has reached its age");
+  if (const std::string reason = ReasonToMove(started); !reason.empty()) {
+    co_await socket_.WriteText(
+        SocketErrorJson(HttpError(400, "websocket_connection_limit_reached",
+                                  reason + "; open another connection and go on there")));
+    co_await socket_.Close(CloseCode::kNormal, reason);
     co_return false;
   }
   const ExchangeOutcome outcome = co_await Respond(turn, std::move(held));
@@ -82,6 +87,14 @@ asio::awaitable<bool> ResponsesSocket::ServeMessage() {
   if (!context_.draining) co_return true;
   co_await socket_.Close(CloseCode::kGoingAway, "the server is shutting down");
   co_return false;
+}
+
+// Its key was looked at once, when it was opened.
+std::string ResponsesSocket::ReasonToMove(Clock::time_point now) const {
+  if (now - opened_ > context_.options.socket_lifetime)
+    return "this connection has reached its age";
+  if (keys_ != context_.access->keys()) return "the API keys of this server were read again";
+  return "";
 }
 
 asio::awaitable<ExchangeOutcome> ResponsesSocket::Respond(HttpRequest& turn,

@@ -15,6 +15,7 @@
 #include "tests/server/responses_requests.h"
 #include "tests/server/scripted_chat.h"
 #include "tests/server/test_server.h"
+#include "tests/temporary_directory.h"
 
 namespace weft {
 namespace {
@@ -27,9 +28,13 @@ using testing::ElementsAre;
 
 class SocketClient {
  public:
-  explicit SocketClient(const TestServer& server) : stream_(io_) {
+  explicit SocketClient(const TestServer& server, const std::string& key = "") : stream_(io_) {
     tcp::endpoint endpoint(asio::ip::make_address("127.0.0.1"), server.port());
     stream_.next_layer().connect(endpoint);
+    if (!key.empty()) {
+      stream_.set_option(beast::websocket::stream_base::decorator(
+          [key](beast::websocket::request_type& request) { request.set("x-api-key", key); }));
+    }
     stream_.handshake("localhost", "/v1/responses");
   }
 
@@ -175,6 +180,19 @@ TEST(ResponsesSocketTest, LimitsCloseTheConnection) {
   const TestServer short_lived(Saying("Hello"), options);
   SocketClient old(short_lived);
   EXPECT_EQ(old.Create(R"("input":"Hi")")["code"], "websocket_connection_limit_reached");
+}
+
+TEST(ResponsesSocketTest, AKeyThatIsWithdrawnIsNoneOnAnOpenConnection) {
+  const TemporaryDirectory directory;
+  ServerOptions options;
+  options.api_key_path = directory.Write("keys", "alice:sk-alice-0123456789\n");
+  const TestServer server(Saying("Hello"), options);
+  SocketClient client(server, "sk-alice-0123456789");
+  EXPECT_EQ(client.Create(R"("input":"Hi")")["type"], "response.completed");
+  directory.Write("keys", "bob:sk-bob-0123456789ab\n");
+  server.access->Reload();
+  EXPECT_EQ(client.Create(R"("input":"Hi")")["code"], "websocket_connection_limit_reached");
+  EXPECT_EQ(client.CloseCodeOf(), 1000);
 }
 
 TEST(ResponsesSocketTest, PingsAreAnsweredWhileAResponseIsMade) {

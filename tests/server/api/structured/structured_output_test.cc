@@ -96,7 +96,7 @@ TEST(StructuredOutputTest, CallsFitTheSchemasOfTools) {
   const TestServer server(
       Saying("<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n"
              "</tool_call>"));
-  const json message = ChoiceOf(Chat(server, kTools + std::string(R"(,"temperature":0)")))["message"];
+  const json message = ChoiceOf(Chat(server, kTools + std::string(R"(,"seed":3)")))["message"];
   ASSERT_EQ(message["tool_calls"].size(), 1U);
   const json arguments =
       json::parse(message["tool_calls"][0]["function"]["arguments"].get<std::string>());
@@ -105,10 +105,10 @@ TEST(StructuredOutputTest, CallsFitTheSchemasOfTools) {
 
   // With an answer that must fit, too, it is one of both.
   const json answer = ChoiceOf(Chat(TestServer(Saying("{\"size\": \"L\"}")),
-                                    kTools + std::string(R"(,"temperature":0,)") + kSize))["message"];
+                                    kTools + std::string(R"(,"seed":3,)") + kSize))["message"];
   EXPECT_EQ(answer["content"], "{\"size\": \"L\"}");
   const json call =
-      ChoiceOf(Chat(server, kTools + std::string(R"(,"temperature":0,)") + kSize))["message"];
+      ChoiceOf(Chat(server, kTools + std::string(R"(,"seed":3,)") + kSize))["message"];
   EXPECT_EQ(call["tool_calls"].size(), 1U);
 }
 
