@@ -52,6 +52,10 @@ void* operator new(size_t size) {
   if (void* const memory = std::malloc(std::max<size_t>(size, 1))) return memory;
   throw std::bad_alloc();
 }
+// Temporary buffers of algorithms.
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return IsRefused(size) ? nullptr : std::malloc(std::max<size_t>(size, 1));
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 // Boost.Asio's operations.
