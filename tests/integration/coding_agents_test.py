@@ -2,7 +2,8 @@
 `coding_agents_test.py --weft SCRIPTED_SERVER --model MODEL --modules DIRECTORY --aider DIRECTORY --venv DIRECTORY`.
 
 Each reads a file, edits it and says so, is told that its prompt is too long, and is stopped while the model speaks. Claude Code speaks
-/v1/messages, Codex /v1/responses, opencode and aider /v1/chat/completions. Each has an empty home and no network but the loopback."""
+/v1/messages, Codex /v1/responses, opencode, Continue and aider /v1/chat/completions. Each has an empty home and no network but the
+loopback."""
 
 import json
 import os
@@ -11,7 +12,7 @@ import subprocess
 
 import client_packages
 from harness import main, options
-from node_packages import install
+from node_packages import install, node_version
 from scripted_case import BROKEN, LAST_WORDS, MENDED, TASK, ScriptedCase, call, isolate
 
 LONG_STORY = "Once upon a time. " * 5000
@@ -150,6 +151,30 @@ class Opencode(Tasks, ScriptedCase):
         return ((TASK, '"name": "edit"'),
                 ["I read it first.\n" + call("read", filePath=self.file),
                  call("edit", filePath=self.file, oldString="a - b", newString="a + b"), LAST_WORDS])
+
+
+class Continue(Tasks, ScriptedCase):
+    OLDEST_NODE = 20
+    least_prompt_tokens = 3000
+    context_words = "This model's maximum context length is 2048 tokens"
+
+    def setUp(self):
+        if node_version() < self.OLDEST_NODE:
+            self.skipTest(f"node is {node_version()}, but Continue needs {self.OLDEST_NODE} or newer")
+        super().setUp()
+
+    def command(self, url):
+        config = os.path.join(self.home, "config.yaml")
+        model = {"name": "Weft", "provider": "openai", "model": self.model, "apiBase": url + "/v1", "apiKey": "none",
+                 "roles": ["chat"], "capabilities": ["tool_use"]}
+        with open(config, "w", encoding="utf-8") as file:
+            json.dump({"name": "Weft", "version": "0.0.1", "schema": "v1", "models": [model]}, file)  # YAML, too
+        return ["node", program("@continuedev", "cli", "dist", "cn.js"), "--print", "--auto", "--config", config, TASK], {}
+
+    def scene(self):
+        return ((TASK, '"name": "Edit"'),
+                ["I read it first.\n" + call("Read", filepath=self.file),
+                 call("Edit", file_path=self.file, old_string="a - b", new_string="a + b"), LAST_WORDS])
 
 
 class Aider(Tasks, ScriptedCase):

@@ -12,13 +12,18 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 OLDEST_NODE = 18
 
 
+def node_version():
+    """The first number of it."""
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout
+    return int(version.lstrip("v").split(".")[0])
+
+
 def find_node():
     for name in ("node", "npm"):
         if shutil.which(name) is None:
             skip(f"there is no {name} on the path; Debian's packages nodejs and npm have it")
-    version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    if int(version.lstrip("v").split(".")[0]) < OLDEST_NODE:
-        skip(f"node is {version}, but the packages need {OLDEST_NODE} or newer")
+    if node_version() < OLDEST_NODE:
+        skip(f"node is {node_version()}, but the packages need {OLDEST_NODE} or newer")
 
 
 def install(folder, directory):
