@@ -64,6 +64,7 @@ class Tasks:
         self.assertIn(self.last_words, output)
         exchanges = self.exchanges(server)
         self.assertLessEqual(self.refusals(exchanges), self.known_refusals)
+        self.assertNotIn("ignored_fields", server.output())
         turns = [each for each in exchanges if self.is_turn(each)]
         self.assertEqual([each.is_streamed for each in turns], [True] * self.turn_count)
         self.assertGreaterEqual(turns[0].prompt_tokens or 0, self.least_prompt_tokens)
