@@ -28,11 +28,11 @@ constexpr auto kOrderedResponseFields =
     JoinFields(std::to_array<std::string_view>({"input", "tool_choice", "metadata", "text"}),
                kSharedTemplateFields, kOutputFields);
 
-constexpr auto kOtherResponseFields =
-    JoinFields(kSharedChatFields,
-               std::to_array<std::string_view>({"instructions", "previous_response_id", "store",
-                                                "background", "include", "max_output_tokens",
-                                                "max_tool_calls", "reasoning", "truncation"}));
+constexpr auto kOtherResponseFields = JoinFields(
+    kSharedChatFields,
+    std::to_array<std::string_view>({"instructions", "previous_response_id", "store", "background",
+                                     "include", "max_output_tokens", "max_tool_calls", "reasoning",
+                                     "truncation", "client_metadata"}));
 
 constexpr auto kUnsupportedResponseFields = JoinFields(
     std::array{
@@ -284,6 +284,10 @@ ApiResult<void> ReadLabels(const json& body, ResponsesRequest& request) {
   std::optional<std::string> unused;
   for (const std::string_view name : {"service_tier", "prompt_cache_retention"}) {
     WEFT_RETURN_IF_ERROR(ReadString(body, name, unused));
+  }
+  if (const json* metadata = FindField(body, "client_metadata");
+      metadata != nullptr && !metadata->is_object()) {
+    return RefuseValue("client_metadata", "an object", *metadata);
   }
   request.echo["service_tier"] = "default";
   for (const std::string_view name : {"user", "safety_identifier", "prompt_cache_key"}) {

@@ -14,6 +14,7 @@ OPTIONS = {
     "shared": "the optional data set beside the project",
     "modules": "where npm's packages are installed",
     "prometheus-package": "where Debian's package of Prometheus is unpacked",
+    "aider": "where aider's Python packages are installed",
     "parity": "the directory of the small models that parity is tested with",
     "venv": "where the Python packages are installed",
 }

@@ -65,11 +65,11 @@ def check_contract(conversations):
 class WeftServer:
     """`with WeftServer(weft, ["--model", ...]) as server:` runs `weft serve` for the block; leaving it sends SIGTERM and
     requires a clean exit, and that all answers were what the API's description says. Clients use `port`, which keeps what is said;
-    the process itself has `process_port`."""
+    the process itself has `process_port`. Another binary than weft has another `command`."""
 
-    def __init__(self, weft, arguments, environment=None):
+    def __init__(self, weft, arguments, environment=None, command="serve"):
         self.log = ProcessLog()
-        self.process = subprocess.Popen([weft, "serve", "--port", "0", *arguments], stdout=self.log.file, stderr=subprocess.STDOUT,
+        self.process = subprocess.Popen([weft, command, "--port", "0", *arguments], stdout=self.log.file, stderr=subprocess.STDOUT,
                                         env={**os.environ, **(environment or {})})
         self.process_port = await_port(self.process, self.log)
         self.tap = WireTap(self.process_port)

@@ -55,8 +55,8 @@ TEST(ResponsesRequestTest, ReadsEveryField) {
     "tool_choice":{"type":"function","name":"g"}, "parallel_tool_calls":false,
     "max_output_tokens":7, "max_tool_calls":2, "reasoning":{"effort":"none","summary":"auto"},
     "text":{"format":{"type":"text"},"verbosity":"medium"}, "truncation":"disabled",
-    "metadata":{"k":"v"}, "user":"u", "service_tier":"flex", "safety_identifier":"s",
-    "prompt_cache_key":"p", "prompt_cache_retention":"24h", "temperature":0.5, "top_p":0.9,
+    "metadata":{"k":"v"}, "client_metadata":{"k":1}, "user":"u", "service_tier":"flex",
+    "safety_identifier":"s", "prompt_cache_key":"p", "prompt_cache_retention":"24h", "temperature":0.5, "top_p":0.9,
     "seed":1, "stop":"x", "top_k":3, "chat_template_kwargs":{"a":1}, "documents":[{"text":"d"}])"));
   EXPECT_EQ(request.chat.model, "m");
   EXPECT_EQ(request.instructions, "i");
