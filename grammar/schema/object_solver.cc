@@ -96,6 +96,7 @@ FormulaId SchemaSolver::PropertyValue(FormulaId object, NameId name, const Objec
 FormulaId SchemaSolver::FindPropertyValue(FormulaId object, NameId name, const ObjectContext& after,
                                           bool one_way_is_enough) {
   const auto can_end = [&](FormulaId left, FormulaId) { return ObjectCanEnd(left, after); };
+  object = WithoutWhatIsOver(object, after, name);
   return ElementValue(object, AtomsOfProperty(object, name),
                       {.can_end = can_end, .one_way_is_enough = one_way_is_enough},
                       kMostPropertyBranches);
@@ -107,12 +108,13 @@ FormulaId SchemaSolver::ValueUnder(const std::vector<int32_t>& tables, NameId na
   return logic_.formulas().And(parts);
 }
 
-FormulaId SchemaSolver::WithoutWhatIsOver(FormulaId object, const ObjectContext& context) {
+FormulaId SchemaSolver::WithoutWhatIsOver(FormulaId object, const ObjectContext& context,
+                                          std::optional<NameId> now) {
   const auto demands = [](const auto& named) { return named.second != FormulaId::kTrue; };
   const auto may_be_violated = [&](const PropertyTable& table) {
     return table.others != FormulaId::kTrue || std::ranges::any_of(table.patterns, demands) ||
            std::ranges::any_of(table.named, [&](const auto& named) {
-             return demands(named) && MayCome(named.first, context);
+             return demands(named) && (named.first == now || MayCome(named.first, context));
            });
   };
   std::unordered_map<FormulaId, FormulaId> over;

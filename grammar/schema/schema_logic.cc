@@ -189,6 +189,13 @@ FormulaId SchemaLogic::StructureOf(FormulaId value, ValueKind kind) {
   if (found != known.end()) return found->second;
   const Level level(*this);
   if (level.is_too_deep()) return FormulaId::kFalse;
+  // In the order of the document, which is that of the tables that are made, and so of properties.
+  std::vector<FormulaId> atoms;
+  for (const FormulaStore::Occurrence& each : formulas_.Occurrences(value)) {
+    if (each.atom != value) atoms.push_back(each.atom);
+  }
+  std::ranges::sort(atoms);
+  for (const FormulaId atom : atoms) StructureOf(atom, kind);
   const FormulaId structure = formulas_.Replace(value, [&](FormulaId id, const Atom& atom) {
     if (id != value) return StructureOf(id, kind);  // once for all formulas that have it
     return atom.kind == AtomKind::kSchema

@@ -152,8 +152,10 @@ class SchemaSolver {
   bool FindArray(FormulaId array, const ArrayContext& context);
   // `must_change`: of items that leave everything as it is, none is taken.
   FormulaId FindItemValue(FormulaId array, const ArrayContext& context, bool must_change);
-  // With what the names that may still come leave no choice about.
-  FormulaId WithoutWhatIsOver(FormulaId object, const ObjectContext& context);
+  // With what the names that may still come, and the one whose value comes now, leave no choice
+  // about.
+  FormulaId WithoutWhatIsOver(FormulaId object, const ObjectContext& context,
+                              std::optional<NameId> now = std::nullopt);
   // Whether there is a conjunction of literals that makes `object` true and can be had.
   bool SearchObject(FormulaId object, const ObjectContext& context);
   // The ways in which a formula can be true, each made when it is asked for. nullopt: it knows

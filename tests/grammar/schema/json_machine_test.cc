@@ -322,5 +322,53 @@ TEST(JsonMachineTest, OneOfManyByWhatIsRequired) {
   }
 }
 
+// As many alternatives are written as one of their names tells apart.
+TEST(JsonMachineTest, ManyConditionsOnOneName) {
+  std::string kinds;
+  std::string numbers;
+  std::string texts_conditions;
+  std::string numbers_conditions;
+  for (int i = 0; i < 40; ++i) {
+    const char* const comma = i > 0 ? "," : "";
+    const auto condition = [&](const std::string& kind) {
+      return fmt::format(
+          R"({}{{"if": {{"properties": {{"kind": {{"const": {}}}}}}},
+                 "then": {{"properties": {{"p{}": {{"type": "integer"}}}}, "required": ["p{}"]}}}})",
+          comma, kind, i, i);
+    };
+    kinds += fmt::format(R"({}"k{}")", comma, i);
+    numbers += fmt::format("{}{}", comma, i);
+    texts_conditions += condition(fmt::format(R"("k{}")", i));
+    numbers_conditions += condition(fmt::to_string(i));
+  }
+  const auto schema = [](const std::string& of_kind, const std::string& conditions) {
+    return R"({"type": "object", "required": ["kind"], "properties": {"kind": {"enum": [)" +
+           of_kind + R"(]}}, "allOf": [)" + conditions + "]}";
+  };
+  for (const bool any_order : {false, true}) {
+    ExpectAll({{schema(kinds, texts_conditions),
+                {R"({"kind":"k39","p39":1})", R"({"kind":"k0","p0":1,"p39":"x"})"},
+                {R"({"kind":"k39","p38":1})", R"({"kind":"k39","p39":"x")", R"({"kind":"k40")"}},
+               {schema(numbers, numbers_conditions),
+                {R"({"kind":39,"p39":1})", R"({"kind":7.0,"p7":1})"},
+                {R"({"kind":39,"p38":1})", R"({"kind":40,)"}}},
+              {.any_order = any_order});
+  }
+}
+
+// What stands before it in the schema cannot come any more, so that its conditions hold.
+TEST(JsonMachineTest, ConditionsOnANameThatIsOver) {
+  std::string conditions;
+  for (int i = 0; i < 40; ++i) {
+    conditions += fmt::format(R"({}{{"if": {{"properties": {{"a": {{"const": {}}}}}}},
+                                     "then": {{"properties": {{"b": {{"maximum": {}}}}}}}}})",
+                              i > 0 ? "," : "", i, 100 - i);
+  }
+  ExpectAll(
+      {{R"({"properties": {"a": {}, "b": {"type": "integer"}}, "allOf": [)" + conditions + "]}",
+        {R"({"b":61})", R"({"a":3,"b":97})", R"({"a":"x","b":1000})"},
+        {R"({"b":62})", R"({"a":3,"b":98})"}}});
+}
+
 }  // namespace
 }  // namespace weft
