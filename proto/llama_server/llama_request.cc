@@ -147,7 +147,7 @@ ApiResult<void> ReadPredict(const json& fields, LlamaRequest& request) {
   return CheckMinTokens(request, name);
 }
 
-ApiResult<void> ReadResponseFields(const json& fields, LlamaRequest& request) {
+ApiResult<void> ReadChosenFields(const json& fields, LlamaRequest& request) {
   const json* list = FindField(fields, "response_fields");
   if (list == nullptr) return {};
   if (!list->is_array() || list->size() > kMaxResponseFields) {
@@ -170,7 +170,7 @@ ApiResult<void> ReadLlamaOutput(const json& fields, LlamaRequest& request) {
   WEFT_RETURN_IF_ERROR(ReadBool(fields, "return_tokens", request.returns_tokens));
   WEFT_RETURN_IF_ERROR(ReadBool(fields, "timings_per_token", request.timings_per_token));
   WEFT_RETURN_IF_ERROR(ReadBool(fields, "return_progress", request.returns_progress));
-  return ReadResponseFields(fields, request);
+  return ReadChosenFields(fields, request);
 }
 
 // A schema's members keep their order, so the body is read once more if it may have one.
