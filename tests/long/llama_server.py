@@ -18,6 +18,7 @@ def read_flags():
                  "--batch-size", "--hf-repo", "--hf-file", "--model", "--api-key", "--chat-template", "--chat-template-file", "--pooling",
                  "--cors-origins", "--reasoning"):
         flags.add_argument(name)
+    flags.add_argument("--kv-unified", action="store_true")  # each slot may have all of the context
     return flags.parse_known_args()[0]
 
 
@@ -43,7 +44,7 @@ def main():
     arguments = [flags.weft, "serve", "--model", model_of(flags), "--any-model-name", "--port", flags.port, "--host", flags.host,
                  "--max-sequences", str(slots), "--threads", "1", "--log-level", "warning"]
     if flags.ctx_size:
-        arguments += ["--context", str(int(flags.ctx_size) // slots)]
+        arguments += ["--context", str(int(flags.ctx_size) // (1 if flags.kv_unified else slots))]
     if flags.batch_size:
         arguments += ["--max-batch-tokens", flags.batch_size]
     if "decoder" in model_of(flags) or "infill" in model_of(flags):
@@ -51,13 +52,13 @@ def main():
         if template_of(flags):
             arguments += ["--chat-template", template_of(flags)]
         if flags.reasoning:
-            arguments += ["--reasoning", flags.reasoning]
+            # There auto lets models think whose templates know how to.
+            arguments += ["--reasoning", "on" if flags.reasoning == "auto" else flags.reasoning]
     for name in (flags.alias or "").split(","):
         arguments += ["--served-model-name", name] if name else []
     if flags.pooling in ("last", "mean"):
         arguments += ["--pooling", flags.pooling]
-    if flags.cors_origins:
-        arguments += ["--cors-origin", flags.cors_origins]
+    arguments += ["--cors-origin", flags.cors_origins or "*"]
     if flags.api_key:
         path = os.path.join(flags.models, f"keys-{flags.port}")
         with open(path, "w", encoding="utf-8") as file:
