@@ -130,12 +130,12 @@ ApiResult<void> SetLlamaSampling(LlamaRequest& request, GenerationJob& job) {
   return {};
 }
 
-// As llama-server says it: end tokens that are ignored are tokens that are never chosen.
+// As llama-server says it: end tokens that are ignored are tokens that are never chosen, too.
 std::string SettingsOf(const LlamaRequest& request, const GenerationJob& job) {
   LlamaSettings settings;
   settings.logit_bias = request.sampling.logit_bias;
-  for (const auto& [token, bias] : request.token_biases) {
-    if (bias == kNeverBias) settings.logit_bias.emplace_back(token, bias);
+  for (const std::vector<TokenId>& word : job.sampling.bad_words) {
+    if (word.size() == 1) settings.logit_bias.emplace_back(word.front(), kNeverBias);
   }
   if (request.sampling.ignore_eos) {
     for (const TokenId token : job.model->engine->options().end_tokens) {
