@@ -264,7 +264,12 @@ void EngineCore::Commit(const StepPlan& plan) {
       Park(*targets[i].sequence, std::move(outcome.kept_logits));
     }
   }
-  for (const PlannedSequence& planned : plan.sequences) CommitPrompt(*planned.sequence);
+  for (const PlannedSequence& planned : plan.sequences) {
+    const Sequence& sequence = *planned.sequence;
+    sequence.request->EmitProgress(std::min(sequence.computed_count, sequence.prompt_count),
+                                   computed_at_);
+    CommitPrompt(*planned.sequence);
+  }
   for (size_t i = 0; i < targets.size(); ++i) {
     std::optional<PooledResult>& logits = outcomes_[i].token_logits;
     if (logits) FinishPooling(*targets[i].sequence->request, *std::move(logits));
@@ -438,7 +443,10 @@ void EngineCore::Dequeue(LiveRequest& request) {
 void EngineCore::CountPlan(const StepPlan& plan, RequestTimes::Time started) {
   for (const PlannedSequence& planned : plan.sequences) {
     LiveRequest& request = *planned.sequence->request;
-    if (request.queued) request.times().started = started;
+    if (request.queued) {
+      request.times().started = started;
+      request.EmitProgress(planned.first_position, started);
+    }
     Dequeue(request);
     const int32_t prompt_rows =
         std::clamp(planned.sequence->prompt_count - planned.first_position, 0, planned.row_count);

@@ -128,6 +128,16 @@ void LiveRequest::EmitPromptLogprobs() {
   request_.sink->OnPromptLogprobs(std::exchange(prompt_logprobs_, {}));
 }
 
+void LiveRequest::EmitProgress(int32_t processed_tokens, RequestTimes::Time now) {
+  if (!request_.reports_progress || processed_tokens <= progress_) return;
+  progress_ = processed_tokens;
+  request_.sink->OnPromptProgress({.prompt_tokens = first_choice().prompt_count,
+                                   .cached_tokens = first_choice().cached_count,
+                                   .processed_tokens = processed_tokens,
+                                   .started = times_.started,
+                                   .now = now});
+}
+
 Result<PooledResult> LiveRequest::FromHiddenStates(ModelRunner& runner) {
   WEFT_ASSIGN_OR_RETURN(std::vector<float> pooled, pooler_->Take());
   PooledResult result;
@@ -155,6 +165,7 @@ std::optional<Ending> LiveRequest::AppendToken(Sequence& sequence, TokenId token
   sequence.tokens.push_back(token);
   TokensEvent event{.choice = sequence.choice(), .text = {}, .tokens = {token}, .logprobs = {}};
   event.cached_tokens = first_choice().cached_count;
+  event.times = times_;
   if (logprob) event.logprobs.push_back(*std::move(logprob));
   const bool may_stop = sequence.output_count() >= request_.sampling.min_tokens;
   const std::optional<size_t> stop = sequence.stop_matcher.Push(bytes, may_stop, event.text);

@@ -58,6 +58,9 @@ class LiveRequest {
   // Hands the collected ones over, the first time it is called.
   void EmitPromptLogprobs();
 
+  // Where the request wants to know: how far its prompt is, if that is further than it was told.
+  void EmitProgress(int32_t processed_tokens, RequestTimes::Time now);
+
   const SharedCounts& shared_counts() const { return request_.shared_counts; }
   // nullptr: it generates.
   const PoolingParams* pooling() const { return request_.pooling ? &*request_.pooling : nullptr; }
@@ -106,6 +109,7 @@ class LiveRequest {
   int32_t unfinished_count_ = 0;
   std::vector<TokenLogprob> prompt_logprobs_;
   bool prompt_logprobs_emitted_ = false;
+  int32_t progress_ = -1;  // what was emitted last; -1: nothing yet
 };
 
 }  // namespace weft

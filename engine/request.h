@@ -55,6 +55,17 @@ struct TokensEvent {
   std::vector<TokenId> tokens;  // generated since the last event (those of held-back text included)
   std::vector<TokenLogprob> logprobs;  // one a token, if asked for
   int32_t cached_tokens = 0;           // as FinishEvent's; of a beam 0
+  RequestTimes times = {};             // so far
+};
+
+// How far a prompt is. The first one comes before anything of it has been computed, the last one
+// with all of it.
+struct PromptProgress {
+  int32_t prompt_tokens = 0;
+  int32_t cached_tokens = 0;     // found in the prefix cache
+  int32_t processed_tokens = 0;  // those included; larger each time
+  RequestTimes::Time started;    // as RequestTimes has it
+  RequestTimes::Time now;
 };
 
 // The terminal event of one choice; the last one of a request has `last` set and is the request's
@@ -98,6 +109,8 @@ class TokenSink {
   // Once, before the terminal event of a request with `pooling` that does not fail; others never
   // get one.
   virtual void OnPooled(PooledResult result) = 0;
+  // Of a request with `reports_progress`, before its first token.
+  virtual void OnPromptProgress(PromptProgress) {}
   virtual void OnTokens(TokensEvent event) = 0;
   virtual void OnFinish(FinishEvent event) = 0;
 };
@@ -149,6 +162,7 @@ struct Request {
   std::optional<std::chrono::steady_clock::time_point> deadline;  // aborted when it passes
   std::shared_ptr<const VisibleTokens> visible_tokens;            // optional
   std::shared_ptr<const TokenConstraint> constraint;              // optional
+  bool reports_progress = false;                                  // see PromptProgress
   // The constrained text comes to its end within max_tokens, as far as its constraint finds a way:
   // what is drawn gives way to that in time. Needs a constraint, and no beams.
   bool finish_by_length = false;

@@ -33,6 +33,24 @@ std::string_view AnthropicType(int status) {
   }
 }
 
+std::string_view LlamaType(const ApiError& error) {
+  if (error.code == "context_length_exceeded") return "exceed_context_size_error";
+  switch (error.status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 501:
+      return "not_supported_error";
+    case 503:
+      return "unavailable_error";
+    default:
+      return error.status >= 500 ? "server_error" : "invalid_request_error";
+  }
+}
+
 }  // namespace
 
 std::string ToJson(const ApiError& error) {
@@ -61,6 +79,20 @@ std::string ToAnthropicJson(const ApiError& error, std::string_view request_id) 
 std::string ToOllamaJson(const ApiError& error) {
   nlohmann::ordered_json body;
   body["error"] = error.message;
+  return DumpJson(body);
+}
+
+std::string ToLlamaJson(const ApiError& error) {
+  nlohmann::ordered_json body;
+  nlohmann::ordered_json& fields = body["error"];
+  fields["code"] = error.status;
+  fields["message"] = error.message;
+  fields["type"] = LlamaType(error);
+  if (!error.param.empty()) fields["param"] = error.param;
+  if (error.context_excess.context > 0) {
+    fields["n_prompt_tokens"] = error.context_excess.prompt_tokens;
+    fields["n_ctx"] = error.context_excess.context;
+  }
   return DumpJson(body);
 }
 

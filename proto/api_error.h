@@ -1,7 +1,9 @@
-// What every refusal looks like on the wire: OpenAI's error object, Anthropic's, or Ollama's.
+// What every refusal looks like on the wire: OpenAI's error object, Anthropic's, Ollama's or
+// llama-server's.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,6 +19,12 @@ struct ApiError {
   std::string message;                         // for people: what was found and what to do
   // Of 429 and 503: when it will be worth asking again; 0: nobody knows, soon.
   std::chrono::milliseconds retry_after{0};
+  // Of "context_length_exceeded".
+  struct ContextExcessNumbers {
+    int64_t prompt_tokens = 0;
+    int64_t context = 0;
+  };
+  ContextExcessNumbers context_excess = {};
 };
 
 template <typename T>
@@ -31,6 +39,11 @@ std::string ToAnthropicJson(const ApiError& error, std::string_view request_id);
 
 // Ollama's: {"error":"..."}, in one line.
 std::string ToOllamaJson(const ApiError& error);
+
+// llama-server's: {"error":{"code","message","type"}}, where the code is the status; with "param",
+// which it does not have, if a field is to blame. One that does not fit the context is an
+// "exceed_context_size_error" with "n_prompt_tokens" and "n_ctx".
+std::string ToLlamaJson(const ApiError& error);
 
 // From 500 on a "server_error", otherwise an "invalid_request_error".
 ApiError HttpError(int status, std::string code, std::string message);

@@ -309,7 +309,6 @@ constexpr std::array kUnsupported = {
 nlohmann::ordered_json SamplingJson(const SamplingFields& fields) {
   nlohmann::ordered_json values;
   for (const ScalarField& field : kScalars) {
-    if (field.name == "repeat_penalty") continue;  // the other name of repetition_penalty
     std::visit([&](const auto& kind) { values[std::string(field.name)] = fields.*kind.member; },
                field.kind);
   }

@@ -66,7 +66,7 @@ struct SamplingFields {
   std::optional<std::string> cache_salt;  // not empty
 };
 
-// The numbers among them, by name, in the order of docs/API.md.
+// The numbers among them, by all their names, in the order of docs/API.md.
 nlohmann::ordered_json SamplingJson(const SamplingFields& fields);
 
 // "penalties", "dry", "temperature", "top_n_sigma", "top_k", "typical_p", "top_p", "min_p", "xtc".

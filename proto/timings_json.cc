@@ -20,8 +20,10 @@ nlohmann::ordered_json TimingsJson(const Timings& timings) {
   value["prompt_per_second"] = kMsPerSecond * Ratio(prompt_n, timings.prompt_ms);
   value["predicted_n"] = timings.predicted_tokens;
   value["predicted_ms"] = timings.predicted_ms;
-  value["predicted_per_token_ms"] = Ratio(timings.predicted_ms, predicted_n);
-  value["predicted_per_second"] = kMsPerSecond * Ratio(predicted_n, timings.predicted_ms);
+  // The first token came with the prompt: that time is not of its own.
+  const double steps = predicted_n > 0 ? predicted_n - 1 : 0;
+  value["predicted_per_token_ms"] = Ratio(timings.predicted_ms, steps);
+  value["predicted_per_second"] = kMsPerSecond * Ratio(steps, timings.predicted_ms);
   return value;
 }
 

@@ -27,13 +27,13 @@ constexpr auto kOrderedChatFields =
     JoinFields(std::to_array<std::string_view>({"messages", "tool_choice", "response_format"}),
                kSharedTemplateFields, kOutputFields);
 
-constexpr auto kOtherChatFields =
-    JoinFields(kSharedChatFields,
-               std::to_array<std::string_view>(
-                   {"n", "max_tokens", "max_completion_tokens", "logprobs", "modalities",
-                    "reasoning_effort", "functions", "function_call", "timings",
-                    // Accepted, without effect.
-                    "metadata", "store", "prediction", "verbosity", "prompt_cache_options"}));
+constexpr auto kOtherChatFields = JoinFields(
+    kSharedChatFields,
+    std::to_array<std::string_view>(
+        {"n", "max_tokens", "max_completion_tokens", "logprobs", "modalities", "reasoning_effort",
+         "functions", "function_call", "timings", "timings_per_token",
+         // Accepted, without effect.
+         "metadata", "store", "prediction", "verbosity", "prompt_cache_options"}));
 
 constexpr auto kUnsupportedChatFields = JoinFields(
     std::array{UnsupportedField{"audio", "null"}, UnsupportedField{"moderation", "null"},
@@ -169,6 +169,7 @@ ApiResult<void> ReadChatOutput(const json& body, ChatRequest& request) {
         "top_logprobs", "'top_logprobs' has a meaning only together with 'logprobs': true"));
   }
   WEFT_RETURN_IF_ERROR(ReadBool(body, "timings", request.timings));
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "timings_per_token", request.timings));  // llama-server's
   return ReadStreamOptions(body, request);
 }
 

@@ -81,6 +81,7 @@ ApiResult<void> ReadOutput(const json& body, CompletionRequest& request) {
   WEFT_RETURN_IF_ERROR(
       ReadInteger(body, "prompt_logprobs", 0, kMaxLogprobs, request.prompt_logprobs));
   WEFT_RETURN_IF_ERROR(ReadBool(body, "timings", request.timings));
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "timings_per_token", request.timings));  // llama-server's
   WEFT_RETURN_IF_ERROR(ReadStreamOptions(body, request));
   WEFT_RETURN_IF_ERROR(CheckStreamable(request));
   if (request.use_beam_search && request.logprobs) {
@@ -101,12 +102,12 @@ constexpr std::array kUnsupportedCompletionFields = {
 constexpr auto kTextFields =
     JoinFields(std::to_array<std::string_view>({"response_format"}), kOutputFields);
 
-constexpr auto kSupportedCompletionFields =
-    JoinFields(std::to_array<std::string_view>(
-                   {"use_beam_search", "length_penalty", "early_stopping", "prompt_logprobs",
-                    "suffix", "model", "prompt", "n", "best_of", "max_tokens", "echo", "logprobs",
-                    "stream", "stream_options", "user", "metadata", "timings", "task"}),
-               kTextFields);
+constexpr auto kSupportedCompletionFields = JoinFields(
+    std::to_array<std::string_view>({"use_beam_search", "length_penalty", "early_stopping",
+                                     "prompt_logprobs", "suffix", "model", "prompt", "n", "best_of",
+                                     "max_tokens", "echo", "logprobs", "stream", "stream_options",
+                                     "user", "metadata", "timings", "timings_per_token", "task"}),
+    kTextFields);
 
 // A schema's members keep their order, so the body is read once more if it may have one: prompts
 // may be more token ids than an ordered body can have.

@@ -34,6 +34,9 @@ constexpr auto kSupportedEmbedFields = JoinFields(
     std::array<std::string_view, 5>{"model", "inputs", "dimensions", "normalize", "prompt_name"},
     kTruncationFields);
 
+constexpr auto kSupportedLlamaFields = std::to_array<std::string_view>(
+    {"model", "content", "input", "encoding_format", "embd_normalize"});
+
 template <typename Value>
 struct Word {
   std::string_view text;
@@ -74,11 +77,13 @@ ApiResult<std::optional<Value>> ReadWord(const json& body, const std::string& na
 }
 
 // What all shapes have.
-ApiResult<EmbeddingRequest> ReadCommonEmbedding(const json& body, std::string input_name) {
+ApiResult<EmbeddingRequest> ReadCommonEmbedding(const json& body, std::string input_name,
+                                                PromptKinds kinds) {
   EmbeddingRequest request;
   request.input_name = std::move(input_name);
   WEFT_RETURN_IF_ERROR(ReadString(body, "model", request.model));
-  WEFT_ASSIGN_OR_RETURN(request.input, ReadPrompts(body, request.input_name, kMaxEmbeddingInputs));
+  WEFT_ASSIGN_OR_RETURN(request.input,
+                        ReadPrompts(body, request.input_name, kMaxEmbeddingInputs, kinds));
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "dimensions", 1, kMaxInt32, request.dimensions));
   WEFT_RETURN_IF_ERROR(ReadBool(body, "normalize", request.normalizes));
   std::optional<std::string> prompt_name;
@@ -89,8 +94,8 @@ ApiResult<EmbeddingRequest> ReadCommonEmbedding(const json& body, std::string in
 }
 
 // What OpenAI's shape has, and /pooling.
-ApiResult<EmbeddingRequest> ReadEmbedding(const json& body) {
-  WEFT_ASSIGN_OR_RETURN(EmbeddingRequest request, ReadCommonEmbedding(body, "input"));
+ApiResult<EmbeddingRequest> ReadEmbedding(const json& body, PromptKinds kinds) {
+  WEFT_ASSIGN_OR_RETURN(EmbeddingRequest request, ReadCommonEmbedding(body, "input", kinds));
   WEFT_ASSIGN_OR_RETURN(const auto format, ReadWord(body, "encoding_format", kFormats));
   request.format = format.value_or(EmbeddingFormat::kFloat);
   WEFT_ASSIGN_OR_RETURN(const auto pooling, ReadWord(body, "pooling", kPoolings));
@@ -107,7 +112,7 @@ ApiResult<EmbeddingRequest> ReadEmbedding(const json& body) {
 
 ApiResult<EmbeddingRequest> ParseEmbeddingRequest(std::string_view text) {
   WEFT_ASSIGN_OR_RETURN(const json body, ParseBody(text));
-  WEFT_ASSIGN_OR_RETURN(EmbeddingRequest request, ReadEmbedding(body));
+  WEFT_ASSIGN_OR_RETURN(EmbeddingRequest request, ReadEmbedding(body, PromptKinds::kMixed));
   request.unknown_field_count =
       CountUnknownFields(body, kSupportedEmbeddingFields, kUnsupportedEmbeddingFields);
   return request;
@@ -115,9 +120,30 @@ ApiResult<EmbeddingRequest> ParseEmbeddingRequest(std::string_view text) {
 
 ApiResult<EmbeddingRequest> ParseTeiEmbedRequest(std::string_view text) {
   WEFT_ASSIGN_OR_RETURN(const json body, ParseBody(text));
-  WEFT_ASSIGN_OR_RETURN(EmbeddingRequest request, ReadCommonEmbedding(body, "inputs"));
+  WEFT_ASSIGN_OR_RETURN(EmbeddingRequest request,
+                        ReadCommonEmbedding(body, "inputs", PromptKinds::kOne));
   request.shape = EmbeddingShape::kTei;
   request.unknown_field_count = CountUnknownFields(body, kSupportedEmbedFields, {});
+  return request;
+}
+
+ApiResult<EmbeddingRequest> ParseLlamaEmbeddingRequest(std::string_view text) {
+  WEFT_ASSIGN_OR_RETURN(const json body, ParseBody(text));
+  const bool has_content = FindField(body, "content") != nullptr;
+  WEFT_ASSIGN_OR_RETURN(
+      EmbeddingRequest request,
+      ReadCommonEmbedding(body, has_content ? "content" : "input", PromptKinds::kMixed));
+  request.shape = EmbeddingShape::kLlama;
+  std::optional<int32_t> norm;  // p of the p-norm that is to be 1; -1: none
+  WEFT_RETURN_IF_ERROR(ReadInteger(body, "embd_normalize", -1, kMaxInt32, norm));
+  if (norm && *norm != -1 && *norm != 2) {
+    return RefuseUnsupportedValue(
+        "embd_normalize", "'embd_normalize' must be 2 (length 1) or -1 (as the model makes them)");
+  }
+  request.normalizes = norm != -1;
+  WEFT_ASSIGN_OR_RETURN(const auto format, ReadWord(body, "encoding_format", kFormats));
+  request.format = format.value_or(EmbeddingFormat::kFloat);
+  request.unknown_field_count = CountUnknownFields(body, kSupportedLlamaFields, {});
   return request;
 }
 
@@ -125,7 +151,7 @@ ApiResult<PoolingRequest> ParsePoolingRequest(std::string_view text) {
   WEFT_ASSIGN_OR_RETURN(const json body, ParseBody(text));
   PoolingRequest request;
   WEFT_ASSIGN_OR_RETURN(request.task, ReadWord(body, "task", kTasks));
-  WEFT_ASSIGN_OR_RETURN(request.embedding, ReadEmbedding(body));
+  WEFT_ASSIGN_OR_RETURN(request.embedding, ReadEmbedding(body, PromptKinds::kOne));
   bool is_activated = true;
   WEFT_RETURN_IF_ERROR(ReadBool(body, "use_activation", is_activated));
   WEFT_RETURN_IF_ERROR(ReadBool(body, "raw_scores", request.raw_scores));

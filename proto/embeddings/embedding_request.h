@@ -18,8 +18,8 @@ inline constexpr size_t kMaxEmbeddingInputs = 2048;  // in one request, as OpenA
 
 enum class EmbeddingPooling { kDefault, kLast, kMean };
 // Whose answer it is: OpenAI's, vLLM's /pooling, Text Embeddings Inference's, Ollama's /api/embed
-// and its /api/embeddings, of one text.
-enum class EmbeddingShape { kOpenAi, kPooling, kTei, kOllama, kOllamaOne };
+// and its /api/embeddings, of one text, llama-server's.
+enum class EmbeddingShape { kOpenAi, kPooling, kTei, kOllama, kOllamaOne, kLlama };
 
 struct EmbeddingRequest {
   std::optional<std::string> model;
@@ -48,6 +48,8 @@ struct PoolingRequest {
 // Errors name the field by its JSON path.
 ApiResult<EmbeddingRequest> ParseEmbeddingRequest(std::string_view body);
 ApiResult<EmbeddingRequest> ParseTeiEmbedRequest(std::string_view body);
+// llama-server's /embedding.
+ApiResult<EmbeddingRequest> ParseLlamaEmbeddingRequest(std::string_view body);
 ApiResult<PoolingRequest> ParsePoolingRequest(std::string_view body);
 
 }  // namespace weft

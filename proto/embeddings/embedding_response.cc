@@ -54,6 +54,9 @@ struct ShapeText {
 
 ShapeText TextOfShape(const EmbeddingResponse& response, EmbeddingShape shape) {
   if (shape == EmbeddingShape::kTei) return {"[", "", "", "", "]"};
+  if (shape == EmbeddingShape::kLlama) {
+    return {"[", R"({"index":)", R"(,"embedding":[)", "]}", "]"};
+  }
   if (shape == EmbeddingShape::kOllamaOne) {
     return {R"({"embedding":)", "", "", "", response.embeddings.empty() ? "[]}" : "}"};
   }

@@ -1,4 +1,4 @@
-// What /v1/embeddings, /pooling, /embed and Ollama's two answer.
+// What /v1/embeddings, /pooling, /embed, /embedding and Ollama's two answer.
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,8 @@ constexpr auto kRerankFields = JoinFields(
                                      "user", "use_activation"},
     kTruncationFields);
 constexpr auto kTeiRerankFields =
-    JoinFields(std::array<std::string_view, 6>{"model", "query", "texts", "raw_scores",
-                                               "return_text", "instruction"},
+    JoinFields(std::array<std::string_view, 7>{"model", "query", "texts", "raw_scores",
+                                               "return_text", "instruction", "top_n"},
                kTruncationFields);
 
 ApiResult<std::string> ReadQuery(const json& body) {
@@ -87,6 +87,9 @@ ApiResult<RerankRequest> ReadCommon(const json& body, bool as_tei) {
   auto documents = ReadRankedDocuments(body, request.documents_path, as_tei);
   if (!documents) return tl::unexpected(std::move(documents).error());
   request.documents = *std::move(documents);
+  int32_t top_n = 0;
+  WEFT_RETURN_IF_ERROR(ReadInteger(body, "top_n", 0, kMaxInt32, top_n));
+  if (top_n > 0) request.top_n = top_n;  // 0: all, as vLLM has it
   WEFT_RETURN_IF_ERROR(ReadString(body, "instruction", request.instruction));
   WEFT_RETURN_IF_ERROR(ReadBool(body, "raw_scores", request.raw_scores));
   const ApiResult<TruncationFields> truncation = ReadTruncation(body);
@@ -98,9 +101,6 @@ ApiResult<RerankRequest> ReadCommon(const json& body, bool as_tei) {
 ApiResult<RerankRequest> ReadRerank(const json& body) {
   ApiResult<RerankRequest> request = ReadCommon(body, false);
   if (!request) return request;
-  int32_t top_n = 0;
-  WEFT_RETURN_IF_ERROR(ReadInteger(body, "top_n", 0, kMaxInt32, top_n));
-  if (top_n > 0) request->top_n = top_n;  // 0: all, as vLLM has it
   WEFT_RETURN_IF_ERROR(ReadBool(body, "return_documents", request->returns_documents));
   WEFT_RETURN_IF_ERROR(
       ReadInteger(body, "max_tokens_per_doc", 1, kMaxInt32, request->max_tokens_per_doc));

@@ -8,9 +8,10 @@
 namespace weft {
 namespace {
 
-ApiError ContextExceeded(const std::string& param, std::string message) {
-  ApiError error = InvalidField(param, std::move(message));
+ApiError ContextExceeded(const ContextExcess& excess, std::string message) {
+  ApiError error = InvalidField(excess.param, std::move(message));
   error.code = "context_length_exceeded";
+  error.context_excess = {.prompt_tokens = excess.prompt_tokens, .context = excess.context};
   return error;
 }
 
@@ -23,13 +24,12 @@ ApiError OpenAiContextWords(const ContextExcess& excess) {
       fmt::format("This model's maximum context length is {} tokens. However, ", excess.context);
   if (excess.max_tokens == 0) {
     return ContextExceeded(
-        excess.param,
-        fmt::format("{}your {} resulted in {} tokens. Please reduce the length of the "
-                    "{}.",
-                    limit, prompt, excess.prompt_tokens, prompt));
+        excess, fmt::format("{}your {} resulted in {} tokens. Please reduce the length of the "
+                            "{}.",
+                            limit, prompt, excess.prompt_tokens, prompt));
   }
   return ContextExceeded(
-      excess.param,
+      excess,
       fmt::format("{}you requested {} tokens ({} in the {}, {} in the completion). Please reduce "
                   "the length of the {} or completion.",
                   limit, excess.prompt_tokens + excess.max_tokens, excess.prompt_tokens, prompt,
@@ -38,15 +38,23 @@ ApiError OpenAiContextWords(const ContextExcess& excess) {
 
 ApiError AnthropicContextWords(const ContextExcess& excess) {
   if (excess.max_tokens == 0) {
-    return ContextExceeded(excess.param, fmt::format("prompt is too long: {} tokens > {} maximum",
-                                                     excess.prompt_tokens, excess.context));
+    return ContextExceeded(excess, fmt::format("prompt is too long: {} tokens > {} maximum",
+                                               excess.prompt_tokens, excess.context));
   }
   return ContextExceeded(
-      excess.param,
+      excess,
       fmt::format(
           "input length and `max_tokens` exceed context limit: {} + {} > {}, decrease input "
           "length or `max_tokens` and try again",
           excess.prompt_tokens, excess.max_tokens, excess.context));
+}
+
+ApiError LlamaContextWords(const ContextExcess& excess) {
+  return ContextExceeded(
+      excess,
+      fmt::format("the request exceeds the available context size. Its prompt has {} tokens "
+                  "and {} more are asked for, and the context has {} positions; shorten it",
+                  excess.prompt_tokens, excess.max_tokens, excess.context));
 }
 
 }  // namespace weft

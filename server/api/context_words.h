@@ -22,5 +22,6 @@ struct ContextExcess {
 using ContextWords = ApiError (*)(const ContextExcess& excess);
 ApiError OpenAiContextWords(const ContextExcess& excess);
 ApiError AnthropicContextWords(const ContextExcess& excess);
+ApiError LlamaContextWords(const ContextExcess& excess);
 
 }  // namespace weft

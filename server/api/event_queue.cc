@@ -77,6 +77,10 @@ void QueueSink::OnPromptLogprobs(std::vector<TokenLogprob> logprobs) {
 
 void QueueSink::OnPooled(PooledResult result) { queue_->Push({prompt_index_, std::move(result)}); }
 
+void QueueSink::OnPromptProgress(PromptProgress progress) {
+  queue_->Push({prompt_index_, progress});
+}
+
 void QueueSink::OnTokens(TokensEvent event) { queue_->Push({prompt_index_, std::move(event)}); }
 
 void QueueSink::OnFinish(FinishEvent event) { queue_->Push({prompt_index_, std::move(event)}); }

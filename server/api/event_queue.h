@@ -21,7 +21,7 @@ using PromptLogprobs = std::vector<TokenLogprob>;
 
 struct EngineEvent {
   int32_t prompt_index = 0;
-  std::variant<PromptLogprobs, PooledResult, TokensEvent, FinishEvent> event;
+  std::variant<PromptLogprobs, PooledResult, PromptProgress, TokensEvent, FinishEvent> event;
 };
 
 // Push on the engine thread, the rest on the session's strand. When more than `max_pending_bytes`
@@ -65,6 +65,7 @@ class QueueSink : public TokenSink {
       : queue_(std::move(queue)), prompt_index_(prompt_index) {}
   void OnPromptLogprobs(std::vector<TokenLogprob> logprobs) override;
   void OnPooled(PooledResult result) override;
+  void OnPromptProgress(PromptProgress progress) override;
   void OnTokens(TokensEvent event) override;
   void OnFinish(FinishEvent event) override;
 

@@ -57,6 +57,10 @@ void GenerationAnswer::Consume(EngineEvent event) {
     OnPooled(event.prompt_index, std::move(*pooled));
     return;
   }
+  if (const auto* progress = std::get_if<PromptProgress>(&event.event)) {
+    OnProgress(event.prompt_index, *progress);
+    return;
+  }
   if (const auto* tokens = std::get_if<TokensEvent>(&event.event)) {
     OnTokens(event.prompt_index, *tokens);
     return;
@@ -81,13 +85,13 @@ void GenerationAnswer::Consume(EngineEvent event) {
   OnFinish(event.prompt_index, finish);
 }
 
-Timings GenerationAnswer::timings() const {
-  return {.cached_tokens = usage_.cached_tokens,
-          .prompt_tokens = usage_.prompt_tokens - usage_.cached_tokens,
-          .predicted_tokens = usage_.completion_tokens,
-          .queue_ms = MillisecondsBetween(times_.submitted, times_.started),
-          .prompt_ms = MillisecondsBetween(times_.started, times_.first_token),
-          .predicted_ms = MillisecondsBetween(times_.first_token, times_.finished)};
+Timings GenerationAnswer::TimingsOf(const Usage& usage, const RequestTimes& times) {
+  return {.cached_tokens = usage.cached_tokens,
+          .prompt_tokens = usage.prompt_tokens - usage.cached_tokens,
+          .predicted_tokens = usage.completion_tokens,
+          .queue_ms = MillisecondsBetween(times.submitted, times.started),
+          .prompt_ms = MillisecondsBetween(times.started, times.first_token),
+          .predicted_ms = MillisecondsBetween(times.first_token, times.finished)};
 }
 
 RequestDurations GenerationAnswer::durations() const {

@@ -56,12 +56,14 @@ class GenerationAnswer {
 
  protected:
   Usage& mutable_usage() { return usage_; }
-  Timings timings() const;
+  Timings timings() const { return TimingsOf(usage_, times_); }
+  static Timings TimingsOf(const Usage& usage, const RequestTimes& times);
   RequestDurations durations() const;
 
  private:
   virtual void OnPromptLogprobs(int32_t prompt_index, const PromptLogprobs& entries) = 0;
   virtual void OnPooled(int32_t, PooledResult&&) {}
+  virtual void OnProgress(int32_t, const PromptProgress&) {}
   virtual void OnTokens(int32_t prompt_index, const TokensEvent& event) = 0;
   // Not called for a choice that failed.
   virtual void OnFinish(int32_t prompt_index, const FinishEvent& event) = 0;

@@ -56,6 +56,7 @@ struct GenerationJob {
   std::shared_ptr<const VisibleTokens> visible_tokens;  // see Request
   std::shared_ptr<const GrammarConstraint> constraint;  // see Request
   bool finish_by_length = false;                        // see Request
+  bool reports_progress = false;                        // see Request
   bool reads_prefix_cache = true;                       // see Request
   CacheSalt cache_salt{};                               // see Request
   bool has_seed = false;                                // otherwise the server draws one

@@ -53,6 +53,7 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
     request.visible_tokens = job.visible_tokens;
     request.constraint = job.constraint;
     request.finish_by_length = job.finish_by_length;
+    request.reports_progress = job.reports_progress;
     request.sink = std::make_shared<QueueSink>(queue, static_cast<int32_t>(i));
     const RequestId id = request.id;
     const Result<void> submitted = engine.Submit(std::move(request));

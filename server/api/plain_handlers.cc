@@ -1,5 +1,7 @@
 #include "server/api/plain_handlers.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,9 +9,11 @@
 #include <fmt/core.h>
 
 #include "engine/engine.h"
+#include "proto/llama_server/llama_response.h"
 #include "proto/models/models_response.h"
 #include "proto/openapi.h"
 #include "proto/props/props_response.h"
+#include "server/api/conversation/chat_format.h"
 #include "server/api/generation_job.h"
 #include "server/api/ollama/ollama_models.h"
 #include "server/api/responses/stored_responses.h"
@@ -62,14 +66,38 @@ HttpResponse Root() {
   return response;
 }
 
+std::string TextOfToken(const Tokenizer& tokenizer, const std::optional<TokenId>& token) {
+  return token ? std::string(tokenizer.TokenText(*token)) : std::string();
+}
+
 HttpResponse PropsOf(const ServerContext& context) {
   const ServedModel& model = context.models.front();
   const EngineOptions& engine = model.engine->options();
   return Json(ToJson({.model = model.id,
+                      .model_path = model.facts.path,
                       .max_context = engine.max_context,
                       .max_sequences = engine.max_sequences,
+                      .chat_template = model.chat == nullptr ? std::string() : model.chat->source(),
+                      .bos_token = TextOfToken(*model.tokenizer, model.tokenizer->bos()),
+                      .eos_token = TextOfToken(*model.tokenizer, model.tokenizer->eos()),
                       .build = fmt::format("weft {}", Version())},
                      context.options.rules));
+}
+
+// The first model's. Sequences have no slots of their own: so many are busy as there are sequences.
+HttpResponse SlotsOf(const HttpRequest& request, const ServerContext& context) {
+  const Engine& engine = *context.models.front().engine;
+  const EngineOptions& options = engine.options();
+  const int32_t running = context.metrics->RunningOf(engine);
+  const int32_t busy = std::min(running, options.max_sequences);
+  const auto parameters = QueryParameters(request.target);
+  const bool wants_idle = std::ranges::any_of(parameters, [](const auto& parameter) {
+    return parameter.first == "fail_on_no_slot" && !parameter.second.empty();
+  });
+  if (wants_idle && busy == options.max_sequences) {
+    return ErrorResponse(HttpError(503, "overloaded", "no slot available"), request);
+  }
+  return Json(LlamaSlotsJson(options.max_sequences, busy, options.max_context));
 }
 
 }  // namespace
@@ -98,6 +126,10 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
       return Root();
     case RouteId::kProps:
       return PropsOf(context);
+    case RouteId::kSlots:
+      return SlotsOf(request, context);
+    case RouteId::kLoraAdapters:
+      return Json("[]");
     case RouteId::kModels:
       return Models(request, context);
     case RouteId::kModel:

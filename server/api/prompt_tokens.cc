@@ -33,10 +33,34 @@ ApiResult<void> CheckTokenIds(const std::vector<int32_t>& ids, const std::string
   return {};
 }
 
+namespace {
+
+ApiResult<std::vector<TokenId>> MixedTokens(const MixedPrompt& mixed, const Tokenizer& tokenizer,
+                                            EncodeOptions options, const std::string& path) {
+  std::vector<TokenId> tokens;
+  for (size_t i = 0; i < mixed.parts.size(); ++i) {
+    if (const auto* text = std::get_if<std::string>(&mixed.parts[i])) {
+      WEFT_ASSIGN_OR_RETURN(const std::vector<TokenId> part,
+                            EncodeText(tokenizer, *text, options, fmt::format("{}[{}]", path, i)));
+      tokens.insert(tokens.end(), part.begin(), part.end());
+    } else {
+      tokens.push_back(std::get<int32_t>(mixed.parts[i]));
+    }
+    options.add_special_tokens = false;  // but for a text that the prompt begins with
+  }
+  WEFT_RETURN_IF_ERROR(CheckTokenIds(tokens, path, tokenizer.vocab_size()));
+  return tokens;
+}
+
+}  // namespace
+
 ApiResult<std::vector<TokenId>> TakeTokens(Prompt& prompt, const Tokenizer& tokenizer,
                                            const EncodeOptions& options, const std::string& path) {
   if (const auto* text = std::get_if<std::string>(&prompt)) {
     return EncodeText(tokenizer, *text, options, path);
+  }
+  if (const auto* mixed = std::get_if<MixedPrompt>(&prompt)) {
+    return MixedTokens(*mixed, tokenizer, options, path);
   }
   auto& ids = std::get<std::vector<int32_t>>(prompt);
   WEFT_RETURN_IF_ERROR(CheckTokenIds(ids, path, tokenizer.vocab_size()));

@@ -24,7 +24,7 @@ ApiResult<std::vector<TokenId>> EncodeText(const Tokenizer& tokenizer, std::stri
 ApiResult<void> CheckTokenIds(const std::vector<int32_t>& ids, const std::string& path,
                               int64_t vocab_size);
 
-// Of a prompt in either shape; `options` are for text. May be empty. Ids are taken out of it.
+// Of a prompt in any shape; `options` are for text. May be empty. Ids are taken out of it.
 ApiResult<std::vector<TokenId>> TakeTokens(Prompt& prompt, const Tokenizer& tokenizer,
                                            const EncodeOptions& options, const std::string& path);
 

@@ -117,6 +117,7 @@ std::string FingerprintOf(const ModelOptions& options, const std::string& name,
 ModelFacts FactsOf(const LoadedModel& model) {
   const Checkpoint& checkpoint = model.checkpoint();
   ModelFacts facts;
+  facts.path = checkpoint.path;
   facts.architecture = checkpoint.spec.architecture;
   facts.file_format = checkpoint.format.starts_with("GGUF") ? "gguf" : checkpoint.format;
   facts.weight_type = TraitsOf(model.totals().main_type).name;

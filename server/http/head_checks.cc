@@ -153,6 +153,12 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
                               "with",
                               request.path.substr(0, 200)));
   }
+  if (ChangesServer(request.method, request.path)) {
+    return refuse(501, "not_offered",
+                  fmt::format("POST {} is not offered: this server stays as it was started, and "
+                              "what it has computed of prompts is kept by itself",
+                              request.path.substr(0, 200)));
+  }
   // A browser looks for a page there, and there is none.
   const bool wants_page = match.route != nullptr && match.route->id == RouteId::kRoot &&
                           Field(fields, http::field::accept).find("text/html") != std::string::npos;

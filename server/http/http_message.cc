@@ -80,6 +80,7 @@ HttpResponse ErrorResponse(const ApiError& error, const HttpRequest& request) {
   }
   if (request.style == ApiStyle::kAnthropic) response.body = ToAnthropicJson(error, request.id);
   if (request.style == ApiStyle::kOllama) response.body = ToOllamaJson(error);
+  if (request.style == ApiStyle::kLlama) response.body = ToLlamaJson(error);
   return response;
 }
 

@@ -16,7 +16,7 @@ namespace weft {
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;  // name, value
 
 // Whose error object, and whose header for the request's id, a path has.
-enum class ApiStyle { kOpenAi, kAnthropic, kOllama };
+enum class ApiStyle { kOpenAi, kAnthropic, kOllama, kLlama };
 
 struct HttpRequest {
   std::string method;  // "GET"; as the client spelt it

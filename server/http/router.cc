@@ -10,11 +10,20 @@ namespace {
 constexpr std::array kRoutes = {
     Route{RouteId::kRoot, "GET", "/"},
     Route{RouteId::kHealth, "GET", "/health"},
+    Route{RouteId::kHealth, "GET", "/v1/health"},
     Route{RouteId::kReady, "GET", "/ready"},
     Route{RouteId::kMetrics, "GET", "/metrics"},
     Route{RouteId::kOpenApi, "GET", "/openapi.json"},
     Route{RouteId::kVersion, "GET", "/version"},
     Route{RouteId::kProps, "GET", "/props"},
+    Route{RouteId::kSlots, "GET", "/slots"},
+    Route{RouteId::kLoraAdapters, "GET", "/lora-adapters"},
+    Route{RouteId::kLlamaCompletion, "POST", "/completion"},
+    Route{RouteId::kAnyCompletion, "POST", "/completions"},
+    Route{RouteId::kInfill, "POST", "/infill"},
+    Route{RouteId::kLlamaEmbedding, "POST", "/embedding"},
+    Route{RouteId::kAnyEmbedding, "POST", "/embeddings"},
+    Route{RouteId::kChatCompletions, "POST", "/chat/completions"},
     Route{RouteId::kTokenize, "POST", "/tokenize"},
     Route{RouteId::kDetokenize, "POST", "/detokenize"},
     Route{RouteId::kApplyTemplate, "POST", "/apply-template"},
@@ -22,6 +31,7 @@ constexpr std::array kRoutes = {
     Route{RouteId::kModel, "GET", "/v1/models/{id}"},
     Route{RouteId::kCompletions, "POST", "/v1/completions"},
     Route{RouteId::kChatCompletions, "POST", "/v1/chat/completions"},
+    Route{RouteId::kChatInputTokens, "POST", "/v1/chat/completions/input_tokens"},
     Route{RouteId::kMessages, "POST", "/v1/messages"},
     Route{RouteId::kCountTokens, "POST", "/v1/messages/count_tokens"},
     Route{RouteId::kResponses, "POST", "/v1/responses"},
@@ -35,6 +45,7 @@ constexpr std::array kRoutes = {
     Route{RouteId::kEmbeddings, "POST", "/v1/embeddings"},
     Route{RouteId::kRerank, "POST", "/v1/rerank"},
     Route{RouteId::kRerank, "POST", "/v2/rerank"},
+    Route{RouteId::kRerank, "POST", "/v1/reranking"},
     Route{RouteId::kAnyRerank, "POST", "/rerank"},
     Route{RouteId::kScore, "POST", "/v1/score"},
     Route{RouteId::kScore, "POST", "/score"},
@@ -58,6 +69,11 @@ constexpr std::array kRoutes = {
 // Ollama's routes that change which models there are.
 constexpr std::array<std::string_view, 6> kRefusedRoutes = {
     "/api/pull", "/api/push", "/api/create", "/api/copy", "/api/delete", "/api/blobs"};
+
+// llama-server's own. OpenAI's of the same names are under /v1.
+constexpr auto kLlamaPaths = std::to_array<std::string_view>(
+    {"/completion", "/completions", "/chat/completions", "/infill", "/embedding", "/embeddings",
+     "/slots", "/props", "/lora-adapters"});
 
 // Whether the path fits; `argument` is set to what {id} covers (it may hold slashes: models are
 // often called owner/name).
@@ -106,8 +122,15 @@ bool ChangesModels(std::string_view path) {
   });
 }
 
+bool ChangesServer(std::string_view method, std::string_view path) {
+  return method == "POST" &&
+         (path == "/props" || path == "/lora-adapters" || path.starts_with("/slots/"));
+}
+
 ApiStyle ApiStyleOf(std::string_view path, bool is_anthropics) {
   if (path.starts_with("/api/")) return ApiStyle::kOllama;
+  const bool is_llamas = std::ranges::find(kLlamaPaths, path) != kLlamaPaths.end();
+  if (is_llamas || path.starts_with("/slots/")) return ApiStyle::kLlama;
   if (path.starts_with("/v1/")) path.remove_prefix(3);
   const bool is_shared = path == "/models" || path.starts_with("/models/");
   const bool is_anthropic = path.starts_with("/messages") || (is_shared && is_anthropics);

@@ -17,6 +17,13 @@ enum class RouteId {
   kVersion,
   kRoot,
   kProps,
+  kSlots,
+  kLoraAdapters,
+  kLlamaCompletion,
+  kAnyCompletion,
+  kInfill,
+  kLlamaEmbedding,
+  kAnyEmbedding,
   kTokenize,
   kDetokenize,
   kApplyTemplate,
@@ -26,6 +33,7 @@ enum class RouteId {
   kChatCompletions,
   kMessages,
   kCountTokens,
+  kChatInputTokens,
   kResponses,
   kResponsesSocket,
   kCompactResponse,
@@ -76,6 +84,10 @@ RouteMatch FindRoute(std::string_view method, std::string_view path);
 
 // Whether a path would change, in Ollama's API, which models there are. No route has it.
 bool ChangesModels(std::string_view path);
+
+// Whether llama-server's API has this method and path, and this server never will: what saves slots
+// or changes what the server was started with.
+bool ChangesServer(std::string_view method, std::string_view path);
 
 // Also of paths that no route has. `is_anthropics`: the request has Anthropic's header.
 ApiStyle ApiStyleOf(std::string_view path, bool is_anthropics);

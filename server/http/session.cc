@@ -20,6 +20,7 @@
 #include "server/api/embeddings/embedding_job.h"
 #include "server/api/job_memory.h"
 #include "server/api/label_scores/label_score_job.h"
+#include "server/api/llama_server/llama_job.h"
 #include "server/api/messages/messages_job.h"
 #include "server/api/ollama/ollama_job.h"
 #include "server/api/ollama/ollama_models.h"
@@ -118,6 +119,16 @@ PrepareFunction PrepareFunctionOf(RouteId route) {
       return PrepareGenerativeScoring;
     case RouteId::kDecisions:
       return PrepareDecisions;
+    case RouteId::kLlamaCompletion:
+      return PrepareLlamaCompletion;
+    case RouteId::kAnyCompletion:
+      return PrepareAnyCompletion;
+    case RouteId::kInfill:
+      return PrepareLlamaInfill;
+    case RouteId::kLlamaEmbedding:
+      return PrepareLlamaEmbedding;
+    case RouteId::kAnyEmbedding:
+      return PrepareAnyEmbedding;
     case RouteId::kOllamaChat:
       return PrepareOllamaChat;
     case RouteId::kOllamaGenerate:
@@ -138,6 +149,8 @@ AnswerFunction AnswerFunctionOf(RouteId route) {
       return AnswerCountTokens;
     case RouteId::kResponseInputTokens:
       return AnswerInputTokens;
+    case RouteId::kChatInputTokens:
+      return AnswerChatInputTokens;
     case RouteId::kTokenize:
       return AnswerTokenize;
     case RouteId::kDetokenize:

@@ -156,6 +156,14 @@ void Metrics::AddEngine(EngineFacts facts, std::shared_ptr<EngineMeter> meter,
   families_->engines.push_back({.meter = std::move(meter), .engine = &engine});
 }
 
+int32_t Metrics::RunningOf(const Engine& engine) const {
+  const std::lock_guard lock(families_->render_mutex);
+  for (const auto& [meter, metered] : families_->engines) {
+    if (metered == &engine) return meter->Latest().state.running;
+  }
+  return 0;
+}
+
 std::string Metrics::Render(const std::string* only_key) {
   MetricFamilies engines;
   {

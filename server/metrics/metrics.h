@@ -25,6 +25,9 @@ class Metrics {
   // Before the first Render. The engine outlives the last one.
   void AddEngine(EngineFacts facts, std::shared_ptr<EngineMeter> meter, const Engine& engine);
 
+  // The sequences of one of the engines that were added, between two steps a moment ago.
+  int32_t RunningOf(const Engine& engine) const;
+
   void CountHttpRequest(std::string_view route, int status, double duration_s);
   // A request with an API key, by the key's name.
   void CountKey(const std::string& name, int64_t prompt_tokens, int64_t completion_tokens);

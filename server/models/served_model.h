@@ -21,8 +21,9 @@ class ChatFormat;
 class Engine;
 class StructuredOutput;
 
-// What Ollama's API tells of a model.
+// What the APIs of Ollama and llama-server tell of a model.
 struct ModelFacts {
+  std::string path;          // of the file or folder
   std::string architecture;  // the family's name: "llama"
   std::string file_format;   // "gguf" or "safetensors"
   std::string weight_type;   // in which most parameters are stored: "Q4_K"

@@ -13,6 +13,8 @@ from referencing.jsonschema import DRAFT202012
 
 DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../proto/openapi.json")
 URI = "weft:openapi"
+LLAMA_PATHS = ("/completion", "/completions", "/chat/completions", "/infill", "/embedding", "/embeddings", "/slots", "/props",
+               "/lora-adapters")
 
 
 class Truncated(Exception):
@@ -132,12 +134,16 @@ class Contract:
         """What the document says of such an answer; None: there must be none."""
         if item is None:
             name = {"401": "Unauthorized", "403": "Forbidden", "404": "NotFound"}.get(status)
+            if path.startswith("/slots/"):  # what llama-server would do with one
+                name = {"401": "LlamaUnauthorized", "501": "LlamaRefusal"}.get(status)
             if path.startswith("/api/"):  # in Ollama's shape
                 name = name and "OllamaRefusal"
         elif operation is None:
-            name = {"401": "Unauthorized", "403": "Forbidden", "405": "MethodNotAllowed"}.get(status)
+            name = {"401": "Unauthorized", "403": "Forbidden", "405": "MethodNotAllowed", "501": "LlamaRefusal"}.get(status)
             if path.startswith("/api/"):
                 name = name and "OllamaRefusal"
+            if path in LLAMA_PATHS:  # in llama-server's
+                name = name and "LlamaRefusal"
         else:
             found = operation["responses"].get(status)
             return found and self._resolved(found)
@@ -205,7 +211,7 @@ class Contract:
                 continue  # a comment keeps the connection alive
             fields = dict(line.split(": ", 1) for line in lines)
             data = fields.pop("data", "")
-            if ended:
+            if ended and "stop" not in ends:  # each prompt's part of a stream has its own
                 self._blame(request, response, f"an event after the last: {event[:200]!r}")
             if data == "[DONE]":
                 ended = data in ends
@@ -215,7 +221,8 @@ class Contract:
             self.event_count += 1
             instance = json.loads(data)
             kind = instance.get("type")
-            ended = kind in ends or "error" in instance and kind not in goes_on_after
+            stops = "stop" in ends and instance.get("stop") is True  # llama-server's
+            ended = stops or kind in ends or "error" in instance and kind not in goes_on_after
             if fields.get("event", instance.get("type", "")) != instance.get("type", ""):
                 self._blame(request, response, f"the event {fields['event']!r} has the type {instance.get('type')!r}")
             for fault in self._errors(schema, instance):

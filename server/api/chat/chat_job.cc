@@ -3,7 +3,9 @@
 #include <memory>
 #include <utility>
 
+#include "base/result.h"
 #include "proto/chat/chat_request.h"
+#include "proto/responses/compaction.h"
 #include "server/api/chat/chat_answer.h"
 #include "server/api/conversation/reply_job.h"
 
@@ -29,6 +31,15 @@ ApiResult<GenerationJob> PrepareChat(std::string_view body, const PrepareContext
   job->logprobs.is_streamed = job->stream;
   job->answer = std::make_unique<ChatAnswer>(std::move(answer));
   return job;
+}
+
+ApiResult<PostAnswer> AnswerChatInputTokens(std::string_view body, const PrepareContext& context) {
+  WEFT_ASSIGN_OR_RETURN(const ChatRequest request, ParseChatRequest(body, context.rules));
+  WEFT_ASSIGN_OR_RETURN(const ServedModel* const model,
+                        FindGenerator(request.model, context.models));
+  WEFT_ASSIGN_OR_RETURN(const int64_t count, CountReplyPrompt(request, *model));
+  return PostAnswer{.body = InputTokensJson(count),
+                    .unknown_field_count = request.unknown_field_count};
 }
 
 }  // namespace weft

@@ -18,6 +18,19 @@ constexpr std::array kNames = {
     InfillNames{"▁<PRE>", "▁<SUF>", "▁<MID>"},                          // Code Llama
 };
 
+constexpr auto kRepositoryNames =
+    std::to_array<std::string_view>({"<|repo_name|>", "<repo_name>", "<reponame>"});
+constexpr auto kFileNames = std::to_array<std::string_view>(
+    {"<|file_sep|>", "<file_sep>", "<|file_separator|>", "<filename>"});
+
+// The first of these tokens that there is.
+std::optional<TokenId> FirstTokenOf(const Tokenizer& tokenizer, const auto& names) {
+  for (const std::string_view name : names) {
+    if (const std::optional<TokenId> token = tokenizer.TokenOf(name)) return token;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<InfillTokens> FindInfillTokens(const Tokenizer& tokenizer) {
@@ -26,7 +39,11 @@ std::optional<InfillTokens> FindInfillTokens(const Tokenizer& tokenizer) {
     const std::optional<TokenId> suffix = tokenizer.TokenOf(names.suffix);
     const std::optional<TokenId> middle = tokenizer.TokenOf(names.middle);
     if (prefix && suffix && middle)
-      return InfillTokens{.prefix = *prefix, .suffix = *suffix, .middle = *middle};
+      return InfillTokens{.prefix = *prefix,
+                          .suffix = *suffix,
+                          .middle = *middle,
+                          .repository = FirstTokenOf(tokenizer, kRepositoryNames),
+                          .file = FirstTokenOf(tokenizer, kFileNames)};
   }
   return std::nullopt;
 }

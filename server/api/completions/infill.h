@@ -15,6 +15,10 @@ struct InfillTokens {
   TokenId prefix = 0;
   TokenId suffix = 0;
   TokenId middle = 0;
+  // Where the model was trained on whole repositories: what stands before a repository's name, and
+  // before a file's.
+  std::optional<TokenId> repository;
+  std::optional<TokenId> file;
 };
 
 // By the names that families of models give them; nullopt: this one has none.

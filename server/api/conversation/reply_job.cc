@@ -216,6 +216,14 @@ ApiResult<std::string> RenderReplyPrompt(const ChatRequest& request, const Serve
   return std::move(prompt.text);
 }
 
+ApiResult<int64_t> CountReplyPrompt(const ChatRequest& request, const ServedModel& model) {
+  ReplySetup setup;
+  WEFT_ASSIGN_OR_RETURN(const std::string prompt, RenderReplyPrompt(request, model, setup));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenId> tokens,
+                        Tokenize(request, prompt, *model.tokenizer));
+  return std::ssize(tokens);
+}
+
 ApiResult<GenerationJob> PrepareReply(const ChatRequest& request, const PrepareContext& context,
                                       ReplySetup& setup, ContextWords words) {
   const ApiResult<const ServedModel*> model = FindGenerator(request.model, context.models);

@@ -13,6 +13,9 @@ namespace weft {
 ApiResult<std::string> RenderReplyPrompt(const ChatRequest& request, const ServedModel& model,
                                          ReplySetup& setup);
 
+// The tokens of that text.
+ApiResult<int64_t> CountReplyPrompt(const ChatRequest& request, const ServedModel& model);
+
 // What the request says of log probabilities; the job knows how many tokens may come.
 void SetReplyLogprobs(const ChatRequest& request, GenerationJob& job);
 

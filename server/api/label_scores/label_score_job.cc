@@ -28,15 +28,15 @@ uint64_t ItemBytes(const LabelScoreRequest& request) {
   return size;
 }
 
-// One behind the other; both are of one kind.
+// One behind the other; both are texts, or both token ids.
 Prompt JoinedPrompts(const Prompt& first, const Prompt& second) {
-  return std::visit(
-      [&](auto joined) {
-        const auto& more = std::get<decltype(joined)>(second);
-        joined.insert(joined.end(), more.begin(), more.end());
-        return Prompt(std::move(joined));
-      },
-      first);
+  const auto join = [&](auto joined) {
+    const auto& more = std::get<decltype(joined)>(second);
+    joined.insert(joined.end(), more.begin(), more.end());
+    return Prompt(std::move(joined));
+  };
+  const auto* text = std::get_if<std::string>(&first);
+  return text != nullptr ? join(*text) : join(std::get<std::vector<int32_t>>(first));
 }
 
 ApiResult<std::vector<TokenId>> LabelTokens(LabelScoreRequest& request,

@@ -4,27 +4,15 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/result.h"
 #include "proto/messages/messages_request.h"
 #include "proto/messages/messages_response.h"
 #include "server/api/conversation/reply_job.h"
 #include "server/api/messages/messages_answer.h"
-#include "server/api/prompt_tokens.h"
 
 namespace weft {
 namespace {
-
-ApiResult<int64_t> CountPrompt(const ChatRequest& request, const ServedModel& model) {
-  ReplySetup setup;
-  WEFT_ASSIGN_OR_RETURN(const std::string prompt, RenderReplyPrompt(request, model, setup));
-  WEFT_ASSIGN_OR_RETURN(
-      const std::vector<TokenId> tokens,
-      EncodeText(*model.tokenizer, prompt,
-                 {.add_special_tokens = false, .parse_special_tokens = true}, "messages"));
-  return std::ssize(tokens);
-}
 
 // Carries out what the request says about its context.
 ApiResult<AppliedEdits> EditContext(MessagesRequest& request, const PrepareContext& context) {
@@ -32,7 +20,8 @@ ApiResult<AppliedEdits> EditContext(MessagesRequest& request, const PrepareConte
   WEFT_ASSIGN_OR_RETURN(const ServedModel* const model,
                         FindGenerator(request.chat.model, context.models));
   return ApplyContextEdits(
-      *request.edits, [&] { return CountPrompt(request.chat, *model); }, request.chat.messages);
+      *request.edits, [&] { return CountReplyPrompt(request.chat, *model); },
+      request.chat.messages);
 }
 
 }  // namespace
@@ -60,7 +49,7 @@ ApiResult<PostAnswer> AnswerCountTokens(std::string_view body, const PrepareCont
   WEFT_ASSIGN_OR_RETURN(const ServedModel* const model,
                         FindGenerator(request->chat.model, context.models));
   WEFT_ASSIGN_OR_RETURN(const AppliedEdits applied, EditContext(*request, context));
-  WEFT_ASSIGN_OR_RETURN(const int64_t count, CountPrompt(request->chat, *model));
+  WEFT_ASSIGN_OR_RETURN(const int64_t count, CountReplyPrompt(request->chat, *model));
   std::optional<int64_t> original;
   if (request->edits) original = applied.edits.empty() ? count : applied.original_tokens;
   return PostAnswer{.body = CountTokensJson(count, original),

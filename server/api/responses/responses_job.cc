@@ -251,13 +251,8 @@ ApiResult<PostAnswer> AnswerInputTokens(std::string_view body, const PrepareCont
   const ApiResult<const ServedModel*> model = FindGenerator(request->chat.model, context.models);
   if (!model) return tl::unexpected(model.error());
   WEFT_ASSIGN_OR_RETURN(request->chat.messages, MessagesOf(read->conversation));
-  ReplySetup setup;
-  WEFT_ASSIGN_OR_RETURN(const std::string prompt, RenderReplyPrompt(request->chat, **model, setup));
-  WEFT_ASSIGN_OR_RETURN(
-      const std::vector<TokenId> tokens,
-      EncodeText(*(*model)->tokenizer, prompt,
-                 {.add_special_tokens = false, .parse_special_tokens = true}, "input"));
-  return PostAnswer{.body = InputTokensJson(std::ssize(tokens)),
+  WEFT_ASSIGN_OR_RETURN(const int64_t count, CountReplyPrompt(request->chat, **model));
+  return PostAnswer{.body = InputTokensJson(count),
                     .unknown_field_count = request->chat.unknown_field_count};
 }
 

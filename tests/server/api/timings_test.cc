@@ -39,8 +39,8 @@ void ExpectTimings(const json& timings, int prompt, int predicted) {
   EXPECT_GE(predicted_ms, step_ms * (predicted - 1));
   EXPECT_DOUBLE_EQ(timings.at("prompt_per_token_ms"), prompt_ms / prompt);
   EXPECT_DOUBLE_EQ(timings.at("prompt_per_second"), 1000 * (prompt / prompt_ms));
-  EXPECT_DOUBLE_EQ(timings.at("predicted_per_token_ms"), predicted_ms / predicted);
-  EXPECT_DOUBLE_EQ(timings.at("predicted_per_second"), 1000 * (predicted / predicted_ms));
+  EXPECT_DOUBLE_EQ(timings.at("predicted_per_token_ms"), predicted_ms / (predicted - 1));
+  EXPECT_DOUBLE_EQ(timings.at("predicted_per_second"), 1000 * ((predicted - 1) / predicted_ms));
 }
 
 class TimingsTest : public ::testing::Test {
@@ -136,8 +136,8 @@ TEST(TimingsOfEventsTest, RunFromTheFirstChoiceThatDidSomethingToTheLast) {
   const json timings = json::parse(answer.WholeBody()).at("timings");
   EXPECT_EQ(timings, json::parse(R"({"queue_ms":10.0,"cache_n":0,
       "prompt_n":8,"prompt_ms":50.0,"prompt_per_token_ms":6.25,"prompt_per_second":160.0,
-      "predicted_n":10,"predicted_ms":120.0,"predicted_per_token_ms":12.0,
-      "predicted_per_second":83.33333333333333})"));
+      "predicted_n":10,"predicted_ms":120.0,"predicted_per_token_ms":13.333333333333334,
+      "predicted_per_second":75.0})"));
 }
 
 TEST(TimingsOfEventsTest, WhatDidNotHappenTookNoTime) {

@@ -20,15 +20,16 @@ TEST(RouterTest, PathsUnderV1AreThereWithoutItToo) {
     std::string_view label;
   };
   for (const Case& each :
-       {Case{"POST", "/chat/completions", "/v1/chat/completions"},
-        Case{"POST", "/completions", "/v1/completions"},
-        Case{"POST", "/embeddings", "/v1/embeddings"}, Case{"POST", "/messages", "/v1/messages"},
+       {Case{"POST", "/messages", "/v1/messages"},
         Case{"POST", "/messages/count_tokens", "/v1/messages/count_tokens"},
         Case{"POST", "/responses", "/v1/responses"},
         Case{"GET", "/responses/resp_1", "/v1/responses/{id}"},
         Case{"GET", "/models", "/v1/models"}, Case{"HEAD", "/models/owner/name", "/v1/models/{id}"},
         // These are others there.
-        Case{"POST", "/rerank", "/rerank"}, Case{"POST", "/score", "/score"}}) {
+        Case{"POST", "/rerank", "/rerank"}, Case{"POST", "/score", "/score"},
+        Case{"POST", "/chat/completions", "/chat/completions"},
+        Case{"POST", "/completions", "/completions"},
+        Case{"POST", "/embeddings", "/embeddings"}}) {
     const RouteMatch match = FindRoute(each.method, each.path);
     EXPECT_EQ(match.label, each.label);
     EXPECT_NE(match.route, nullptr) << each.path;
@@ -47,6 +48,10 @@ TEST(RouterTest, WhoseErrorsAPathHas) {
   for (const char* const path : {"/v1/models", "/models", "/v1/models/a"}) {
     EXPECT_EQ(ApiStyleOf(path, false), ApiStyle::kOpenAi) << path;
     EXPECT_EQ(ApiStyleOf(path, true), ApiStyle::kAnthropic) << path;
+  }
+  for (const char* const path : {"/completion", "/completions", "/chat/completions", "/infill",
+                                 "/embeddings", "/slots", "/slots/0", "/props"}) {
+    EXPECT_EQ(ApiStyleOf(path, false), ApiStyle::kLlama) << path;
   }
   for (const char* const path : {"/v1/chat/completions", "/v1/modelsx", "/"}) {
     EXPECT_EQ(ApiStyleOf(path, true), ApiStyle::kOpenAi) << path;
@@ -86,6 +91,10 @@ TEST(RouterTest, PropsShowTheDefaults) {
   const json& params = props["default_generation_settings"]["params"];
   EXPECT_EQ(params["temperature"], 0.6);
   EXPECT_EQ(params["top_p"], 1.0);
+  EXPECT_EQ(params["seed"], 4294967295U);
+  EXPECT_EQ(props["modalities"], json({{"vision", false}, {"audio", false}}));
+  EXPECT_EQ(props["bos_token"], "<s>");
+  EXPECT_EQ(props["eos_token"], "</s>");
   EXPECT_EQ(params["stop"], json::array({"###"}));
   EXPECT_EQ(props["chat_template_kwargs"], json({{"enable_thinking", false}}));
   EXPECT_EQ(props["total_slots"], 64);

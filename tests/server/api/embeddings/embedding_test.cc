@@ -48,6 +48,11 @@ TEST(EmbeddingTest, EveryKindOfInputGivesTheSameVector) {
   EXPECT_EQ(VectorsOf(Embed(server, {{"input", {"abc"}}})), text);
   EXPECT_EQ(VectorsOf(Embed(server, {{"input", {256, 97, 98, 99}}})), text);
   EXPECT_EQ(VectorsOf(Embed(server, {{"input", {{256, 97, 98, 99}}}})), text);
+  for (const char* const mixed :
+       {R"([256,"ab",99])", R"([[256,"abc"]])", R"({"prompt_string":"abc"})",
+        R"({"content":[{"type":"text","text":"ab"},{"type":"text","text":"c"}]})"}) {
+    EXPECT_EQ(VectorsOf(Embed(server, {{"input", json::parse(mixed)}})), text) << mixed;
+  }
   EXPECT_EQ(VectorsOf(Embed(server, {{"input", "abc"}, {"pooling", "last"}})), text);
   const auto mean = VectorsOf(Embed(server, {{"input", "abc"}, {"pooling", "mean"}}));
   EXPECT_NEAR(LengthOf(mean[0]), 1, 1e-6);
@@ -245,7 +250,7 @@ TEST(EmbeddingTest, WrongRequestsNameTheField) {
   refused(json::object(), "input", "'input' is missing");
   refused({{"input", 3}}, "input", "must be a string");
   refused({{"input", json::array()}}, "input", "empty array");
-  refused({{"input", {"a", {1}}}}, "input[1]", "mixes");
+  refused({{"input", {"a", json::object()}}}, "input[1].prompt_string", "is missing");
   refused({{"input", {97, 258}}}, "input[1]", "258");
   refused({{"input", std::vector<std::string>(2049, "a")}}, "input", "2049 inputs;");
   const RawResponse many =
