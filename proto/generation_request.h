@@ -28,6 +28,7 @@ struct GenerationRequest {
   bool include_usage = false;       // a last chunk with the usage of the whole stream
   bool continuous_usage = false;    // and in every other chunk, its choice's so far
   bool timings = false;             // the answer says where the time went
+  bool returns_progress = false;    // a stream says how far a long prompt is
   int32_t unknown_field_count = 0;  // ignored
 };
 

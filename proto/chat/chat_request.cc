@@ -31,7 +31,7 @@ constexpr auto kOtherChatFields = JoinFields(
     kSharedChatFields,
     std::to_array<std::string_view>(
         {"n", "max_tokens", "max_completion_tokens", "logprobs", "modalities", "reasoning_effort",
-         "functions", "function_call", "timings", "timings_per_token",
+         "functions", "function_call", "timings", "timings_per_token", "return_progress",
          // Accepted, without effect.
          "metadata", "store", "prediction", "verbosity", "prompt_cache_options"}));
 
@@ -170,6 +170,7 @@ ApiResult<void> ReadChatOutput(const json& body, ChatRequest& request) {
   }
   WEFT_RETURN_IF_ERROR(ReadBool(body, "timings", request.timings));
   WEFT_RETURN_IF_ERROR(ReadBool(body, "timings_per_token", request.timings));  // llama-server's
+  WEFT_RETURN_IF_ERROR(ReadBool(body, "return_progress", request.returns_progress));
   return ReadStreamOptions(body, request);
 }
 

@@ -4,6 +4,7 @@
 
 #include "proto/json_dump.h"
 #include "proto/logprob_json.h"
+#include "proto/prompt_progress_json.h"
 #include "proto/timings_json.h"
 #include "proto/usage_json.h"
 
@@ -54,9 +55,8 @@ ordered_json MessageJson(const ChatMessageDelta& message) {
 
 ordered_json DeltaJson(const ChatMessageDelta& delta) {
   ordered_json value = ordered_json::object();
-  if (delta.has_role) value["role"] = "assistant";
+  if (delta.has_role) value = {{"role", "assistant"}, {"content", nullptr}, {"refusal", nullptr}};
   if (delta.content) value["content"] = *delta.content;
-  if (delta.has_role) value["refusal"] = nullptr;
   if (delta.reasoning) value["reasoning_content"] = *delta.reasoning;
   AddToolCalls(delta, true, value);
   return value;
@@ -111,6 +111,7 @@ std::string ToChunkJson(const ChatResponse& chunk, ChunkUsage usage) {
                                               : ordered_json();
   }
   if (chunk.timings) body["timings"] = TimingsJson(*chunk.timings);
+  if (chunk.progress) body["prompt_progress"] = ProgressJson(*chunk.progress);
   return DumpJson(body);
 }
 

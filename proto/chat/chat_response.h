@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/prompt_progress.h"
 #include "proto/timings.h"
 #include "proto/usage.h"
 
@@ -51,6 +52,7 @@ struct ChatResponse {
   std::string system_fingerprint;
   std::vector<ChatChoice> choices;
   std::optional<Timings> timings;
+  std::optional<PromptProgressNumbers> progress;  // of a chunk
 };
 
 // One line of JSON each. Bytes that are not UTF-8 become U+FFFD.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "proto/json_dump.h"
+#include "proto/prompt_progress_json.h"
 #include "proto/timings_json.h"
 
 namespace weft {
@@ -104,13 +105,7 @@ std::string ToJson(const LlamaPiece& piece) {
   ordered_json body = BeginJson(piece, false);
   AddProbs(piece.probs, body);
   if (piece.timings) body["timings"] = TimingsJson(*piece.timings);
-  if (piece.progress) {
-    ordered_json& progress = body["prompt_progress"];
-    progress["total"] = piece.progress->total;
-    progress["cache"] = piece.progress->cached;
-    progress["processed"] = piece.progress->processed;
-    progress["time_ms"] = piece.progress->time_ms;
-  }
+  if (piece.progress) body["prompt_progress"] = ProgressJson(*piece.progress);
   return DumpJson(body);
 }
 

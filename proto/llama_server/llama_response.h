@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "proto/llama_server/llama_request.h"
+#include "proto/prompt_progress.h"
 #include "proto/timings.h"
 
 namespace weft {
@@ -24,14 +25,6 @@ struct LlamaProbs : LlamaProb {
   std::vector<LlamaProb> top;
 };
 
-// How far a prompt is, in tokens and milliseconds.
-struct LlamaProgress {
-  int64_t total = 0;
-  int64_t cached = 0;
-  int64_t processed = 0;  // those cached included
-  double time_ms = 0;
-};
-
 // A part of a stream, or of the whole answer what both have.
 struct LlamaPiece {
   int32_t index = 0;  // of the prompt
@@ -41,7 +34,7 @@ struct LlamaPiece {
   int64_t prompt_tokens = 0;
   std::vector<LlamaProbs> probs;
   std::optional<Timings> timings;
-  std::optional<LlamaProgress> progress;
+  std::optional<PromptProgressNumbers> progress;
 };
 
 // What the last part of a prompt's stream has besides, and the whole answer.

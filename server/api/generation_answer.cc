@@ -48,6 +48,13 @@ int64_t NanosecondsBetween(Time begin, Time end) {
 
 }  // namespace
 
+PromptProgressNumbers GenerationAnswer::NumbersOf(const PromptProgress& progress) {
+  return {.total = progress.prompt_tokens,
+          .cached = progress.cached_tokens,
+          .processed = progress.processed_tokens,
+          .time_ms = MillisecondsBetween(progress.started, progress.now)};
+}
+
 void GenerationAnswer::Consume(EngineEvent event) {
   if (const auto* logprobs = std::get_if<PromptLogprobs>(&event.event)) {
     OnPromptLogprobs(event.prompt_index, *logprobs);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "proto/api_error.h"
+#include "proto/prompt_progress.h"
 #include "proto/timings.h"
 #include "proto/usage.h"
 #include "server/api/event_queue.h"
@@ -58,6 +59,7 @@ class GenerationAnswer {
   Usage& mutable_usage() { return usage_; }
   Timings timings() const { return TimingsOf(usage_, times_); }
   static Timings TimingsOf(const Usage& usage, const RequestTimes& times);
+  static PromptProgressNumbers NumbersOf(const PromptProgress& progress);
   RequestDurations durations() const;
 
  private:

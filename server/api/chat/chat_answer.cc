@@ -46,6 +46,7 @@ std::string ChatAnswer::TakeStreamText() {
   for (Piece& piece : pieces) {
     const bool is_last = finished() && !options_.include_usage && &piece == &pieces.back();
     if (is_last && options_.timings) chunk.timings = timings();
+    chunk.progress = piece.progress;
     chunk.choices.clear();
     chunk.choices.push_back(std::move(piece.choice));
     events += SseEvent(
@@ -53,6 +54,7 @@ std::string ChatAnswer::TakeStreamText() {
                             .so_far = options_.continuous_usage ? &piece.usage : nullptr}));
   }
   if (!finished()) return events;
+  chunk.progress.reset();
   if (options_.include_usage) {
     if (options_.timings) chunk.timings = timings();
     chunk.choices.clear();
@@ -77,9 +79,16 @@ ChatAnswer::ChoiceState& ChatAnswer::BegunChoice(int32_t choice) {
   ChatChoice first;
   first.index = choice;
   first.message.has_role = true;
-  first.message.content = "";
   if (options_.stream) AddPiece(std::move(first));
   return state;
+}
+
+// Beside what says who speaks.
+void ChatAnswer::OnProgress(int32_t, const PromptProgress& progress) {
+  BegunChoice(0);
+  ChatChoice none;
+  AddPiece(std::move(none));
+  pieces_.back().progress = NumbersOf(progress);
 }
 
 void ChatAnswer::OnTokens(int32_t, const TokensEvent& event) {

@@ -46,9 +46,11 @@ class ChatAnswer : public GenerationAnswer {
   struct Piece {
     ChatChoice choice;
     UsageSoFar usage;
+    std::optional<PromptProgressNumbers> progress = {};
   };
 
   void OnPromptLogprobs(int32_t prompt_index, const PromptLogprobs& entries) override;
+  void OnProgress(int32_t prompt_index, const PromptProgress& progress) override;
   void OnTokens(int32_t prompt_index, const TokensEvent& event) override;
   void OnFinish(int32_t prompt_index, const FinishEvent& event) override;
 

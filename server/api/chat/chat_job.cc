@@ -29,6 +29,7 @@ ApiResult<GenerationJob> PrepareChat(std::string_view body, const PrepareContext
   answer.model = job->model;
   answer.prompt_tokens = std::ssize(job->prompts.front());
   job->logprobs.is_streamed = job->stream;
+  job->reports_progress = job->stream && request->returns_progress;
   job->answer = std::make_unique<ChatAnswer>(std::move(answer));
   return job;
 }

@@ -1,7 +1,11 @@
 #include "server/api/conversation/chat_format.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <fmt/core.h>
@@ -89,6 +93,19 @@ size_t FindMessage(const ordered_json& message, std::string_view text, size_t en
   return place == std::string_view::npos ? 0 : place;
 }
 
+// What templates of Llama's kin put into their first lines, as llama-server gives it to them;
+// otherwise they say a day of their own, long ago.
+ordered_json Today() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm day{};
+  localtime_r(&now, &day);
+  const auto text = [&day](const char* format) {
+    std::array<char, 16> buffer{};
+    return std::string(buffer.data(), std::strftime(buffer.data(), buffer.size(), format, &day));
+  };
+  return {{"date_string", text("%d %b %Y")}, {"datetime", text("%b %d %Y")}};
+}
+
 // Of all that is rendered to find out what a template takes: half a second, where known templates
 // need some milliseconds.
 constexpr int64_t kProbeSteps = 10'000'000;
@@ -159,7 +176,8 @@ ApiResult<RenderedPrompt> ChatFormat::RenderPrompt(const ChatRequest& request,
                                                    bool offers_tools) const {
   const bool lists = offers_tools && lists_tools();
   const ChatTemplateTraits& traits = this->traits(lists);
-  ordered_json variables = request.template_variables;
+  ordered_json variables = Today();
+  variables.update(request.template_variables);
   variables.update(OwnVariables());
   // Growing, it would copy what it has.
   auto& members = variables.get_ref<ordered_json::object_t&>();

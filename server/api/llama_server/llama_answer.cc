@@ -62,15 +62,11 @@ void LlamaAnswer::OnProgress(int32_t prompt_index, const PromptProgress& progres
   if (!options_.stream) return;
   LlamaPiece piece = BeginPiece(prompt_index);
   piece.prompt_tokens = progress.prompt_tokens;
-  const std::chrono::duration<double, std::milli> spent = progress.now - progress.started;
-  piece.progress = {.total = progress.prompt_tokens,
-                    .cached = progress.cached_tokens,
-                    .processed = progress.processed_tokens,
-                    .time_ms = spent.count()};
+  piece.progress = NumbersOf(progress);
   if (options_.timings_per_token) {
     piece.timings = {.cached_tokens = progress.cached_tokens,
                      .prompt_tokens = progress.processed_tokens - progress.cached_tokens,
-                     .prompt_ms = spent.count()};
+                     .prompt_ms = piece.progress->time_ms};
   }
   events_ += SseEvent(ToJson(piece));
 }

@@ -208,7 +208,7 @@ TEST_P(SlowReaderTest, AnAnswerThatIsNotReadTimesOut) {
   options.write_timeout = milliseconds(300);
   TestServer server(model_options, options, GetParam());
   RawClient lazy(server.endpoint(), 4096);
-  lazy.Send(CompletionPost(R"({"prompt":"a","max_tokens":5000,"logprobs":20})"));
+  lazy.Send(CompletionPost(R"({"prompt":"a","max_tokens":1000,"logprobs":20})"));
   EXPECT_TRUE(HasDisconnected(server));
 }
 
