@@ -54,6 +54,13 @@ Result<void> WriteFile(const std::string& path, std::string_view text) {
   return Fail(ErrorCode::kInternal, "{}: cannot write it: {}", path, reason);
 }
 
+// What the link of a file of a snapshot holds.
+std::string LinkTarget(const HubFile& file) {
+  std::string target = "../../";
+  for (auto depth = std::ranges::count(file.path, '/'); depth > 0; --depth) target += "../";
+  return target + "blobs/" + file.blob_id;
+}
+
 }  // namespace
 
 FileLock::FileLock(FileLock&& other) noexcept { *this = std::move(other); }
@@ -163,6 +170,14 @@ std::vector<HubFile> HubCache::Files(std::string_view repository, std::string_vi
   return files;
 }
 
+bool HubCache::Has(std::string_view repository, std::string_view commit,
+                   const HubFile& file) const {
+  std::error_code error;
+  const fs::path link = fs::path(SnapshotPath(repository, commit)) / file.path;
+  const bool is_link = fs::read_symlink(link, error) == LinkTarget(file) && !error;
+  return is_link && fs::file_size(link, error) == file.size && !error;
+}
+
 Result<void> HubCache::Prepare(std::string_view repository) const {
   const fs::path folder = RepositoryPath(repository);
   for (const char* const part : {"blobs", "refs", "snapshots"}) {
@@ -193,9 +208,7 @@ Result<void> HubCache::Link(std::string_view repository, std::string_view commit
                             const HubFile& file) const {
   const fs::path link = fs::path(SnapshotPath(repository, commit)) / file.path;
   WEFT_RETURN_IF_ERROR(MakeFolders(link.parent_path()));
-  std::string target;
-  for (auto depth = std::ranges::count(file.path, '/') + 2; depth > 0; --depth) target += "../";
-  target += fmt::format("blobs/{}", file.blob_id);
+  const std::string target = LinkTarget(file);
   std::error_code error;
   if (fs::read_symlink(link, error) == target && !error) return {};
   fs::remove(link, error);

@@ -56,6 +56,9 @@ class HubCache {
   // CheckHubPath refuses and links to nothing are left out.
   std::vector<HubFile> Files(std::string_view repository, std::string_view commit) const;
 
+  // Whether the snapshot has the file, as a link to a blob of its size.
+  bool Has(std::string_view repository, std::string_view commit, const HubFile& file) const;
+
   // Makes the folders of a repository, and marks the cache as one for programs that make backups
   // (CACHEDIR.TAG).
   Result<void> Prepare(std::string_view repository) const;

@@ -19,7 +19,7 @@ namespace weft {
 // How often something is tried that may help: after no connection, after 429 and 5xx. The pauses
 // grow from one second; Retry-After is heeded, up to two minutes.
 struct HubPatience {
-  int attempts = 6;
+  int attempts = 5;
 };
 
 // Not thread-safe. Errors: kUnavailable if the Hub cannot be reached or has no time, kNotFound if
@@ -61,8 +61,8 @@ class HubClient {
   std::function<void(const std::string&)> say_;
 };
 
-// What the body of a page of a repository's tree lists, for tests. Files of other names are left
-// out; errors name what is wrong with one.
+// What a page of a repository's tree lists. Files that no model has are left out; errors name what
+// is wrong with one.
 Result<std::vector<HubFile>> ReadTreePage(std::string_view json, std::string_view url);
 
 // Of a Link header the URL with rel="next"; empty: there is none.

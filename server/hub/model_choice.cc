@@ -123,16 +123,14 @@ Result<ModelFiles> ChooseBest(const HubName& name, std::vector<ModelFiles> model
                 ListLabels(models));
   }
   ModelFiles chosen = *best;
-  const bool is_first = chosen.label == kByMerit.front();
+  const std::string why =
+      chosen.bytes() > room.weights ? "the smallest one, though it does not fit in"
+      : chosen.label == kByMerit.front()
+          ? "the fastest one whose accuracy holds, and it fits in"
+          : "the best one, by speed and accuracy, of those that Weft loads and that fit in";
   chosen.reason = fmt::format(
-      "{} ({}) of {} quantisations: the fastest one whose accuracy holds{}fits in {}",
-      chosen.label.empty() ? chosen.main_path : chosen.label, FormatBytes(chosen.bytes()),
-      models.size(), is_first ? ", and it " : " of those that there are and that ",
-      FormatBytes(room.memory));
-  if (chosen.bytes() > room.weights) {
-    chosen.reason = fmt::format("{} ({}): the smallest of {} quantisations, though it does not fit",
-                                chosen.label, FormatBytes(chosen.bytes()), models.size());
-  }
+      "{} ({}) of {} quantisations: {} {}", chosen.label.empty() ? chosen.main_path : chosen.label,
+      FormatBytes(chosen.bytes()), models.size(), why, FormatBytes(room.memory));
   return chosen;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <fmt/core.h>
@@ -36,9 +37,9 @@ Result<std::string> FindInCache(const HubCache& cache, const HubName& name, cons
   return PathOf(cache, name, *commit, model);
 }
 
-Result<void> CheckDisk(const HubCache& cache, const HubName& name, const ModelFiles& model) {
+Result<void> CheckDisk(const HubCache& cache, const HubName& name, std::span<const HubFile> files) {
   uint64_t missing = 0;
-  for (const HubFile& file : model.files) missing += MissingBytes(cache, name.repository, file);
+  for (const HubFile& file : files) missing += MissingBytes(cache, name.repository, file);
   struct statvfs disk = {};
   if (statvfs(cache.path().c_str(), &disk) != 0) {
     return Fail(ErrorCode::kInternal, "{}: cannot see how much room there is: {}", cache.path(),
@@ -50,26 +51,42 @@ Result<void> CheckDisk(const HubCache& cache, const HubName& name, const ModelFi
               ToString(name), FormatBytes(missing), cache.path(), FormatBytes(free_bytes));
 }
 
+Result<void> FetchFiles(HubClient& client, const HubCache& cache, const HubName& name,
+                        const std::string& commit, std::span<const HubFile> files,
+                        const PullOptions& options) {
+  WEFT_RETURN_IF_ERROR(cache.Prepare(name.repository));
+  WEFT_RETURN_IF_ERROR(CheckDisk(cache, name, files));
+  uint64_t bytes = 0;
+  for (const HubFile& file : files) bytes += file.size;
+  DownloadProgress progress(bytes, options.has_bar, options.say);
+  const auto say = [&](const std::string& line) {
+    progress.End();
+    options.say(line);
+  };
+  for (const HubFile& file : files) {
+    const Result<void> fetched = FetchFile(client, cache, name, commit, file, progress, say);
+    if (!fetched) progress.End();
+    WEFT_RETURN_IF_ERROR(fetched);
+  }
+  progress.End();
+  return {};
+}
+
 Result<std::string> Fetch(HubClient& client, const HubCache& cache, const HubName& name,
                           const std::string& commit, const PullOptions& options) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<HubFile> files, client.ListFiles(name, commit));
   WEFT_ASSIGN_OR_RETURN(const ModelFiles model, ChooseModel(name, files, options.room));
   if (!model.reason.empty()) options.say(model.reason);
-  WEFT_RETURN_IF_ERROR(cache.Prepare(name.repository));
-  WEFT_RETURN_IF_ERROR(CheckDisk(cache, name, model));
-  DownloadProgress progress(model.bytes(), options.has_bar, options.say);
-  for (const HubFile& file : model.files) {
-    const Result<void> fetched =
-        FetchFile(client, cache, name, commit, file, progress, [&](const std::string& line) {
-          progress.End();
-          options.say(line);
-        });
-    if (!fetched) progress.End();
-    WEFT_RETURN_IF_ERROR(fetched);
+  std::vector<HubFile> missing = model.files;
+  std::erase_if(missing,
+                [&](const HubFile& file) { return cache.Has(name.repository, commit, file); });
+  if (!missing.empty()) {
+    WEFT_RETURN_IF_ERROR(FetchFiles(client, cache, name, commit, missing, options));
   }
-  progress.End();
-  // Last: offline the revision is then one that is all there.
-  WEFT_RETURN_IF_ERROR(cache.SetCommitOf(name.repository, name.revision, commit));
+  // Last: offline the revision is then one that is all there. A cache that has all of it may be one
+  // that nobody can write.
+  const Result<void> noted = cache.SetCommitOf(name.repository, name.revision, commit);
+  if (!missing.empty()) WEFT_RETURN_IF_ERROR(noted);
   return PathOf(cache, name, commit, model);
 }
 

@@ -43,6 +43,9 @@ TEST_F(HubCacheTest, TheLayoutIsThatOfHuggingfaceHub) {
   const fs::path link = directory.path() + "/models--o--r/snapshots/" + kOld + "/x/a.gguf";
   EXPECT_EQ(fs::read_symlink(link), "../../../blobs/id");
   EXPECT_EQ(ReadFile(link, 10).value(), "text");
+  EXPECT_TRUE(cache.Has("o/r", kOld, {.path = "x/a.gguf", .size = 4, .blob_id = "id"}));
+  EXPECT_FALSE(cache.Has("o/r", kOld, {.path = "x/a.gguf", .size = 5, .blob_id = "id"}));
+  EXPECT_FALSE(cache.Has("o/r", kOld, {.path = "x/a.gguf", .size = 4, .blob_id = "other"}));
   ASSERT_TRUE(cache.SetCommitOf("o/r", "refs/pr/1", kOld));
   EXPECT_EQ(ReadFile(directory.path() + "/models--o--r/refs/refs/pr/1", 100).value(), kOld);
   EXPECT_THAT(ReadFile(directory.path() + "/CACHEDIR.TAG", 1000).value(),
