@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <unistd.h>
 #include <utility>
 
 #include <fmt/core.h>
+#include <sys/ioctl.h>
 
 #include "base/format_bytes.h"
 
@@ -14,7 +16,13 @@ namespace {
 constexpr std::chrono::milliseconds kBarInterval{200};
 constexpr std::chrono::seconds kLeastBetweenLines{1};
 constexpr std::chrono::seconds kMostBetweenLines{10};
-constexpr int kBarCells = 24;
+
+size_t TerminalColumns() {
+  constexpr size_t kUsual = 80;
+  winsize size = {};
+  const bool is_known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return is_known ? size.ws_col : kUsual;
+}
 
 std::string DescribeTime(double seconds) {
   const auto whole = static_cast<int64_t>(std::min(seconds, 1e9));
@@ -33,6 +41,16 @@ std::string DescribeProgress(const std::string& what, uint64_t done, uint64_t to
   const double left_s = static_cast<double>(total - std::min(done, total)) / bytes_per_s;
   return text + fmt::format(", {}/s, {} left", FormatBytes(static_cast<uint64_t>(bytes_per_s)),
                             DescribeTime(left_s));
+}
+
+std::string DrawBar(const std::string& text, uint64_t done, uint64_t total, size_t columns) {
+  constexpr size_t kLeastCells = 8;
+  constexpr size_t kMostCells = 24;
+  constexpr size_t kFrame = 3;  // "[", "] "
+  if (columns < kFrame + kLeastCells + text.size()) return text.substr(0, columns);
+  const size_t cells = std::min(kMostCells, columns - kFrame - text.size());
+  const auto full = total == 0 ? cells : static_cast<size_t>(done * cells / total);
+  return fmt::format("[{:<{}}] {}", std::string(std::min(full, cells), '#'), cells, text);
 }
 
 DownloadProgress::DownloadProgress(uint64_t total, bool has_bar,
@@ -66,14 +84,13 @@ void DownloadProgress::Show(Clock::time_point now) {
   rate_ = rate_ > 0 && has_bar_ ? rate_ + kNewShare * (rate - rate_) : rate;
   shown_at_ = now;
   shown_done_ = done_;
-  const std::string text = DescribeProgress(file_, done_, total_, rate_);
+  const std::string text =
+      DescribeProgress(file_.substr(file_.rfind('/') + 1), done_, total_, rate_);
   if (!has_bar_) {
     say_(text);
     return;
   }
-  const auto full = total_ == 0 ? kBarCells : static_cast<int>(done_ * kBarCells / total_);
-  fmt::print(stderr, "\r\x1b[K[{:<{}}] {}", std::string(static_cast<size_t>(full), '#'), kBarCells,
-             text);
+  fmt::print(stderr, "\r\x1b[K{}", DrawBar(text, done_, total_, TerminalColumns() - 1));
   std::fflush(stderr);
   is_shown_ = true;
 }

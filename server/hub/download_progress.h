@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -11,6 +12,10 @@ namespace weft {
 // "model.gguf: 312.5 MiB of 769.6 MiB (40%), 24.1 MiB/s, 19 s left"
 std::string DescribeProgress(const std::string& what, uint64_t done, uint64_t total,
                              double bytes_per_s);
+
+// "[######      ] TEXT" in at most so many columns: a longer line could not be drawn over. Where
+// there are too few for a bar, the text alone, cut if need be.
+std::string DrawBar(const std::string& text, uint64_t done, uint64_t total, size_t columns);
 
 // On a terminal a bar, drawn again where it stands; otherwise a line every ten seconds, or every
 // tenth of the way where that takes longer than a second. Not thread-safe.

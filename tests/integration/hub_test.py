@@ -4,6 +4,7 @@ DIRECTORY --venv DIRECTORY`."""
 import json
 import os
 import pathlib
+import pty
 import random
 import signal
 import ssl
@@ -194,6 +195,30 @@ class Pull(HubCase):
         self.assertEqual(self.hub.large_bytes(), len(BIG))
 
 
+    def test_a_bar_on_a_terminal(self):
+        hold = threading.Event()
+        self.addCleanup(hold.set)
+        self.hub.faults = [("signature", {"hold": hold})]
+        terminal, its_end = pty.openpty()
+        process = subprocess.Popen([options.weft, "pull", "test/gguf:Q8_0"], env=self.environment, stdout=subprocess.PIPE,
+                                   stderr=its_end)
+        os.close(its_end)
+        while not self.blobs():
+            time.sleep(0.02)
+        time.sleep(0.5)
+        hold.set()
+        self.assertEqual(process.communicate(timeout=30)[0].decode(), self.snapshot() + "/tiny-Q8_0.gguf\n")
+        drawn = os.read(terminal, 65536).decode()
+        os.close(terminal)
+        self.assertRegex(drawn, r"\r\x1b\[K\[#+ +\] tiny-Q8_0.gguf: 0\.. MiB of 0\.4 MiB \(\d+%\), .*/s, 0 s left")
+        self.assertTrue(drawn.endswith("\r\x1b[K"), drawn)
+
+    def test_through_a_proxy(self):
+        variables = {"HF_ENDPOINT": "http://hub.invalid", "http_proxy": self.hub.endpoint, "no_proxy": "localhost"}
+        self.assertEqual(pathlib.Path(self.pull("test/gguf:Q8_0", **variables)[0]).read_bytes(), BIG)
+        self.assertTrue(self.hub.asked[0].path.startswith("http://hub.invalid/api/models/"))
+
+
 class Hostile(HubCase):
     def test_wrong_content_is_deleted(self):
         self.hub.faults = [("signature", {"instead": OTHER + BIG[len(OTHER):]})]
@@ -221,6 +246,13 @@ class Hostile(HubCase):
                                              "lfs": {"oid": self.big_id(), "size": 1 << 43, "pointerSize": 130}}
         self.assertIn(f"8192.00 GiB are to come, and {self.cache} has", self.refused("test/gguf:Q8_0", "--force"))
         self.assertEqual(self.hub.large_bytes(), 0)
+
+    def test_answers_without_an_end(self):
+        for body, message in ((b" " * (65 << 20), "the answer has more than 67108864 bytes"), (b"[" * 1000, "deep"),
+                              (b"{}", "expected a commit")):
+            with self.subTest(message=message):
+                self.hub.faults = [("/revision/", {"instead": body})]
+                self.assertIn(message, self.refused("test/gguf"))
 
     def test_paths_that_lead_out(self):
         for path in ("../../../outside.gguf", "/tmp/outside.gguf", "a\\b.gguf", "a/./b.gguf", "a//b.gguf"):
@@ -294,8 +326,8 @@ class Cache(HubCase):
         self.assertEqual({model["commit"] for model in models}, {COMMIT})
         self.assertEqual(models[1]["bytes"], len(BIG))
         lines = self.weft("models", "--memory", "1MiB")[1].splitlines()
-        self.assertRegex(lines[2], r"^hf:test/gguf:Q8_0 +390\.6 KiB +GGUF Q8_0 +01234567  no$")
-        self.assertIn("390.6 KiB freed", self.weft("rm", "test/gguf:Q8_0")[2])
+        self.assertRegex(lines[2], r"^hf:test/gguf:Q8_0 +0\.4 MiB +GGUF Q8_0 +01234567  no$")
+        self.assertIn("0.4 MiB freed", self.weft("rm", "test/gguf:Q8_0")[2])
         self.assertEqual(self.weft("rm", "test/gguf:Q8_0")[0], 1)
         self.assertEqual(self.weft("rm", "hf:test/gguf")[0], 0)
         self.assertFalse(os.path.exists(os.path.join(self.cache, "models--test--gguf")))

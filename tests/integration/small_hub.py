@@ -174,7 +174,9 @@ class HubHandler(Handler):
             self.answer(403 if "Authorization" in self.headers else 401, {"X-Error-Code": "GatedRepo"})
             return
         rest = parts[4:] if is_api else parts[2:]
-        if len(rest) > 1 and rest[1] not in ("main", COMMIT):
+        if is_api and "instead" in fault:
+            self.answer(200, {}, fault["instead"])
+        elif len(rest) > 1 and rest[1] not in ("main", COMMIT):
             self.answer(404, {"X-Error-Code": "RevisionNotFound"})
         elif is_api and rest[:1] == ["tree"]:
             self.answer_tree(name, files, int(query.get("cursor", ["0"])[0]))

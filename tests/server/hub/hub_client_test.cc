@@ -133,6 +133,14 @@ TEST(DownloadProgressTest, ALineForPeople) {
             "a: 0 B of 100.0 MiB (0%), 1.0 MiB/s, 1 min 40 s left");
 }
 
+TEST(DownloadProgressTest, ABarFitsTheTerminal) {
+  EXPECT_EQ(DrawBar("text", 1, 2, 100), "[############            ] text");
+  EXPECT_EQ(DrawBar("text", 1, 2, 15), "[####    ] text");
+  EXPECT_EQ(DrawBar("text", 2, 2, 15), "[########] text");
+  EXPECT_EQ(DrawBar("text", 1, 2, 14), "text");
+  EXPECT_EQ(DrawBar("text", 1, 2, 3), "tex");
+}
+
 TEST(DownloadProgressTest, WithoutATerminalALineATenth) {
   std::vector<std::string> lines;
   DownloadProgress progress(100 << 20, false,
