@@ -203,10 +203,11 @@ std::vector<ModelFiles> GgufModelsOf(std::span<const HubFile> files) {
   std::vector<ModelFiles> models;
   for (auto& [stem, parts] : SetsOf(files, ".gguf")) {
     if (IsBesideModels(parts.front().path) || !IsWhole(parts)) continue;
-    models.push_back({.is_gguf = true,
-                      .label = QuantisationOf(parts.front().path).value_or(""),
-                      .main_path = parts.front().path,
-                      .files = std::move(parts)});
+    ModelFiles& model = models.emplace_back();
+    model.is_gguf = true;
+    model.main_path = parts.front().path;
+    model.label = QuantisationOf(model.main_path).value_or("");
+    model.files = std::move(parts);
   }
   return models;
 }

@@ -94,7 +94,7 @@ Result<std::string> Fetch(HubClient& client, const HubCache& cache, const HubNam
 
 Result<std::string> PullModel(const HubName& name, const PullOptions& options) {
   const HubCache cache(options.settings.cache_path);
-  const Result<std::string> cached = FindInCache(cache, name, options.room);
+  Result<std::string> cached = FindInCache(cache, name, options.room);
   if (options.settings.is_offline) {
     if (cached) return cached;
     return Fail(cached.error().code, "{}; HF_HUB_OFFLINE forbids to ask the Hub",
@@ -108,7 +108,7 @@ Result<std::string> PullModel(const HubName& name, const PullOptions& options) {
   const HubPatience patience = cached ? HubPatience{.attempts = 1} : HubPatience();
   const Result<std::string> commit = IsCommit(name.revision) ? Result<std::string>(name.revision)
                                                              : client.CommitOf(name, patience);
-  const Result<std::string> path = commit ? Fetch(client, cache, name, *commit, options) : commit;
+  Result<std::string> path = commit ? Fetch(client, cache, name, *commit, options) : commit;
   if (path || !cached || path.error().code != ErrorCode::kUnavailable) return path;
   options.say(fmt::format("{}; using what the cache has", path.error().message));
   return cached;
