@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kMaxRedirects = 10;
 constexpr size_t kMaxHeaderBytes = 64 << 10;  // of an answer
+constexpr long kPieceBytes = 256 << 10;       // that a sink gets at most
 constexpr long kConnectSeconds = 15;
 constexpr long kStallSeconds = 30;  // with less than a byte a second
 
@@ -178,6 +179,7 @@ Result<void> HttpClient::Perform(uint64_t begin, Exchange& exchange) {
   if (!certificate_path_.empty()) {
     curl_easy_setopt(curl, CURLOPT_CAINFO, certificate_path_.c_str());
   }
+  curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, kPieceBytes);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, kStallSeconds);

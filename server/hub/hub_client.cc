@@ -170,7 +170,7 @@ Result<HttpAnswer> HubClient::GetText(const HubName& name, const std::string& ur
 tl::unexpected<Error> HubClient::Refusal(const HubName& name, const HttpAnswer& answer) const {
   const std::string code = answer.header("x-error-code");
   const std::string token = settings_.token.empty() ? "no token is set (HF_TOKEN)"
-                                                    : "the token of HF_TOKEN has no access to it";
+                                                    : "the token that is set has no access to it";
   if (code == "GatedRepo") {
     return Fail(ErrorCode::kNotFound,
                 "{}: its authors want you to agree to their terms first, at {}/{}; {}",

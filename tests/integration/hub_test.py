@@ -121,7 +121,7 @@ class Pull(HubCase):
     def test_a_token_goes_to_the_hub_alone(self):
         self.hub.tokens["test/gguf"] = "hf_secret"
         self.assertIn("agree to their terms", self.refused("test/gguf"))
-        self.assertIn("the token of HF_TOKEN has no access", self.refused("test/gguf", HF_TOKEN="hf_wrong"))
+        self.assertIn("the token that is set has no access", self.refused("test/gguf", HF_TOKEN="hf_wrong"))
         self.hub.asked.clear()
         self.pull("test/gguf", HF_TOKEN="hf_secret")
         self.assertEqual({request.headers.get("Authorization") for request in self.hub.asked if request.server == "hub"},
