@@ -14,6 +14,9 @@
 #include "server/commands/embed_command.h"
 #include "server/commands/generate_command.h"
 #include "server/commands/health_command.h"
+#include "server/commands/hub/models_command.h"
+#include "server/commands/hub/pull_command.h"
+#include "server/commands/hub/rm_command.h"
 #include "server/commands/inspect_command.h"
 #include "server/commands/rerank_command.h"
 #include "server/commands/serve_command.h"
@@ -36,6 +39,9 @@ constexpr std::array kCommands = {
     Command{"bench", "times a model alone, without a server", weft::BenchCommand},
     Command{"tokenize", "prints the token ids of a text", weft::TokenizeCommand},
     Command{"inspect", "prints what a model file holds", weft::InspectCommand},
+    Command{"pull", "fetches a model from the Hugging Face Hub", weft::PullCommand},
+    Command{"models", "lists the models that were fetched", weft::ModelsCommand},
+    Command{"rm", "removes a model that was fetched", weft::RmCommand},
     Command{"health", "succeeds if a server is ready", weft::HealthCommand},
     Command{"loadtest", "drives any OpenAI-compatible server and measures it",
             weft::LoadtestCommand},

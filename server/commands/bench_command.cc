@@ -29,7 +29,7 @@
 #include "server/commands/command_line.h"
 #include "server/metrics/machine_limits.h"
 #include "server/metrics/step_floor.h"
-#include "server/models/bundled_model.h"
+#include "server/models/model_path.h"
 
 namespace weft {
 namespace {
@@ -191,9 +191,7 @@ Result<void> RunTests(std::unique_ptr<TransformerRunner> runner, const BenchOpti
 }
 
 Result<void> Bench(BenchOptions options) {
-  if (options.model_path.empty()) {
-    WEFT_ASSIGN_OR_RETURN(options.model_path, FindBundledModel());
-  }
+  WEFT_ASSIGN_OR_RETURN(options.model_path, FindModel(options.model_path, 0));
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   if (options.arithmetic == Arithmetic::kF32) WEFT_RETURN_IF_ERROR(LoadBlas());
   const KernelTable& kernels =

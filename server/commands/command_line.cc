@@ -52,8 +52,9 @@ void AddKvTypeFlag(CLI::App& app, std::optional<KvType>& kv_type) {
 }
 
 void AddModelFlags(CLI::App& app, ModelOptions& options) {
-  app.add_option("--model", options.path,
-                 "GGUF file or Hugging Face directory (the bundled model)");
+  app.add_option(
+      "--model", options.path,
+      "GGUF file, Hugging Face directory or hf:ORG/REPO[:QUANTISATION] (the bundled model)");
   AddModelSettings(app, options);
 }
 

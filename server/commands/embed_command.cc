@@ -14,8 +14,8 @@
 #include "server/commands/corpus/output_file.h"
 #include "server/commands/corpus/pooling_pipeline.h"
 #include "server/commands/corpus/text_input.h"
-#include "server/models/bundled_model.h"
 #include "server/models/loaded_model.h"
+#include "server/models/model_path.h"
 
 namespace weft {
 namespace {
@@ -80,9 +80,8 @@ void AddEmbedFlags(CLI::App& app, EmbedCommandOptions& options) {
 }
 
 Result<void> Embed(EmbedCommandOptions options) {
-  if (options.model.path.empty()) {
-    WEFT_ASSIGN_OR_RETURN(options.model.path, FindBundledModel());
-  }
+  WEFT_ASSIGN_OR_RETURN(options.model.path,
+                        FindModel(options.model.path, options.model.memory_bytes));
   // Before the model, which may take minutes.
   WEFT_ASSIGN_OR_RETURN(TextInput input, TextInput::Open(std::move(options.source)));
   WEFT_ASSIGN_OR_RETURN(OutputFile output, OutputFile::Open(options.output_path));

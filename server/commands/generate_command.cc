@@ -15,8 +15,8 @@
 #include "model/source_task.h"
 #include "model/tokenizer/tokenizer.h"
 #include "server/commands/command_line.h"
-#include "server/models/bundled_model.h"
 #include "server/models/loaded_model.h"
+#include "server/models/model_path.h"
 
 namespace weft {
 namespace {
@@ -100,9 +100,8 @@ Result<void> Generate(GenerateOptions options) {
   if (!options.prompt_file.empty()) {
     WEFT_ASSIGN_OR_RETURN(options.prompt, ReadText(options.prompt_file));
   }
-  if (options.model.path.empty()) {
-    WEFT_ASSIGN_OR_RETURN(options.model.path, FindBundledModel());
-  }
+  WEFT_ASSIGN_OR_RETURN(options.model.path,
+                        FindModel(options.model.path, options.model.memory_bytes));
   options.model.max_sequences = 1;
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedModel> model, LoadedModel::Load(options.model));
 

@@ -7,15 +7,13 @@
 #include "base/resources.h"
 #include "model/inspect.h"
 #include "server/commands/command_line.h"
-#include "server/models/bundled_model.h"
+#include "server/models/model_path.h"
 
 namespace weft {
 namespace {
 
 Result<void> Inspect(std::string model_path, bool quantize) {
-  if (model_path.empty()) {
-    WEFT_ASSIGN_OR_RETURN(model_path, FindBundledModel());
-  }
+  WEFT_ASSIGN_OR_RETURN(model_path, FindModel(model_path, 0));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(model_path));
   if (quantize) QuantizeMatrices(checkpoint.tensors);
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
@@ -30,7 +28,9 @@ int InspectCommand(int argc, const char* const* argv) {
   std::string model_path;
   bool quantize = false;
   CLI::App app("Prints what a model file holds and the memory it will take.", "weft inspect");
-  app.add_option("MODEL", model_path, "GGUF file or Hugging Face directory (the bundled model)");
+  app.add_option(
+      "MODEL", model_path,
+      "GGUF file, Hugging Face directory or hf:ORG/REPO[:QUANTISATION] (the bundled model)");
   AddWeightsFlag(app, quantize);
   if (const auto status = ParseOrExit(app, argc, argv)) return *status;
   const Result<void> inspected = Inspect(std::move(model_path), quantize);

@@ -10,8 +10,8 @@
 #include "server/commands/command_line.h"
 #include "server/commands/corpus/pooling_pipeline.h"
 #include "server/commands/corpus/rank_corpus.h"
-#include "server/models/bundled_model.h"
 #include "server/models/loaded_model.h"
+#include "server/models/model_path.h"
 
 namespace weft {
 namespace {
@@ -70,9 +70,8 @@ Result<std::vector<InputText>> ReadAll(TextSource source) {
 }
 
 Result<void> Rerank(RerankCommandOptions options) {
-  if (options.model.path.empty()) {
-    WEFT_ASSIGN_OR_RETURN(options.model.path, FindBundledModel());
-  }
+  WEFT_ASSIGN_OR_RETURN(options.model.path,
+                        FindModel(options.model.path, options.model.memory_bytes));
   // Before the model, which may take minutes.
   std::vector<InputText> queries = {{.text = options.query, .place = "--query"}};
   options.rank.shows_queries = !options.queries_path.empty();

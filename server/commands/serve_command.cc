@@ -27,8 +27,8 @@
 #include "server/metrics/engine_meter.h"
 #include "server/metrics/engine_metrics.h"
 #include "server/metrics/metrics.h"
-#include "server/models/bundled_model.h"
 #include "server/models/loaded_model.h"
+#include "server/models/model_path.h"
 #include "server/tracing/tracer.h"
 #include "server/tracing/tracing_options.h"
 
@@ -111,8 +111,7 @@ Result<void> Serve(ServeOptions options) {
   const auto metrics = std::make_shared<Metrics>();
   if (options.model_paths.empty()) options.model_paths.emplace_back();
   for (std::string& path : options.model_paths) {
-    if (!path.empty()) continue;
-    WEFT_ASSIGN_OR_RETURN(path, FindBundledModel());
+    WEFT_ASSIGN_OR_RETURN(path, FindModel(path, options.model.memory_bytes));
   }
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                         NamesOfModels(options.model_paths, options.served_model_names));

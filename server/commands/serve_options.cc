@@ -72,7 +72,8 @@ CLI::Option* AddList(CLI::App& app, const std::string& name, std::vector<std::st
 void AddServedModelFlags(CLI::App& app, ServeOptions& options) {
   ModelOptions& model = options.model;
   AddList(app, "--model", options.model_paths,
-          "GGUF file or Hugging Face directory (the bundled model); given again, all are served");
+          "GGUF file, Hugging Face directory or hf:ORG/REPO[:QUANTISATION] (the bundled model); "
+          "given again, all are served");
   AddModelSettings(app, model);
   AddList(app, "--served-model-name", options.served_model_names,
           "What requests call the model (the file's name); given again: other names of it; of "

@@ -22,11 +22,16 @@
 namespace weft {
 namespace {
 
-// "weft-demo" for "models/weft-demo.gguf", "tiny-llama" for "models/tiny-llama/".
+// "weft-demo" for "models/weft-demo.gguf", "tiny-llama" for "models/tiny-llama/". A snapshot of the
+// Hub's cache is called after its repository, models--ORG--REPO/snapshots/COMMIT.
 std::string NameOfPath(const std::string& path) {
   const auto normal = std::filesystem::path(path).lexically_normal();
   if (normal.extension() == ".gguf") return normal.stem().string();
   const auto& last = normal.has_filename() ? normal : normal.parent_path();
+  const std::string repository = last.parent_path().parent_path().filename();
+  if (last.parent_path().filename() == "snapshots" && repository.starts_with("models--")) {
+    return repository.substr(repository.rfind("--") + 2);
+  }
   return last.filename().string();
 }
 

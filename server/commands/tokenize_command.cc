@@ -13,7 +13,7 @@
 #include "model/tokenizer/tokenizer.h"
 #include "proto/json_dump.h"
 #include "server/commands/command_line.h"
-#include "server/models/bundled_model.h"
+#include "server/models/model_path.h"
 
 namespace weft {
 namespace {
@@ -47,9 +47,7 @@ Result<void> Tokenize(TokenizeOptions options) {
   if (!options.text_file.empty()) {
     WEFT_ASSIGN_OR_RETURN(options.text, ReadText(options.text_file));
   }
-  if (options.model_path.empty()) {
-    WEFT_ASSIGN_OR_RETURN(options.model_path, FindBundledModel());
-  }
+  WEFT_ASSIGN_OR_RETURN(options.model_path, FindModel(options.model_path, 0));
   WEFT_ASSIGN_OR_RETURN(const std::shared_ptr<const Tokenizer> tokenizer,
                         LoadTokenizer(options.model_path));
   WEFT_ASSIGN_OR_RETURN(const std::vector<TokenId> ids,

@@ -11,13 +11,10 @@
 #include "engine/transformer_runner.h"
 #include "model/kv_cache.h"
 #include "model/weights.h"
+#include "server/models/memory_reserve.h"
 
 namespace weft {
 namespace {
-
-constexpr uint64_t kMaxRequestBytes = 512ULL << 20;
-constexpr uint64_t kMaxConstraintBytes = 256ULL << 20;
-constexpr uint64_t kProgramBytes = 16ULL << 20;  // with its libraries, as measured
 
 // The largest number, `most` at most, for which this is true, as for all smaller ones; 0: none.
 template <typename Predicate>
@@ -193,10 +190,10 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
   MemoryPlan plan;
   plan.limit_bytes = request.limit_bytes;
   plan.stored_bytes = request.stored_bytes;
-  plan.request_bytes = std::min(kMaxRequestBytes, request.limit_bytes / 8);
-  plan.constraint_bytes = std::min(kMaxConstraintBytes, request.limit_bytes / 16);
-  plan.reserve_bytes =
-      kProgramBytes + plan.request_bytes + plan.constraint_bytes + request.stored_bytes;
+  const MemoryReserve reserve = ReserveOf(request.limit_bytes, request.stored_bytes);
+  plan.request_bytes = reserve.request_bytes;
+  plan.constraint_bytes = reserve.constraint_bytes;
+  plan.reserve_bytes = reserve.bytes();
   plan.weight_bytes = static_cast<uint64_t>(Weights::PackedBytes(checkpoint.tensors, kernels));
   const auto set_context = [&](int64_t positions) {
     plan.context = static_cast<int32_t>(positions);
