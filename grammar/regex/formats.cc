@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "base/check.h"
 #include "grammar/regex/pattern.h"
 
@@ -55,7 +57,7 @@ std::string Ipv6Pattern() {
   };
   std::string all = "(?:" + group + ":){6}" + last + "|::(?:" + group + ":){5}" + last;
   for (int most = 0; most < 5; ++most) {
-    all += "|" + before(most) + "::(?:" + group + ":){" + std::to_string(4 - most) + "}" + last;
+    all += fmt::format("|{}::(?:{}:){{{}}}{}", before(most), group, 4 - most, last);
   }
   return Group(all + "|" + before(5) + "::" + group + "|" + before(6) + "::");
 }
@@ -87,7 +89,7 @@ std::string UriPattern(bool international, bool reference) {
   const std::string query =
       "(?:\\?" + any_of(std::string(":@/?") + (international ? kPrivateChars : "")) + "*)?";
   const std::string tail = query + "(?:#" + any_of(":@/?") + "*)?";
-  const std::string absolute =
+  std::string absolute =
       "[A-Za-z][A-Za-z0-9+\\-.]*:(?:" + rooted + "|" + character + "+" + segments + "|)" + tail;
   if (!reference) return absolute;
   return absolute + "|(?:" + rooted + "|" + any_of("@") + "+" + segments + "|)" + tail;
@@ -143,10 +145,6 @@ class FormatBuilder {
   }
 
  private:
-  static std::string TwoDigits(int number) {
-    return {static_cast<char>('0' + number / 10), static_cast<char>('0' + number % 10)};
-  }
-
   // The minute before midnight, UTC. Elsewhere an hour decides the offset's hour and a minute the
   // offset's minute, each on its own; but one minute before a full hour the offset's hour is the
   // next.
@@ -158,16 +156,14 @@ class FormatBuilder {
     const std::string second = std::string(":60") + kFormatFraction;
     const std::string any = "[0-9]{2}";
     for (int hour = 0; hour < 24; ++hour) {
-      const std::string begin = TwoDigits(hour) + ":" + any + second;
-      add(&hours_ahead, begin + "\\+" + TwoDigits(hour) + ":" + any);
-      add(&hours_ahead_full,
-          TwoDigits(hour) + ":59" + second + "\\+" + TwoDigits((hour + 1) % 24) + ":00");
-      add(&hours_behind, begin + "-" + TwoDigits(23 - hour) + ":" + any);
+      add(&hours_ahead, fmt::format("{0:02}:{1}{2}\\+{0:02}:{1}", hour, any, second));
+      add(&hours_ahead_full, fmt::format("{:02}:59{}\\+{:02}:00", hour, second, (hour + 1) % 24));
+      add(&hours_behind, fmt::format("{0:02}:{2}{3}-{1:02}:{2}", hour, 23 - hour, any, second));
     }
     for (int minute = 0; minute < 60; ++minute) {
-      const std::string begin = any + ":" + TwoDigits(minute) + second;
-      if (minute < 59) add(&minutes_ahead, begin + "\\+" + any + ":" + TwoDigits(minute + 1));
-      add(&minutes_behind, begin + "-" + any + ":" + TwoDigits(59 - minute));
+      const std::string begin = fmt::format("{}:{:02}{}", any, minute, second);
+      if (minute < 59) add(&minutes_ahead, fmt::format("{}\\+{}:{:02}", begin, any, minute + 1));
+      add(&minutes_behind, fmt::format("{}-{}:{:02}", begin, any, 59 - minute));
     }
     return arena_.Or(std::array{Pattern("23:59" + second + "[Zz]"), Pattern(hours_ahead_full),
                                 arena_.And(Pattern(hours_ahead), Pattern(minutes_ahead)),

@@ -7,7 +7,7 @@
 namespace weft {
 namespace {
 
-constexpr size_t kMostReached = 256;  // expressions that are looked at
+constexpr size_t kMostReached = 64;  // expressions that are looked at
 
 bool Includes(const SymbolSet& all, const SymbolSet& part) {
   auto at = all.ranges().begin();
