@@ -57,7 +57,8 @@ test('models and vectors', async () => {
 });
 
 test('errors', async () => {
-  await assert.rejects(client.chat({ model: 'other', messages: hello }), /does not exist/);
+  await assert.rejects(client.chat({ model: 'other', messages: hello }),
+    (error) => error.name === 'ResponseError' && error.status_code === 404 && error.message.includes('does not exist'));
   await assert.rejects(client.pull({ model }), /is not offered/);
 });
 
