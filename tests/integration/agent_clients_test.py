@@ -1,6 +1,8 @@
 """Frameworks that make objects of answers: `agent_clients_test.py --weft BINARY --model MODEL --venv DIRECTORY`. The bundled model
 talks nonsense; that it fits the schema all the same is what is tested."""
 
+import asyncio
+
 from client_packages import AGENT_REQUIREMENTS
 from harness import OpenAiCase, main
 
@@ -23,6 +25,11 @@ def make_report():
 
 
 class Instructor(OpenAiCase):
+    def ask(self, create, response_model, **fields):
+        """The answer of `create`, one of the methods of instructor's client."""
+        return create(model="demo", response_model=response_model, messages=[{"role": "user", "content": QUESTION}],
+                      **{"max_retries": 0, "max_tokens": 200, **fields})
+
     def test_modes(self):
         import instructor
 
@@ -30,19 +37,65 @@ class Instructor(OpenAiCase):
         for mode in (instructor.Mode.TOOLS, instructor.Mode.JSON_SCHEMA, instructor.Mode.RESPONSES_TOOLS):
             with self.subTest(mode=mode):
                 client = instructor.from_openai(self.client, mode=mode)
-                answer = client.chat.completions.create(model="demo", response_model=report, max_retries=0, max_tokens=200,
-                                                        messages=[{"role": "user", "content": QUESTION}])
-                self.assertIsInstance(answer, report)
+                self.assertIsInstance(self.ask(client.chat.completions.create, report), report)
 
     def test_an_iterable_and_parts(self):
         import instructor
 
         report = make_report()
         client = instructor.from_openai(self.client, mode=instructor.Mode.TOOLS)
-        parts = list(client.chat.completions.create_partial(model="demo", response_model=report, max_retries=0, max_tokens=200, seed=1,
-                                                            messages=[{"role": "user", "content": QUESTION}]))
+        parts = list(self.ask(client.chat.completions.create_partial, report, seed=1))
         self.assertGreater(len(parts), 1)
         report.model_validate(parts[-1].model_dump())
+
+    def test_a_call_that_is_wrong_is_told_so(self):
+        """The framework's own loop: what is wrong goes back as the tool's result, and the model calls again."""
+        import instructor
+        from pydantic import field_validator
+
+        cities = []
+
+        class Report(make_report()):
+            @field_validator("city")
+            @classmethod
+            def is_not_the_first(cls, city):
+                cities.append(city)
+                if len(cities) == 1:
+                    raise ValueError("another city was meant")
+                return city
+
+        requests = []
+        client = instructor.from_openai(self.client, mode=instructor.Mode.TOOLS)
+        client.on("completion:kwargs", lambda *_, **fields: requests.append(fields["messages"]))
+        report = self.ask(client.chat.completions.create, Report, max_retries=2)
+        self.assertEqual([cities[-1], len(cities), len(requests)], [report.city, 2, 2])
+        self.assertEqual([message["role"] for message in requests[-1]], ["user", "assistant", "tool"])
+        self.assertIn("another city was meant", requests[-1][-1]["content"])
+
+    def test_errors_name_the_openai_clients(self):
+        import instructor
+        from instructor.core import InstructorRetryException
+
+        client = instructor.from_openai(self.client, mode=instructor.Mode.TOOLS)
+        with self.assertRaises(InstructorRetryException) as wrong:
+            self.ask(client.chat.completions.create, make_report(), top_p=7)
+        self.assertIn("'top_p' must be a number", str(wrong.exception))
+
+    def test_a_stream_that_is_left(self):
+        import instructor
+        from pydantic import BaseModel, Field
+
+        class Story(BaseModel):
+            """A long story."""
+
+            text: str = Field(min_length=1500)
+
+        async def leave():  # otherwise instructor reads all before it gives any
+            async with self.openai.AsyncOpenAI(base_url=self.client.base_url, api_key="none", max_retries=0) as client:
+                create = instructor.from_openai(client, mode=instructor.Mode.TOOLS).chat.completions.create_partial
+                await anext(self.ask(create, Story, max_tokens=600))
+
+        self.assert_noticed(lambda: asyncio.run(leave()))
 
 
 class PydanticAi(OpenAiCase):

@@ -45,7 +45,7 @@ class FrameworkCase(ScriptedCase):
         return exchanges
 
     def assert_stopped(self, server):
-        self.await_sequences(server, lambda count: count == 0)
+        server.await_sequences(lambda count: count == 0)
         self.assertIn("status=499", server.output())
         self.assertEqual(self.file_text(), BROKEN)
 

@@ -204,10 +204,12 @@ class Messages(ServedCase):
         raw = self.client.messages.with_raw_response.create(**self.fields(WHO, extra_headers={"X-Request-Id": "mine"}))
         self.assertEqual(raw.headers["request-id"], "mine")
 
-    def test_closing_a_stream_early_frees_the_server(self):
-        with self.create(WHO, stream=True) as stream:
-            next(iter(stream))
-        self.assertTrue(self.create(WHO, max_tokens=1))
+    def test_a_stream_that_is_left(self):
+        def leave():
+            with self.create(WHO, stream=True, max_tokens=1000, extra_body={"ignore_eos": True}) as stream:
+                next(event for event in stream if event.type == "content_block_delta")
+
+        self.assert_noticed(leave)
 
     def test_asynchronously(self):
         import asyncio

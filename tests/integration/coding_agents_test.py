@@ -82,10 +82,10 @@ class Tasks:
     def test_it_is_stopped(self):
         server = self.serve(((TASK,), [LONG_STORY]), flags=["--any-model-name"])
         agent = self.start(server)
-        self.await_sequences(server, lambda count: count > 0)
+        server.await_sequences(lambda count: count > 0)
         agent.send_signal(signal.SIGINT)
         _, output = self.finish(agent)
-        self.await_sequences(server, lambda count: count == 0)
+        server.await_sequences(lambda count: count == 0)
         self.assertIn("status=499", server.output(), output)
         self.assertEqual(self.file_text(), BROKEN)
 

@@ -2,11 +2,16 @@
 
 import json
 import shutil
+import signal
 import subprocess
 import tempfile
 
 from client_packages import skip
 from harness import ServedCase, main
+
+WEATHER = {"type": "function", "function": {
+    "name": "get_weather", "description": "The weather in a city",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}
 
 
 class Curl(ServedCase):
@@ -28,6 +33,19 @@ class Curl(ServedCase):
             answer = json.loads(self.curl("/v1/chat/completions", *arguments))
             self.assertIn("Weft", answer["choices"][0]["message"]["content"])
 
+    def test_a_tool_is_called_and_its_answer_taken(self):
+        def ask(messages):
+            body = {"model": "demo", "messages": messages, "tools": [WEATHER], "temperature": 0}
+            return json.loads(self.curl("/v1/chat/completions", "--json", json.dumps(body)))["choices"][0]
+
+        question = {"role": "user", "content": "What is the weather in Paris?"}
+        called = ask([question])
+        call, = called["message"]["tool_calls"]
+        self.assertEqual((called["finish_reason"], call["function"]["name"]), ("tool_calls", "get_weather"))
+        self.assertEqual(json.loads(call["function"]["arguments"]), {"city": "Paris"})
+        result = {"role": "tool", "tool_call_id": call["id"], "content": "sunny"}
+        self.assertEqual(ask([question, called["message"], result])["finish_reason"], "stop")
+
     def test_a_form_is_told_what_to_send(self):
         error = json.loads(self.curl("/v1/completions", "-d", '{"prompt": "a"}'))["error"]
         self.assertIn("Content-Type: application/json", error["message"])
@@ -36,6 +54,17 @@ class Curl(ServedCase):
         text = self.curl("/v1/completions", "-N", "--json", '{"prompt": "Once", "max_tokens": 5, "stream": true}')
         self.assertTrue(text.startswith('data: {"id":"cmpl-'))
         self.assertTrue(text.endswith("data: [DONE]\n\n"))
+
+    def test_a_stream_that_is_interrupted(self):
+        body = '{"prompt": "Once", "max_tokens": 1000, "ignore_eos": true, "stream": true}'
+
+        def leave():
+            command = ["curl", "-sSN", "--json", body, f"http://127.0.0.1:{self.server.port}/v1/completions"]
+            with subprocess.Popen(command, stdout=subprocess.PIPE) as curl:
+                curl.stdout.readline()
+                curl.send_signal(signal.SIGINT)
+
+        self.assert_noticed(leave)
 
     def test_a_long_body_waits_for_100_continue(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:

@@ -49,6 +49,18 @@ class ServedCase(unittest.TestCase):
             WeftServer(options.weft, ["--model", model, "--served-model-name", "demo", *cls.serve_arguments]))
 
 
+    def assert_noticed(self, leave):
+        """`leave` begins an exchange and goes away before its end. The log gives it the status 499, and nothing is computed any more. It is
+        called again where that is not so: the bundled model is fast, and the client may have been too late."""
+        before = self.server.output().count(" status=499 ")
+        for _ in range(5):
+            leave()
+            self.server.await_sequences(lambda count: count == 0)
+            if self.server.output().count(" status=499 ") > before:
+                return
+        self.fail(f"the log has no new status 499:\n{self.server.output()}")
+
+
 class OpenAiCase(ServedCase):
     """`client` is the official OpenAI client, `openai` its package."""
 

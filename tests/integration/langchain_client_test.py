@@ -54,6 +54,14 @@ class LangChain(ServedCase):
         forced = self.chat.bind_tools([get_weather], tool_choice="get_weather").invoke([question], max_tokens=60)
         self.assertEqual(forced.tool_calls[0]["name"], "get_weather")
 
+    def test_a_stream_that_is_left(self):
+        def leave():
+            stream = self.chat.stream("Who are you?", extra_body={"ignore_eos": True})
+            next(stream)
+            stream.close()
+
+        self.assert_noticed(leave)
+
     def test_errors_are_the_openai_clients(self):
         import openai
 

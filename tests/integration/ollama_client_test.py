@@ -14,6 +14,7 @@ PARIS = [{"role": "user", "content": "What is the weather in Paris?"}]
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}}, "required": ["name"],
           "additionalProperties": False}
 GREEDY = {"temperature": 0, "num_predict": 100}
+ENDLESS = {"ignore_eos": True, "num_predict": -1}
 
 
 def get_weather(city: str) -> str:
@@ -92,11 +93,13 @@ class Ollama(ServedCase):
             self.chat([{"role": "user", "content": "What is this?", "images": [b"a"]}])
         self.assertIn("messages[0].images", image.exception.error)
 
-    def test_closing_a_stream_early_frees_the_server(self):
-        stream = self.chat(WHO, stream=True)
-        next(stream)
-        stream.close()
-        self.assertTrue(self.chat(WHO, options={"num_predict": 1}).done)
+    def test_a_stream_that_is_left(self):
+        def leave():
+            stream = self.chat(WHO, stream=True, options=ENDLESS)
+            next(stream)
+            stream.close()
+
+        self.assert_noticed(leave)
 
     def test_models(self):
         self.assertEqual([model.model for model in self.client.list().models], ["demo:latest"])
@@ -151,16 +154,20 @@ class LangChain(ServedCase):
         answer = self.chat.with_structured_output({"title": "name", **SCHEMA}, method="json_schema").invoke("Who are you?")
         self.assertEqual(list(answer), ["name"])
 
-    def test_errors_and_streams_that_are_left(self):
+    def test_errors_are_the_ollama_clients(self):
         import ollama
 
         with self.assertRaises(ollama.ResponseError) as wrong:
             self.chat.bind(options={"top_p": 7}).invoke("a")
         self.assertEqual(wrong.exception.status_code, 400)
-        stream = self.chat.stream("Who are you?")
-        next(stream)
-        stream.close()
-        self.assertTrue(self.chat.invoke("Who are you?").content)
+
+    def test_a_stream_that_is_left(self):
+        def leave():
+            stream = self.chat.bind(options=ENDLESS).stream("Who are you?")
+            next(stream)
+            stream.close()
+
+        self.assert_noticed(leave)
 
 
 if __name__ == "__main__":

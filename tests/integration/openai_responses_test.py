@@ -298,6 +298,14 @@ class Client(OpenAiCase):
         self.assertEqual([len(entry.top_logprobs) for entry in logprobs], [2] * len(logprobs))
         self.assertTrue(logprobs)
 
+    def test_a_stream_that_is_left(self):
+        def leave():
+            stream = self.ask("Who are you?", stream=True, extra_body={"ignore_eos": True})
+            next(event for event in stream if event.type == "response.output_text.delta")
+            stream.close()
+
+        self.assert_noticed(leave)
+
     def test_errors_are_the_clients_own(self):
         with self.assertRaises(self.openai.NotFoundError):
             self.client.responses.create(model="other", input="a")

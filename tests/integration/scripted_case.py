@@ -4,13 +4,11 @@ empty home, and no network but the loopback."""
 import fcntl
 import json
 import os
-import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 from harness import options
@@ -111,14 +109,3 @@ class ScriptedCase(unittest.TestCase):
         for before, after in zip(exchanges, exchanges[1:]):
             self.assertGreater(after.prompt_tokens, before.prompt_tokens)
             self.assertGreater(after.cached_tokens, before.prompt_tokens - BLOCK)
-
-    def await_sequences(self, server, is_wanted):
-        """Waits until so many sequences are being computed."""
-        deadline = time.monotonic() + 300
-        while True:
-            _, metrics = server.request("GET", "/metrics")
-            count = int(re.search(r"^weft_sequences_running\{.*\} (\d+)$", metrics, re.MULTILINE)[1])
-            if is_wanted(count):
-                return
-            self.assertLess(time.monotonic(), deadline, f"{count} sequences run")
-            time.sleep(0.1)

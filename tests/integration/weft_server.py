@@ -109,6 +109,18 @@ class WeftServer:
         finally:
             connection.close()
 
+    def await_sequences(self, is_wanted):
+        """Waits until so many sequences are being computed."""
+        deadline = time.monotonic() + 300
+        while True:
+            _, metrics = self.request("GET", "/metrics")
+            count = int(re.search(r"^weft_sequences_running\{.*\} (\d+)$", metrics, re.MULTILINE)[1])
+            if is_wanted(count):
+                return
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{count} sequences run")
+            time.sleep(0.1)
+
     def complete(self, **fields):
         status, answer = self.request("POST", "/v1/completions", fields)
         if status != 200:

@@ -3,10 +3,13 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { generateObject, generateText, jsonSchema, Output, streamObject, tool } from 'ai';
+import { APICallError, generateObject, generateText, jsonSchema, Output, stepCountIs, streamObject, streamText, tool } from 'ai';
+
+import { assertNoticed } from './left.mjs';
 
 const connection = { name: 'weft', baseURL: `${process.env.WEFT_URL}/v1` };
 const model = createOpenAICompatible({ ...connection, supportsStructuredOutputs: true }).chatModel('demo');
+const endless = createOpenAICompatible({ ...connection, transformRequestBody: (body) => ({ ...body, ignore_eos: true }) }).chatModel('demo');
 const fields = { model, prompt: 'What is the weather in Paris?', temperature: 1, maxRetries: 0, maxOutputTokens: 200 };
 const schema = jsonSchema({
   type: 'object',
@@ -58,4 +61,35 @@ test('without schemas on the wire the answer is an object', async () => {
   const plain = createOpenAICompatible(connection).chatModel('demo');
   const { object } = await generateObject({ ...fields, model: plain, seed: 1, output: 'no-schema' });
   assert.equal(typeof object, 'object');
+});
+
+test('streamText, with a tool whose result goes back', async () => {
+  const cities = [];
+  const weather = tool({
+    description: 'The weather in a city',
+    inputSchema: jsonSchema({ type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }),
+    execute: ({ city }) => { cities.push(city); return 'sunny'; },
+  });
+  const { textStream, steps } = streamText({ ...fields, temperature: 0, tools: { get_weather: weather }, stopWhen: stepCountIs(2) });
+  let text = '';
+  for await (const piece of textStream) text += piece;
+  assert.deepEqual(cities, ['Paris']);
+  assert.deepEqual((await steps).map((step) => step.finishReason), ['tool-calls', 'stop']);
+  assert.ok(text);
+});
+
+test('errors are the class of the package', async () => {
+  await assert.rejects(generateText({ ...fields, topP: 7 }),
+    (error) => APICallError.isInstance(error) && error.statusCode === 400 && error.message.includes("'top_p'"));
+});
+
+test('a stream that is aborted', async () => {
+  await assertNoticed(async () => {
+    const controller = new AbortController();
+    const { textStream } = streamText({ ...fields, model: endless, maxOutputTokens: 900, abortSignal: controller.signal });
+    for await (const piece of textStream) {
+      assert.ok(piece);
+      controller.abort();
+    }
+  });
 });

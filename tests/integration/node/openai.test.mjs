@@ -4,6 +4,8 @@ import test from 'node:test';
 
 import OpenAI from 'openai';
 
+import { assertNoticed, untilBusy } from './left.mjs';
+
 const client = new OpenAI({ baseURL: `${process.env.WEFT_URL}/v1`, apiKey: 'none', maxRetries: 0 });
 const model = 'demo';
 const hello = [{ role: 'user', content: 'Who are you?' }];
@@ -95,16 +97,20 @@ test('errors are the classes of the package', async () => {
 });
 
 test('an abandoned stream and an aborted request free the server', async () => {
-  const long = { model, prompt: 'a', max_tokens: 200, ignore_eos: true };
-  const stream = await client.completions.create({ ...long, stream: true });
-  for await (const chunk of stream) {
-    assert.ok(chunk.choices);
-    break;
-  }
-  const controller = new AbortController();
-  const aborted = client.completions.create({ ...long, n: 8 }, { signal: controller.signal });
-  setTimeout(() => controller.abort(), 20);
-  await assert.rejects(aborted, OpenAI.APIUserAbortError);
+  const long = { model, prompt: 'a', max_tokens: 1000, ignore_eos: true };
+  await assertNoticed(async () => {
+    for await (const chunk of await client.completions.create({ ...long, stream: true })) {
+      assert.ok(chunk.choices);
+      break;
+    }
+  });
+  await assertNoticed(async () => {
+    const controller = new AbortController();
+    const aborted = client.completions.create({ ...long, n: 8 }, { signal: controller.signal });
+    await untilBusy();
+    controller.abort();
+    await assert.rejects(aborted, OpenAI.APIUserAbortError);
+  });
   await assert.rejects(client.completions.create({ ...long, n: 8 }, { timeout: 20 }), OpenAI.APIConnectionTimeoutError);
   assert.ok((await client.completions.create({ model, prompt: 'a', max_tokens: 1 })).choices);
 });
