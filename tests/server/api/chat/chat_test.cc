@@ -117,6 +117,23 @@ TEST(ChatTest, AnswersWholeAndStreamedAlike) {
   EXPECT_EQ(ReadStream(Chat(server, R"("stream":true)")).usage, nullptr);
 }
 
+TEST(ChatTest, AStreamSaysHowFarItsPromptIs) {
+  const TestServer server(Saying("Hello"));
+  const RawResponse response = Chat(server, R"("stream":true,"return_progress":true)");
+  EXPECT_EQ(ReadStream(response).messages[0]["content"], "Hello");
+  std::vector<json> progress;
+  for (const std::string& event : SseData(response.body)) {
+    const json chunk = json::parse(event, nullptr, false);
+    if (chunk.is_object() && chunk.contains("prompt_progress")) {
+      progress.push_back(chunk["prompt_progress"]);
+      EXPECT_EQ(chunk["choices"][0]["delta"], json::object());
+    }
+  }
+  ASSERT_GE(progress.size(), 2U);
+  EXPECT_EQ(progress.front()["processed"], progress.front()["cache"]);
+  EXPECT_EQ(progress.back()["processed"], progress.back()["total"]);
+}
+
 TEST(ChatTest, LengthEndsTheReply) {
   const TestServer server(Saying("Hello"));
   for (const char* const name : {"max_tokens", "max_completion_tokens"}) {

@@ -191,6 +191,18 @@ TEST(ChatFormatTest, VariablesReachTheTemplate) {
             "<s></s>FalselowdocTrueTrue");
 }
 
+// As its own strftime_now has it, unless the request says another day.
+TEST(ChatFormatTest, KnowsToday) {
+  const auto format = FormatOf(
+      "{{ date_string == strftime_now('%d %b %Y') }} {{ datetime == strftime_now('%b %d %Y') }} "
+      "{{ date_string }}");
+  const std::string today = Prompt(*format, R"({"messages":[{"role":"user","content":"a"}]})");
+  EXPECT_TRUE(today.starts_with("True True ")) << today;
+  EXPECT_EQ(Prompt(*format, R"({"messages":[{"role":"user","content":"a"}],
+      "chat_template_kwargs":{"date_string":"26 Jul 2024"}})"),
+            "False True 26 Jul 2024");
+}
+
 TEST(ChatFormatTest, SaysWhyAPlainChatCannotBeRendered) {
   EXPECT_EQ(FormatOf("{% for m in messages %}{{ m.content }}{% endfor %}")->traits().fault, "");
   EXPECT_EQ(FormatOf("{{ raise_exception('a system message first') }}")->traits().fault,
