@@ -56,12 +56,17 @@ std::optional<FormulaId> SchemaSolver::ValueAmongListed(FormulaId formula,
   for (const ConstantId value : *listed) {
     if (!Spend(1 + size / kAtomsInStep)) break;
     std::unordered_map<FormulaId, FormulaId> turns;
+    std::vector<FormulaId> all = {logic_.Equals(value)};
+    // Of a number its spelling may decide, too: 1.0 is no integer of draft 4.
+    const bool is_number = logic_.constants()[value].kind == ValueKind::kNumber;
     for (const ElementAtom& each : atoms) {
-      turns.emplace(each.atom, logic_.Satisfies(value, each.value) ? each.if_true : each.if_false);
+      const bool holds = logic_.Satisfies(value, each.value);
+      turns.emplace(each.atom, holds ? each.if_true : each.if_false);
+      if (is_number) all.push_back(holds ? each.value : formulas.Not(each.value));
     }
-    const FormulaId equals = logic_.Equals(value);
-    if (!question.can_end(Replaced(formula, turns), equals)) continue;
-    values.push_back(equals);
+    const FormulaId as_decided = formulas.And(all);
+    if (!question.can_end(Replaced(formula, turns), as_decided)) continue;
+    values.push_back(as_decided);
     if (question.one_way_is_enough) break;
   }
   return formulas.Or(values);

@@ -111,7 +111,9 @@ FormulaId SchemaSolver::ValueUnder(const std::vector<int32_t>& tables, NameId na
 FormulaId SchemaSolver::WithoutWhatIsOver(FormulaId object, const ObjectContext& context,
                                           std::optional<NameId> now) {
   const auto demands = [](const auto& named) { return named.second != FormulaId::kTrue; };
+  constexpr int64_t kNamesInStep = 256;
   const auto may_be_violated = [&](const PropertyTable& table) {
+    Spend(std::ssize(table.named) / kNamesInStep);
     return table.others != FormulaId::kTrue || std::ranges::any_of(table.patterns, demands) ||
            std::ranges::any_of(table.named, [&](const auto& named) {
              return demands(named) && (named.first == now || MayCome(named.first, context));

@@ -12,6 +12,7 @@ namespace {
 size_t CostBytes(const EngineEvent& event) {
   constexpr size_t kEnvelopeBytes = 256;
   constexpr size_t kCandidateBytes = 32;
+  if (std::holds_alternative<PromptProgress>(event.event)) return kEnvelopeBytes;
   const auto* tokens = std::get_if<TokensEvent>(&event.event);
   if (tokens == nullptr) return 0;
   size_t cost = kEnvelopeBytes + tokens->text.size() + tokens->tokens.size() * sizeof(TokenId);

@@ -44,7 +44,7 @@ std::string_view BearerKey(std::string_view authorization) {
 }
 
 bool IsLiveness(const RouteMatch& match) {
-  return match.label == "/health" || match.label == "/ready";
+  return match.label == "/health" || match.label == "/v1/health" || match.label == "/ready";
 }
 
 // The keys that came with a request: one that is known is enough.

@@ -23,7 +23,7 @@ std::string BlobOf(const fs::path& link) {
   return is_blob ? target.filename().string() : std::string();
 }
 
-std::set<std::string> BlobsInUse(const HubCache& cache, const std::string& repository) {
+Result<std::set<std::string>> BlobsInUse(const HubCache& cache, const std::string& repository) {
   std::set<std::string> blobs;
   std::error_code error;
   const fs::path snapshots = cache.RepositoryPath(repository) + "/snapshots";
@@ -31,7 +31,9 @@ std::set<std::string> BlobsInUse(const HubCache& cache, const std::string& repos
        each.increment(error)) {
     blobs.insert(BlobOf(each->path()));
   }
-  return blobs;
+  if (!error || error == std::errc::no_such_file_or_directory) return blobs;
+  return Fail(ErrorCode::kInternal, "{}: cannot see what is in use: {}", snapshots.string(),
+              error.message());
 }
 
 // Removes one, and counts it. Contents that lie elsewhere (huggingface_hub may share them between
@@ -173,7 +175,7 @@ Result<RemovedModel> RemoveModel(const HubCache& cache, const HubName& name) {
     RemoveFile(link, removed);
     RemoveEmptyFolders(link.parent_path(), folder / "snapshots");
   }
-  const std::set<std::string> in_use = BlobsInUse(cache, name.repository);
+  WEFT_ASSIGN_OR_RETURN(const std::set<std::string> in_use, BlobsInUse(cache, name.repository));
   for (const std::string& blob : blobs) {
     if (blob.empty() || in_use.contains(blob)) continue;
     RemoveFile(cache.BlobPath(name.repository, blob), removed);

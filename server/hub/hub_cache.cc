@@ -45,10 +45,16 @@ Result<void> MakeFolders(const fs::path& path) {
 // Replaces the file at once: whoever reads it meets the old text or the new one.
 Result<void> WriteFile(const std::string& path, std::string_view text) {
   const std::string unfinished = fmt::format("{}.{}.tmp", path, getpid());
-  std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (file.good() && rename(unfinished.c_str(), path.c_str()) == 0) return {};
+  unlink(unfinished.c_str());  // of a process before this one, or somebody's link to elsewhere
+  const int descriptor =
+      open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0664);
+  // Some hundred bytes: they are written at once or not at all.
+  const bool is_written = descriptor >= 0 && write(descriptor, text.data(), text.size()) ==
+                                                 static_cast<ssize_t>(text.size());
+  if (descriptor >= 0 && close(descriptor) == 0 && is_written &&
+      rename(unfinished.c_str(), path.c_str()) == 0) {
+    return {};
+  }
   const std::string reason = std::strerror(errno);
   unlink(unfinished.c_str());
   return Fail(ErrorCode::kInternal, "{}: cannot write it: {}", path, reason);

@@ -80,6 +80,10 @@ Result<std::vector<HubFile>> HubClient::ListFiles(const HubName& name, const std
                   NameOf(name), kMaxFiles, kMaxPages);
     }
     url = NextPage(answer.header("link"));
+    if (settings_.endpoint.starts_with("https:") && !url.empty() && !url.starts_with("https:")) {
+      return Fail(ErrorCode::kCorrupt, "{}: the next page is {}, expected https", NameOf(name),
+                  Quoted(url));
+    }
   }
   std::ranges::sort(files, {}, &HubFile::path);
   const auto same = std::ranges::adjacent_find(files, {}, &HubFile::path);

@@ -147,14 +147,16 @@ bool BelongsToDirectory(std::string_view path) {
          folder == "additional_chat_templates";
 }
 
-// The parts of sets among the files, by the stems of the sets.
-std::map<std::string, std::vector<HubFile>> SetsOf(std::span<const HubFile> files,
-                                                   std::string_view extension) {
-  std::map<std::string, std::vector<HubFile>> sets;
+// The parts of sets among the files, by the stems of the sets and by how many parts they have.
+std::map<std::pair<std::string, int>, std::vector<HubFile>> SetsOf(std::span<const HubFile> files,
+                                                                   std::string_view extension) {
+  std::map<std::pair<std::string, int>, std::vector<HubFile>> sets;
   for (const HubFile& file : files) {
-    if (file.path.ends_with(extension)) sets[PartOf(file.path).stem].push_back(file);
+    if (!file.path.ends_with(extension)) continue;
+    const SetPart part = PartOf(file.path);
+    sets[{part.stem, part.count}].push_back(file);
   }
-  for (auto& [stem, parts] : sets) std::ranges::sort(parts, {}, &HubFile::path);
+  for (auto& [set, parts] : sets) std::ranges::sort(parts, {}, &HubFile::path);
   return sets;
 }
 
@@ -201,7 +203,7 @@ bool IsLoadable(std::string_view quantisation) {
 
 std::vector<ModelFiles> GgufModelsOf(std::span<const HubFile> files) {
   std::vector<ModelFiles> models;
-  for (auto& [stem, parts] : SetsOf(files, ".gguf")) {
+  for (auto& [set, parts] : SetsOf(files, ".gguf")) {
     if (IsBesideModels(parts.front().path) || !IsWhole(parts)) continue;
     ModelFiles& model = models.emplace_back();
     model.is_gguf = true;
@@ -229,7 +231,7 @@ std::optional<ModelFiles> SafetensorsModelOf(std::span<const HubFile> files) {
     std::erase_if(weights, [&](const HubFile& file) { return !is_usual(file); });
   }
   if (!has_config || weights.empty()) return std::nullopt;
-  for (const auto& [stem, parts] : SetsOf(weights, ".safetensors")) {
+  for (const auto& [set, parts] : SetsOf(weights, ".safetensors")) {
     if (!IsWhole(parts)) return std::nullopt;
   }
   model.files.insert(model.files.end(), weights.begin(), weights.end());

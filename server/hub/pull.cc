@@ -80,6 +80,10 @@ Result<std::string> Fetch(HubClient& client, const HubCache& cache, const HubNam
   std::vector<HubFile> missing = model.files;
   std::erase_if(missing,
                 [&](const HubFile& file) { return cache.Has(name.repository, commit, file); });
+  // The weights last: without them it is no model, in whatever an interrupted pull leaves.
+  std::ranges::stable_sort(missing, {}, [](const HubFile& file) {
+    return file.path.ends_with(".safetensors") || file.path.ends_with(".gguf");
+  });
   if (!missing.empty()) {
     WEFT_RETURN_IF_ERROR(FetchFiles(client, cache, name, commit, missing, options));
   }

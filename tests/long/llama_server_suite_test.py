@@ -150,4 +150,4 @@ class LlamaServerSuite(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    main()
+    main("model")

@@ -54,7 +54,7 @@ LlamaPiece LlamaAnswer::BeginPiece(int32_t prompt_index) const {
   LlamaPiece piece;
   piece.index = prompt_index;
   piece.predicted_tokens = state.predicted_tokens;
-  piece.prompt_tokens = state.prompt_tokens;
+  piece.prompt_tokens = options_.prompt_tokens[static_cast<size_t>(prompt_index)];
   return piece;
 }
 
@@ -106,7 +106,7 @@ void LlamaAnswer::OnTokens(int32_t prompt_index, const TokensEvent& event) {
   if (options_.timings_per_token) {
     RequestTimes times = event.times;
     times.finished = std::chrono::steady_clock::now();
-    piece.timings = TimingsOf({.prompt_tokens = state.prompt_tokens,
+    piece.timings = TimingsOf({.prompt_tokens = piece.prompt_tokens,
                                .completion_tokens = state.predicted_tokens,
                                .cached_tokens = event.cached_tokens},
                               times);

@@ -14,8 +14,9 @@ namespace weft {
 
 struct LlamaAnswerOptions {
   const ServedModel* model = nullptr;
-  std::vector<std::string> prompts;  // a text each
-  std::string settings;              // LlamaSettingsJson
+  std::vector<std::string> prompts;    // a text each
+  std::vector<int64_t> prompt_tokens;  // of each
+  std::string settings;                // LlamaSettingsJson
   std::vector<std::string> response_fields;
   bool stream = false;
   bool returns_tokens = false;  // a stream always does
@@ -40,7 +41,6 @@ class LlamaAnswer : public GenerationAnswer {
     LlamaPiece whole;
     LlamaEnd end;
     int64_t predicted_tokens = 0;
-    int64_t prompt_tokens = 0;
   };
 
   void OnPromptLogprobs(int32_t prompt_index, const PromptLogprobs& entries) override;

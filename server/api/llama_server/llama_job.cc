@@ -101,10 +101,7 @@ ApiResult<std::map<TokenId, double>> BiasesOf(const LlamaRequest& request,
                           EncodeText(tokenizer, text, kPlainText, "logit_bias"));
     for (const TokenId token : tokens) biases[token] = bias;
   }
-  if (std::ssize(biases) <= kMaxBadWords) return biases;
-  return tl::unexpected(InvalidField(
-      "logit_bias",
-      fmt::format("'logit_bias' names {} tokens; name at most {}", biases.size(), kMaxBadWords)));
+  return biases;
 }
 
 // Tokens that are never to be chosen have no bias, which the text could outweigh: they are banned.
@@ -119,12 +116,17 @@ ApiResult<void> SetLlamaSampling(LlamaRequest& request, GenerationJob& job) {
       request.sampling.logit_bias.emplace_back(token, bias);
     }
   }
+  if (std::ssize(never) > kMaxBadWords) {
+    return tl::unexpected(
+        InvalidField("logit_bias", fmt::format("'logit_bias' forbids {} tokens; forbid at most {}",
+                                               never.size(), kMaxBadWords)));
+  }
   WEFT_RETURN_IF_ERROR(CheckTokenIds(never, "logit_bias", job.model->tokenizer->vocab_size()));
   WEFT_RETURN_IF_ERROR(SetGeneration(request, job));
   for (const TokenId token : never) job.sampling.bad_words.push_back({token});
   if (request.n_probs == 0) return {};
   job.sampling.logprobs = request.n_probs;
-  job.logprobs.bytes_each = kCompletionLogprobBytes;
+  job.logprobs.bytes_each = kChatLogprobBytes;
   job.logprobs.path = "n_probs";
   job.logprobs.is_streamed = request.stream;
   return {};
@@ -192,9 +194,21 @@ ApiResult<GenerationJob> PrepareLlama(ApiResult<LlamaRequest> parsed,
   LlamaAnswerOptions answer;
   answer.model = model;
   answer.settings = SettingsOf(request, job);
+  // In the request's state, the answer's tree, its text and the body.
+  constexpr size_t kCopies = 4;
+  size_t text_bytes = 0;
+  for (const std::vector<TokenId>& tokens : job.prompts) {
+    text_bytes += answer.settings.size();
+    for (const TokenId token : tokens) text_bytes += model->tokenizer->TokenBytes(token).size();
+  }
+  if (text_bytes > context.max_bytes) {
+    job.excess_bytes = kCopies * text_bytes;
+    return job;
+  }
+  job.answer_bytes += kCopies * text_bytes;
   for (const std::vector<TokenId>& tokens : job.prompts) {
     answer.prompts.push_back(model->tokenizer->Decode(tokens, true));
-    job.answer_bytes += answer.prompts.back().size() + answer.settings.size();
+    answer.prompt_tokens.push_back(std::ssize(tokens));
   }
   answer.response_fields = std::move(request.response_fields);
   answer.stream = request.stream;

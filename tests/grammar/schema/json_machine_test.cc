@@ -356,6 +356,27 @@ TEST(JsonMachineTest, ManyConditionsOnOneName) {
   }
 }
 
+// 1.0 is no integer of draft 4, so that nothing could come behind it.
+TEST(JsonMachineTest, ListedNumbersAreSpelledAsTheyMustBe) {
+  const auto schema = JsonSchema::Compile(nlohmann::ordered_json::parse(
+      R"({"$schema": "http://json-schema.org/draft-04/schema#", "type": "object",
+          "required": ["v"], "properties": {"v": {"enum": [1, 1.5]}},
+          "oneOf": [{"properties": {"v": {"type": "integer"}}},
+                    {"properties": {"v": {"enum": [1.5]}}}]})"));
+  ASSERT_TRUE(schema);
+  const std::unique_ptr<JsonMachine> machine = schema->NewMachine({});
+  Recognizer::State state = machine->Start();
+  for (const char byte : std::string(R"({"v":1)")) {
+    state = machine->Step(state, static_cast<uint8_t>(byte));
+    ASSERT_NE(state, Recognizer::kDead);
+  }
+  EXPECT_NE(machine->Step(state, '}'), Recognizer::kDead);
+  state = machine->Step(state, '.');
+  ASSERT_NE(state, Recognizer::kDead);
+  EXPECT_EQ(machine->Step(state, '0'), Recognizer::kDead);
+  EXPECT_NE(machine->Step(state, '5'), Recognizer::kDead);
+}
+
 // What stands before it in the schema cannot come any more, so that its conditions hold.
 TEST(JsonMachineTest, ConditionsOnANameThatIsOver) {
   std::string conditions;
