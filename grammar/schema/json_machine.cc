@@ -187,7 +187,8 @@ Recognizer::State JsonMachine::BeginValue(const Frame& frame, TextId text, uint8
   if (byte == '{') return BeginObject(next, with);
   if (byte == '[') return BeginArray(next, with);
   for (const ValueKind kind : {ValueKind::kNull, ValueKind::kFalse, ValueKind::kTrue}) {
-    if (SpellingOf(kind)[0] != byte || !logic_.HoldsFor(goal.value, kind)) continue;
+    const auto first = static_cast<uint8_t>(SpellingOf(kind)[0]);
+    if (first != byte || !logic_.HoldsFor(goal.value, kind)) continue;
     next.place = Place::kConstant;
     next.state = static_cast<int32_t>(kind);
     next.detail = 1;
@@ -200,7 +201,7 @@ Recognizer::State JsonMachine::StepConstant(const Frame& frame, TextId text, uin
   const auto kind = static_cast<ValueKind>(frame.state);
   const std::string_view spelling = SpellingOf(kind);
   const auto come = static_cast<size_t>(frame.detail);
-  if (spelling[come] != byte) return kDead;
+  if (static_cast<uint8_t>(spelling[come]) != byte) return kDead;
   const TextId with = frame.records ? Append(text, byte) : text;
   if (come + 1 == spelling.size()) {
     Truths truths;
