@@ -93,9 +93,9 @@ size_t FindMessage(const ordered_json& message, std::string_view text, size_t en
   return place == std::string_view::npos ? 0 : place;
 }
 
-// What templates of Llama's kin put into their first lines, as llama-server gives it to them;
-// otherwise they say a day of their own, long ago.
-ordered_json Today() {
+// What templates of Llama's kin read besides, as llama-server gives it to them: otherwise they say
+// a day of their own, long ago. `functions` would be text about tools; see DescribeTools.
+ordered_json DefaultVariables() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm day{};
   localtime_r(&now, &day);
@@ -103,7 +103,7 @@ ordered_json Today() {
     std::array<char, 16> buffer{};
     return std::string(buffer.data(), std::strftime(buffer.data(), buffer.size(), format, &day));
   };
-  return {{"date_string", text("%d %b %Y")}, {"datetime", text("%b %d %Y")}};
+  return {{"date_string", text("%d %b %Y")}, {"datetime", text("%b %d %Y")}, {"functions", ""}};
 }
 
 // Of all that is rendered to find out what a template takes: half a second, where known templates
@@ -128,7 +128,8 @@ Result<std::shared_ptr<const ChatFormat>> ChatFormat::Create(const ChatTemplateS
   }
   format->bos_text_ = TextOf(tokenizer, tokenizer.bos());
   format->eos_text_ = TextOf(tokenizer, tokenizer.eos());
-  const ordered_json variables = format->OwnVariables();
+  ordered_json variables = DefaultVariables();
+  variables.update(format->OwnVariables());
   int64_t probe_steps_left = kProbeSteps;
   ChatTemplate::Options options = format->render_options_;
   options.steps_left = &probe_steps_left;
@@ -176,7 +177,7 @@ ApiResult<RenderedPrompt> ChatFormat::RenderPrompt(const ChatRequest& request,
                                                    bool offers_tools) const {
   const bool lists = offers_tools && lists_tools();
   const ChatTemplateTraits& traits = this->traits(lists);
-  ordered_json variables = Today();
+  ordered_json variables = DefaultVariables();
   variables.update(request.template_variables);
   variables.update(OwnVariables());
   // Growing, it would copy what it has.

@@ -128,9 +128,11 @@ ApiError TooManyTokens(const std::string& path, int64_t count, const ServedModel
                        bool is_offered) {
   const std::string_view cutting =
       is_offered ? R"(, or send "truncate_prompt_tokens": -1 to have it cut)" : "";
-  return TooLong(path, fmt::format("'{}' has {} tokens, but the model's context has {} positions; "
-                                   "shorten it{}",
-                                   path, count, model.engine->options().max_context, cutting));
+  return TooLong(
+      path,
+      fmt::format("'{}' is too large: it has {} tokens, and the model's context {} positions; "
+                  "shorten it{}",
+                  path, count, model.engine->options().max_context, cutting));
 }
 
 }  // namespace weft

@@ -207,7 +207,7 @@ TEST(ChatFormatTest, SaysWhyAPlainChatCannotBeRendered) {
   EXPECT_EQ(FormatOf("{% for m in messages %}{{ m.content }}{% endfor %}")->traits().fault, "");
   EXPECT_EQ(FormatOf("{{ raise_exception('a system message first') }}")->traits().fault,
             "a system message first");
-  EXPECT_THAT(FormatOf("{{ functions | tojson }}")->traits().fault,
+  EXPECT_THAT(FormatOf("{{ no_variable | tojson }}")->traits().fault,
               HasSubstr("not JSON serializable"));
   EXPECT_EQ(FormatOf("Hello.")->traits().fault, "it does not print what a user says");
 }

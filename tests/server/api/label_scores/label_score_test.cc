@@ -109,7 +109,8 @@ TEST(LabelScoreTest, WhatCannotBeIsRefusedByName) {
       refused({{"query", "a"}, {"items", {"b", std::string(600, 'c')}}, {"label_token_ids", {1}}});
   EXPECT_EQ(lengthy["param"], "items[1]");
   EXPECT_EQ(lengthy["message"],  // nothing here would have it cut
-            "'items[1]' has 602 tokens, but the model's context has 512 positions; shorten it");
+            "'items[1]' is too large: it has 602 tokens, and the model's context 512 positions; "
+            "shorten it");
   const FixtureServer encoder("bert");
   const RawResponse lacks = encoder.PostTo(
       "/generative_scoring", {{"query", "a"}, {"items", {"b"}}, {"label_token_ids", {1}}});
