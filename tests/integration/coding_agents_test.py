@@ -50,6 +50,17 @@ class Tasks:
             raise AssertionError(f"the agent did not end: {agent.communicate()[0]}") from None
         return agent.returncode, output
 
+    def stop(self, agent):
+        """As who presses Ctrl-C until it is gone: at the first, some only stop what they do. What it wrote."""
+        for _ in range(60):
+            agent.send_signal(signal.SIGINT)
+            try:
+                return agent.communicate(timeout=5)[0]
+            except subprocess.TimeoutExpired:
+                pass
+        agent.kill()
+        raise AssertionError(f"the agent did not end: {agent.communicate()[0]}")
+
     def is_turn(self, exchange):
         """Whether this belongs to the conversation, and is no question beside it, as for its title."""
         return exchange.body is not None and TASK in json.dumps(exchange.body) and "tools" in exchange.body
@@ -83,8 +94,7 @@ class Tasks:
         server = self.serve(((TASK,), [LONG_STORY]), flags=["--any-model-name"])
         agent = self.start(server)
         server.await_sequences(lambda count: count > 0)
-        agent.send_signal(signal.SIGINT)
-        _, output = self.finish(agent)
+        output = self.stop(agent)
         server.await_sequences(lambda count: count == 0)
         self.assertIn("status=499", server.output(), output)
         self.assertEqual(self.file_text(), BROKEN)
