@@ -1,5 +1,6 @@
 #include "server/hub/pull.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>

@@ -23,7 +23,11 @@ CONFIG = """
 not_a_server_error.expected-statuses = ["2xx", "4xx", "501"]
 
 [[operations]]
-include-path = ["/props", "/lora-adapters"]
+include-path = "/props"
+checks.unsupported_method.enabled = false
+
+[[operations]]
+include-path = "/lora-adapters"
 checks.unsupported_method.enabled = false
 """
 

@@ -28,8 +28,7 @@ TEST(RouterTest, PathsUnderV1AreThereWithoutItToo) {
         // These are others there.
         Case{"POST", "/rerank", "/rerank"}, Case{"POST", "/score", "/score"},
         Case{"POST", "/chat/completions", "/chat/completions"},
-        Case{"POST", "/completions", "/completions"},
-        Case{"POST", "/embeddings", "/embeddings"}}) {
+        Case{"POST", "/completions", "/completions"}, Case{"POST", "/embeddings", "/embeddings"}}) {
     const RouteMatch match = FindRoute(each.method, each.path);
     EXPECT_EQ(match.label, each.label);
     EXPECT_NE(match.route, nullptr) << each.path;
