@@ -1,6 +1,6 @@
 // RegexArena's derivatives, and what they are searched for.
 #include <algorithm>
-#include <limits>
+#include <map>
 #include <queue>
 #include <tuple>
 #include <unordered_map>
@@ -137,37 +137,48 @@ std::vector<RegexEdge> RegexArena::DerivativeOfNot(RegexId id) {
   return edges;
 }
 
-// Goes through the symbols once, with those edges at hand that the current one is on.
+// Goes through the symbols once, with those edges at hand that the current one is on. Of classes
+// with hundreds of ranges few combinations come again and again: each is made once.
 std::vector<RegexEdge> RegexArena::Combine(const Operands& operands, bool all) {
   struct Change {
     Symbol at;
     bool begins;
-    RegexId next;
+    size_t operand;
+    const RegexEdge* edge;
   };
-  std::vector<Change> changes;
-  for (const std::span<const RegexEdge> edges : operands) {
-    for (const RegexEdge& edge : edges) {
-      changes.push_back({edge.first, true, edge.next});
-      changes.push_back({edge.last + 1, false, edge.next});
-    }
+  const auto is_later = [](const Change& a, const Change& b) { return a.at > b.at; };
+  std::priority_queue<Change, std::vector<Change>, decltype(is_later)> changes(is_later);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].empty()) continue;
+    changes.push({operands[i].front().first, true, i, operands[i].data()});
   }
-  table_.CountSteps(changes.size());
-  std::ranges::sort(changes, {}, &Change::at);
   std::vector<RegexEdge> combined;
-  std::vector<RegexId> active;
-  for (size_t i = 0; i < changes.size() && !table_.failed();) {
-    const Symbol at = changes[i].at;
-    for (; i < changes.size() && changes[i].at == at; ++i) {
-      if (changes[i].begins) {
-        active.push_back(changes[i].next);
-      } else {
-        *std::ranges::find(active, changes[i].next) = active.back();
-        active.pop_back();
+  std::vector<RegexId> active;  // ascending
+  std::map<std::vector<RegexId>, RegexId> known;
+  while (!changes.empty() && !table_.failed()) {
+    const Symbol at = changes.top().at;
+    while (!changes.empty() && changes.top().at == at) {
+      const auto [from, begins, operand, edge] = changes.top();
+      changes.pop();
+      table_.CountSteps(1);
+      const auto place = std::ranges::lower_bound(active, edge->next);
+      if (begins) {
+        active.insert(place, edge->next);
+        changes.push({edge->last + 1, false, operand, edge});
+        continue;
       }
+      active.erase(place);
+      const std::span<const RegexEdge> edges = operands[operand];
+      if (edge + 1 == edges.data() + edges.size()) continue;
+      changes.push({edge[1].first, true, operand, edge + 1});
     }
-    table_.CountSteps(active.size());
     if (active.empty() || (all && active.size() < operands.size())) continue;
-    AddEdge({at, changes[i].at - 1, all ? And(active) : Or(active)}, &combined);
+    const auto [same, is_new] = known.try_emplace(active, RegexId::kNothing);
+    if (is_new) {
+      table_.CountSteps(active.size());
+      same->second = all ? And(active) : Or(active);
+    }
+    AddEdge({at, changes.top().at - 1, same->second}, &combined);
   }
   return combined;
 }

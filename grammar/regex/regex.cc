@@ -196,6 +196,14 @@ RegexId RegexArena::And(std::span<const RegexId> parts) {
       const bool all = std::ranges::all_of(flat, [&](RegexId id) { return Nullable(id); });
       return all ? RegexId::kEmpty : RegexId::kNothing;
     }
+    // One needs a character that another does not have: no search has to find that out.
+    AsciiSet possible = AsciiSet().set();
+    AsciiSet needed;
+    for (const RegexId id : flat) {
+      possible &= table_.node(id).possible;
+      needed |= table_.node(id).needed;
+    }
+    if ((needed & ~possible).any()) return RegexId::kNothing;
   }
   return flat.size() == 1 ? flat.front() : table_.Nary(RegexKind::kAnd, flat);
 }

@@ -25,6 +25,12 @@ uint64_t HashOfSet(const SymbolSet& set) {
   return hash;
 }
 
+AsciiSet AsciiOf(Symbol first, Symbol last) {
+  AsciiSet set;
+  for (Symbol symbol = first; symbol <= last && symbol < set.size(); ++symbol) set.set(symbol);
+  return set;
+}
+
 }  // namespace
 
 RegexTable::RegexTable(RegexLimits limits) : limits_(limits), slots_(64, -1) {
@@ -71,6 +77,12 @@ RegexId RegexTable::AutomatonState(uint32_t automaton, uint32_t state) {
 
 uint32_t RegexTable::AddAutomaton(std::shared_ptr<const SymbolAutomaton> automaton) {
   Charge(automaton->Bytes());
+  AsciiSet possible;
+  for (const SymbolAutomaton::State& state : automaton->states) {
+    for (const SymbolAutomaton::Edge& edge : state.edges)
+      possible |= AsciiOf(edge.first, edge.last);
+  }
+  automata_possible_.push_back(possible);
   automata_.push_back(std::move(automaton));
   return static_cast<uint32_t>(automata_.size() - 1);
 }
@@ -137,6 +149,12 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
       it.specials =
           !sets_[it.a].Intersection(SymbolSet({{kFirstSpecialSymbol, kLastSymbol}})).empty();
       it.min_length = it.asserts ? 0 : 1;
+      for (const SymbolRange& range : sets_[it.a].ranges())
+        it.possible |= AsciiOf(range.first, range.last);
+      if (sets_[it.a].ranges().size() == 1 &&
+          sets_[it.a].ranges().front().first == sets_[it.a].ranges().front().last) {
+        it.needed = it.possible;
+      }
       return;
     case RegexKind::kConcat: {
       const RegexNode& a = nodes_[it.a];
@@ -148,6 +166,8 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
       it.asserts = a.asserts || b.asserts;
       it.depth = std::max<uint16_t>(a.depth + 1, b.depth);
       it.min_length = AddLengths(a.min_length, b.min_length);
+      it.possible = a.possible | b.possible;
+      it.needed = a.needed | b.needed;
       return;
     }
     case RegexKind::kOr:
@@ -157,6 +177,7 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
       it.finite = is_or;
       it.specials = !is_or;
       it.min_length = is_or ? UINT32_MAX : 0;
+      (is_or ? it.needed : it.possible).set();
       for (const RegexId id : operands) {
         const RegexNode& part = node(id);
         it.nullable = is_or ? it.nullable || part.nullable : it.nullable && part.nullable;
@@ -167,6 +188,8 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
         it.min_length = is_or ? std::min(it.min_length, part.min_length)
                               : std::max(it.min_length, part.min_length);
         it.depth = std::max<uint16_t>(it.depth, part.depth + 1);
+        it.possible = is_or ? it.possible | part.possible : it.possible & part.possible;
+        it.needed = is_or ? it.needed & part.needed : it.needed | part.needed;
       }
       return;
     case RegexKind::kNot:
@@ -174,6 +197,7 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
       it.positive = false;
       it.min_length = it.nullable ? 0 : 1;
       it.depth = nodes_[it.a].depth + 1;
+      it.possible.set();
       return;
     case RegexKind::kRepeat: {
       const RegexNode& a = nodes_[it.a];
@@ -185,6 +209,8 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
       it.depth = a.depth + 1;
       it.min_length =
           static_cast<uint32_t>(std::min<uint64_t>(uint64_t{a.min_length} * it.min, UINT32_MAX));
+      it.possible = a.possible;
+      if (it.min > 0) it.needed = a.needed;
       return;
     }
     case RegexKind::kAutomaton: {
@@ -192,6 +218,7 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
       it.nullable = state.accepts;
       it.finite = automata_[it.a]->acyclic;
       it.min_length = state.distance;
+      it.possible = automata_possible_[it.a];
       return;
     }
     case RegexKind::kAsserted:
@@ -199,6 +226,7 @@ void RegexTable::Describe(RegexNode* described, std::span<const RegexId> operand
       it.positive = false;
       it.specials = node(operands.front()).specials;
       it.min_length = node(operands.front()).min_length;
+      it.possible.set();
       for (const RegexId id : operands) it.depth = std::max<uint16_t>(it.depth, node(id).depth + 1);
       return;
   }

@@ -1,6 +1,7 @@
 // Where expressions are kept, each once: RegexArena's store.
 #pragma once
 
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -42,6 +43,8 @@ enum class RegexKind : uint8_t {
 // In expressions whose assertions are not resolved, they are symbols too: those of no text.
 inline constexpr Symbol kFirstAssertion = kLastSymbol + 2;
 
+using AsciiSet = std::bitset<128>;
+
 struct RegexNode {
   static constexpr uint32_t kUnbounded = UINT32_MAX;
 
@@ -57,6 +60,8 @@ struct RegexNode {
   uint32_t b = 0;
   uint32_t min = 0;
   uint32_t max = 0;
+  AsciiSet possible = {};  // the ASCII characters that texts of it may have, or more
+  AsciiSet needed = {};    // those that every text of it has, or fewer
 
   bool text_only() const { return !specials && !asserts; }
   bool nary() const {
@@ -110,6 +115,7 @@ class RegexTable {
   std::vector<SymbolSet> sets_;
   std::unordered_multimap<uint64_t, uint32_t> sets_by_hash_;
   std::vector<std::shared_ptr<const SymbolAutomaton>> automata_;
+  std::vector<AsciiSet> automata_possible_;
 };
 
 }  // namespace weft

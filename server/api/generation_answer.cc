@@ -9,23 +9,22 @@ namespace weft {
 namespace {
 
 ApiError FailureOf(const FinishEvent& event) {
-  ApiError error;
-  if (event.reason == FinishReason::kFailed && event.error.code == ErrorCode::kInvalidArgument) {
-    error.code = "nothing_to_sample";
-    error.message = event.error.message;
-    return error;
-  }
-  error.type = "server_error";
   if (event.reason == FinishReason::kAborted) {
-    error.status = 503;
-    error.code = "request_aborted";
-    error.message = "the server stopped this request before it was done; send it again";
-  } else {
-    error.status = 500;
-    error.code = "generation_failed";
-    error.message = event.error.message.empty() ? "the generation failed" : event.error.message;
+    return HttpError(503, "request_aborted",
+                     "the server stopped this request before it was done; send it again");
   }
-  return error;
+  const std::string& message = event.error.message;
+  switch (event.error.code) {
+    case ErrorCode::kInvalidArgument:
+      return HttpError(400, "nothing_to_sample", message);
+    case ErrorCode::kResourceExhausted:
+      return HttpError(400, "constraint_too_large", message);
+    case ErrorCode::kUnavailable:
+      return HttpError(503, "overloaded", message);
+    default:
+      return HttpError(500, "generation_failed",
+                       message.empty() ? "the generation failed" : message);
+  }
 }
 
 using Time = RequestTimes::Time;

@@ -119,6 +119,8 @@ TestModel::TestModel(const TestModelOptions& options, std::shared_ptr<Metrics> m
           static_cast<float>(Mix(history_hash + static_cast<uint64_t>(letter)) % 4096) / 512.0F;
     }
   };
+  structured_ = std::make_shared<StructuredOutput>(
+      tokenizer_, std::make_shared<MatcherPool>(options.constraint_bytes));
   label_count_ = options.label_count;
   if (options.has_prompts) prompts_.texts = {{"query", "q: "}};
   runner->lacks = {PooledOutput::kSparse};

@@ -75,6 +75,7 @@ struct TestModelOptions {
   bool is_encoder = false;
   bool has_prompts = false;   // "query" stands before a text as "q: "
   bool prefix_cache = false;  // so that what was asked first changes nothing of what comes then
+  size_t constraint_bytes = size_t{64} << 20;  // for what is known about constrained texts
 };
 
 // The engine of a test. Between HoldSteps and ReleaseSteps no forward pass ends.
@@ -106,8 +107,7 @@ class TestModel {
   std::atomic<int64_t> steps_{0};
   std::atomic<std::chrono::milliseconds> step_time_{std::chrono::milliseconds(0)};
   std::shared_ptr<const ByteTokenizer> tokenizer_ = std::make_shared<ByteTokenizer>();
-  std::shared_ptr<StructuredOutput> structured_ = std::make_shared<StructuredOutput>(
-      tokenizer_, std::make_shared<MatcherPool>(size_t{64} << 20));
+  std::shared_ptr<StructuredOutput> structured_;
   std::shared_ptr<const ChatFormat> chat_;
   TargetSpec target_;  // with sources
   int32_t label_count_ = 0;

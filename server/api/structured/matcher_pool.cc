@@ -78,8 +78,9 @@ Result<void> SharedRecognizer::CountMemory() {
                 FormatBytes(bytes - before_bytes_), FormatBytes(pool_.largest_bytes()));
   }
   if (!pool_.Reserve(bytes - counted_bytes_)) {
-    return Fail(ErrorCode::kResourceExhausted,
-                "what the texts of all requests may be takes more than the memory that is for it");
+    return Fail(ErrorCode::kUnavailable,
+                "what the texts of all requests may be takes more than the memory that is for it; "
+                "try again when there are fewer");
   }
   counted_bytes_ = bytes;
   return {};

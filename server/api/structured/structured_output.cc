@@ -31,6 +31,8 @@ ApiResult<OutputConstraint> StructuredOutput::Compile(
       std::make_shared<GrammarConstraint>(Vocabulary(), std::move(compiled->make), matchers_);
   // The engine's thread finds this one, and what it knows.
   if (const Result<void> begins = constraint->Prepare(finishes); !begins) {
+    if (begins.error().code == ErrorCode::kUnavailable)
+      return tl::unexpected(HttpError(503, "overloaded", begins.error().message));
     ApiError refusal;
     refusal.code = "constraint_too_large";
     refusal.message =

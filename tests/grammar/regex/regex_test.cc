@@ -242,6 +242,20 @@ TEST(RegexArena, LongCommonTextsAreFoundWithoutGoingThroughAllOthers) {
   EXPECT_TRUE(arena.status().has_value());
 }
 
+TEST(RegexArena, ATextThatNeedsWhatAnotherDoesNotHaveIsNotSearchedFor) {
+  RegexArena arena;
+  const RegexId digits = arena.Repeat(Range(&arena, '0', '9'), 0);
+  const RegexId any = arena.AnyText();
+  const RegexId has_t = arena.Concat(std::array{any, arena.Literal("T"), any});
+  EXPECT_EQ(arena.And(has_t, digits), RegexId::kNothing);
+  EXPECT_EQ(arena.And(arena.Or(has_t, arena.Literal("T0")), digits), RegexId::kNothing);
+  // Where one alternative, or no repetition, does without it, there may be one.
+  for (const RegexId may_have_t : {arena.Or(has_t, arena.Literal("1")), arena.Optional(has_t),
+                                   arena.Not(has_t), arena.Concat(Range(&arena, 'T', 'U'), any)}) {
+    EXPECT_NE(arena.And(may_have_t, digits), RegexId::kNothing);
+  }
+}
+
 TEST(RegexArena, ManyWordsShareWhatTheyHaveInCommon) {
   std::vector<std::string> words;
   for (int i = 0; i < 100'000; ++i) words.push_back("number " + std::to_string(i) + " of all");

@@ -167,6 +167,21 @@ TEST(StructuredOutputTest, WhatCannotFinishIsRefused) {
   EXPECT_EQ(beams["param"], "finish_by_length");
 }
 
+TEST(StructuredOutputTest, ALimitThatIsMetInTheMiddleOfATextIsTheRequests) {
+  TestModelOptions options = Saying("x");
+  options.constraint_bytes = size_t{2} << 20;
+  const TestServer server(options);
+  // Each token leads to a state of its own.
+  const std::string regex = R"("structured_outputs":{"regex":"[ab]*a[ab]{200}"},"seed":1)";
+  const json refusal = RefusalOf(Chat(server, regex));
+  EXPECT_EQ(refusal["code"], "constraint_too_large");
+  EXPECT_THAT(refusal["message"].get<std::string>(), HasSubstr("are for one request"));
+  const json choice = ChoiceOf(server.PostTo(
+      "/v1/chat/completions",
+      R"({"messages":[{"role":"user","content":"Hi"}],"max_tokens":3,)" + regex + "}"));
+  EXPECT_EQ(choice["finish_reason"], "length");
+}
+
 TEST(StructuredOutputTest, RefusalsNameTheKeyword) {
   const TestServer server(Saying("x"));
   const json schema =
