@@ -104,8 +104,14 @@ GrammarExpr ReplyWriter::Wrapped(GrammarExpr answer) {
   return builder_.Choice({answer, wrapped});
 }
 
+// Calls that must fit are worth that some texts cannot be written.
+bool AnyIsStrict(const std::vector<CallableTool>& tools) {
+  return std::ranges::any_of(
+      tools, [](const CallableTool& tool) { return tool.strict || tool.input != nullptr; });
+}
+
 // Text that does not begin as calls without tags do: with the names of tools, or with an object
-// whose first member may be a call's.
+// whose first member is a call's name; where tools are strict, may be any member of a call.
 RegexId ReplyWriter::UntaggedText() {
   RegexArena& arena = builder_.regexes();
   std::vector<std::string> names;
@@ -115,9 +121,18 @@ RegexId ReplyWriter::UntaggedText() {
     return ParsePattern(&arena, text, PatternDialect::kRe2).value_or(RegexArena::Nothing());
   };
   const RegexId space = pattern("[ \\t\\r\\n]*");
-  std::vector<RegexId> begins = {
-      pattern("[ \\t\\r\\n]*(```(json)?)?[ \\t\\r\\n]*(\\[[ \\t\\r\\n]*)?\\{[ \\t\\r\\n]*\""
-              "((name|tool_name|arguments|parameters|function|type|id)\"|[^\"\\\\]*\\\\)")};
+  const RegexId object =
+      pattern("[ \\t\\r\\n]*(```(json)?)?[ \\t\\r\\n]*(\\[[ \\t\\r\\n]*)?\\{[ \\t\\r\\n]*\"");
+  std::vector<RegexId> begins;
+  if (AnyIsStrict(request_.tools)) {
+    begins.push_back(arena.Concat(
+        object,
+        pattern("(name|tool_name|arguments|parameters|function|type|id)\"|[^\"\\\\]*\\\\")));
+  } else {
+    const RegexId named[] = {object, pattern("(tool_)?name\"[ \\t\\r\\n]*:[ \\t\\r\\n]*\""), name,
+                             arena.Literal("\"")};
+    begins.push_back(arena.Concat(named));
+  }
   if (format_.calls == CallFormat::kLlama) {
     const RegexId list[] = {space, arena.Literal("["), space, name};
     begins.push_back(arena.Concat(list));
@@ -248,12 +263,7 @@ ApiResult<CompiledOutput> ReplyWriter::Compile() {
 
 bool NeedsGrammar(const ReplyGrammarRequest& request) {
   if (request.output.kind != OutputKind::kText) return true;
-  if (request.tools.empty() || request.calls == CallUse::kNone) return false;
-  if (request.calls == CallUse::kMust || !IsUntagged(request.reply.format.calls)) return true;
-  // Their names alone tell calls without tags from other text: strict ones are worth that some
-  // texts cannot be written.
-  return std::ranges::any_of(
-      request.tools, [](const CallableTool& tool) { return tool.strict || tool.input != nullptr; });
+  return !request.tools.empty() && request.calls != CallUse::kNone;
 }
 
 ApiResult<CompiledOutput> CompileReply(const ReplyGrammarRequest& request,

@@ -228,7 +228,7 @@ TEST_F(GrammarMatcherTest, WhatIsIdleGivesWay) {
   SharedRecognizer more(&pool_, vocabulary_->masks(), std::make_unique<Hoarder>(1));
   const Result<void> counted = more.CountMemory();
   ASSERT_FALSE(counted);
-  EXPECT_EQ(counted.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(counted.error().code, ErrorCode::kUnavailable);
   taken[0].reset();
   EXPECT_TRUE(more.CountMemory());
   EXPECT_EQ(pool_.held_bytes(), 3 * kQuarter + 1);

@@ -358,6 +358,7 @@ struct Trap {
   CallFormat format;
   std::string text;
   bool accepted;
+  bool strict = true;
 };
 
 // What the random walks would hardly come to: each is refused for one thing, beside one that is
@@ -405,6 +406,14 @@ const Trap kTraps[] = {
     {CallFormat::kPlainJson, R"({"x": {"name": "f", "arguments": {"a": 0}}})", true},
     {CallFormat::kPlainJson, R"(```json [{"arguments": {"a": 0}, "name": "f"}])", false},
     {CallFormat::kPlainJson, R"({"n\u0061me": "f", "arguments": {"a": 0}})", false},
+    // Where no tool is strict, only an object that begins with a tool's name is its call.
+    {CallFormat::kPlainJson, R"({"name": "f", "arguments": {"a": 0}})", false, false},
+    {CallFormat::kPlainJson, R"({"name": "f", "arguments": {"a": 1}})", true, false},
+    {CallFormat::kPlainJson, R"({"name": "f"} is one)", false, false},
+    {CallFormat::kPlainJson, R"({"name": "nobody"} is none)", true, false},
+    {CallFormat::kPlainJson, R"({"id": 1} is none)", true, false},
+    {CallFormat::kPlainJson, R"({"id": 1} is none)", false},
+    {CallFormat::kLlama, "[f(a=0)]", false, false},
     {CallFormat::kLlama, "[f(a=0)]", false},
     {CallFormat::kLlama, "[f(a=1)]", true},
     {CallFormat::kLlama, "[1] f", true},
@@ -425,7 +434,7 @@ TEST(ReplyGrammarTrapTest, TheParserIsNotMisled) {
     for (const ordered_json& tool : Tools()) {
       tools.push_back({.name = tool["name"],
                        .parameters = &tool["parameters"],
-                       .strict = true,
+                       .strict = trap.strict,
                        .path = "tools"});
     }
     const ReplyGrammarRequest request{.reply = options,
