@@ -27,4 +27,10 @@ ApiResult<void> CheckOptionalString(const nlohmann::ordered_json& object, std::s
 ApiResult<void> CheckRequiredString(const nlohmann::ordered_json& object, std::string_view name,
                                     const std::string& path, std::string_view why);
 
+// Whether it is "".
+template <typename Json>
+bool IsEmptyText(const Json& value) {
+  return value.is_string() && value.template get_ref<const typename Json::string_t&>().empty();
+}
+
 }  // namespace weft

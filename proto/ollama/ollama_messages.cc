@@ -89,7 +89,7 @@ void NameCalls(ordered_json& calls, size_t message_index, OpenCalls& open) {
   for (size_t i = 0; i < calls.size(); ++i) {
     ordered_json& call = calls[i];
     if (!call.is_object()) continue;
-    if (FindField(call, "id") == nullptr || call["id"] == "") {
+    if (FindField(call, "id") == nullptr || IsEmptyText(call["id"])) {
       call["id"] = fmt::format("call_{}_{}", message_index, i);
     }
     const ordered_json* function = FindField(call, "function");
@@ -110,7 +110,7 @@ ApiResult<void> NameAnswer(ordered_json& message, const std::string& path, OpenC
   WEFT_RETURN_IF_ERROR(CheckOptionalString(message, "name", path));
   const ordered_json* id = FindField(message, "tool_call_id");
   const ordered_json* name = FindField(message, "name");
-  const bool has_id = id != nullptr && *id != "";
+  const bool has_id = id != nullptr && !IsEmptyText(*id);
   const NamedCall* call = nullptr;
   if (has_id) {
     call = open.TakeById(*id);
@@ -139,7 +139,7 @@ ApiResult<void> ReadOllamaMessages(ordered_json& messages, const RequestRules& r
     WEFT_RETURN_IF_ERROR(TakeImages(message, path, rules));
     WEFT_RETURN_IF_ERROR(CheckOptionalString(message, "thinking", path));
     if (const ordered_json* thinking = FindField(message, "thinking")) {
-      if (*thinking != "") message["reasoning_content"] = *thinking;
+      if (!IsEmptyText(*thinking)) message["reasoning_content"] = *thinking;
     }
     message.erase("thinking");
     if (FindField(message, "content") == nullptr) message["content"] = "";

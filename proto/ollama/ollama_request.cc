@@ -48,7 +48,7 @@ constexpr auto kOllamaShowFields = std::to_array<std::string_view>({"model", "na
 // "json", a schema, or nothing ("").
 ApiResult<void> ReadFormat(ordered_json& fields, OutputFormat& output) {
   ordered_json* format = FindField(fields, "format");
-  if (format == nullptr || *format == "") return {};
+  if (format == nullptr || IsEmptyText(*format)) return {};
   output.path = "format";
   if (*format == "json") {
     output.kind = OutputKind::kJsonObject;
@@ -227,7 +227,7 @@ ApiResult<OllamaEmbedRequest> ParseOllamaEmbedRequest(std::string_view text) {
                         ParsePlainBody(text, kOllamaEmbedFields, embedding.unknown_field_count));
   WEFT_RETURN_IF_ERROR(ReadString(body, "model", embedding.model));
   const json* input = FindField(body, "input");
-  if (input != nullptr && *input != "" && *input != json::array()) {
+  if (input != nullptr && !IsEmptyText(*input) && *input != json::array()) {
     WEFT_ASSIGN_OR_RETURN(embedding.input, ReadPrompts(body, "input", kMaxEmbeddingInputs));
   }
   WEFT_RETURN_IF_ERROR(ReadInteger(body, "dimensions", 1, kMaxInt32, embedding.dimensions));
