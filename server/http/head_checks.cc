@@ -154,10 +154,13 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
                               request.path.substr(0, 200)));
   }
   if (ChangesServer(request.method, request.path)) {
-    return refuse(501, "not_offered",
-                  fmt::format("POST {} is not offered: this server stays as it was started, and "
-                              "what it has computed of prompts is kept by itself",
-                              request.path.substr(0, 200)));
+    HttpResponse response =
+        refuse(405, "not_offered",
+               fmt::format("POST {} is not offered: this server stays as it was started, and "
+                           "what it has computed of prompts is kept by itself",
+                           request.path.substr(0, 200)));
+    response.headers.emplace_back("Allow", match.allow);
+    return response;
   }
   // A browser looks for a page there, and there is none.
   const bool wants_page = match.route != nullptr && match.route->id == RouteId::kRoot &&

@@ -135,11 +135,11 @@ class Contract:
         if item is None:
             name = {"401": "Unauthorized", "403": "Forbidden", "404": "NotFound"}.get(status)
             if path.startswith("/slots/"):  # what llama-server would do with one
-                name = {"401": "LlamaUnauthorized", "501": "LlamaRefusal"}.get(status)
+                name = {"401": "LlamaUnauthorized", "405": "LlamaRefusal"}.get(status)
             if path.startswith("/api/"):  # in Ollama's shape
                 name = name and "OllamaRefusal"
         elif operation is None:
-            name = {"401": "Unauthorized", "403": "Forbidden", "405": "MethodNotAllowed", "501": "LlamaRefusal"}.get(status)
+            name = {"401": "Unauthorized", "403": "Forbidden", "405": "MethodNotAllowed"}.get(status)
             if path.startswith("/api/"):
                 name = name and "OllamaRefusal"
             if path in LLAMA_PATHS:  # in llama-server's

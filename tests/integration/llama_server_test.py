@@ -47,8 +47,8 @@ class LlamaServer(ServedCase):
 
     def test_what_is_refused(self):
         for path in ("/props", "/lora-adapters", "/slots/0?action=erase"):
-            self.assertEqual(self.post(path, 501)["error"]["type"], "not_supported_error")
-        self.assertEqual(self.post("/infill", 501, input_prefix="a", input_suffix="b")["error"]["code"], 501)
+            self.assertIn("is not offered", self.post(path, 405)["error"]["message"])
+        self.assertEqual(self.post("/infill", 400, input_prefix="a", input_suffix="b")["error"]["code"], 400)
         error = self.post("/chat/completions", 400, messages=[{"role": "user", "content": "a " * 5000}])["error"]
         self.assertEqual((error["type"], error["n_ctx"]), ("exceed_context_size_error", 1024))
         self.assertGreater(error["n_prompt_tokens"], 1024)

@@ -61,7 +61,7 @@ ApiResult<std::vector<TokenId>> FileTokens(const std::vector<InfillFile>& files,
 
 ApiError NoInfillTokens(const ServedModel& model) {
   return HttpError(
-      501, "not_offered",
+      400, "not_offered",
       fmt::format("Infill is not supported by this model: '{}' has no tokens for it", model.id));
 }
 
