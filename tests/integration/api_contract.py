@@ -172,7 +172,8 @@ class Contract:
         elif kind == "application/json":
             self._check_json(request, response, content[kind])
         elif kind == "text/event-stream":
-            self._check_events(request, response, content[kind])
+            data = content[kind]["properties"]["data"]
+            self._check_events(request, response, data.get("anyOf", [data])[-1]["contentSchema"])
         elif kind == "application/x-ndjson":
             self._check_lines(request, response, content[kind])
         if status == "200" and operation is not None:
