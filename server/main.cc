@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "loadtest/command.h"
 #include "server/commands/bench_command.h"
+#include "server/commands/chat/chat_command.h"
 #include "server/commands/command_line.h"
 #include "server/commands/embed_command.h"
 #include "server/commands/generate_command.h"
@@ -33,6 +34,7 @@ struct Command {
 
 constexpr std::array kCommands = {
     Command{"serve", "serves a model over HTTP", weft::ServeCommand},
+    Command{"chat", "a conversation on the terminal", weft::ChatCommand},
     Command{"generate", "continues a prompt on stdout", weft::GenerateCommand},
     Command{"embed", "makes embeddings of texts, a corpus of them", weft::EmbedCommand},
     Command{"rerank", "ranks documents for a query", weft::RerankCommand},

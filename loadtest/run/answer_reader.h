@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "loadtest/run/completion_chunk.h"
-#include "loadtest/run/event_stream.h"
 #include "loadtest/run/request_record.h"
+#include "proto/event_stream.h"
 
 namespace weft {
 

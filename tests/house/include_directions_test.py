@@ -23,7 +23,8 @@ LIBRARIES = [
     ("sockets", r"boost/(asio|beast)|sys/socket\.h|netinet/|arpa/inet\.h|netdb\.h", ["server/", "loadtest/"]),
     # model: files that are JSON themselves (config.json, tokenizer.json, the safetensors header)
     ("JSON", r"nlohmann/", ["proto/", "grammar/schema/", "server/", "loadtest/", "model/formats/", "model/tokenizer/"]),
-    ("the client of HTTP that fetches models", r"curl/", ["server/hub/"]),
+    ("the client of HTTP", r"curl/", ["server/hub/", "server/commands/chat/"]),
+    ("lines that are typed", r"histedit\.h", ["server/commands/chat/"]),
     ("metrics", r"prometheus/", ["server/"]),
     ("TLS", r"openssl/ssl", ["server/", "loadtest/"]),
     ("command lines", r"CLI/", ["server/", "loadtest/"]),

@@ -31,7 +31,7 @@ class Usage(unittest.TestCase):
     def test_help_lists_every_command(self):
         status, text, _ = weft("--help")
         self.assertEqual(status, 0)
-        for command in ("serve", "generate", "embed", "rerank", "bench", "inspect", "tokenize", "pull", "models", "rm", "loadtest"):
+        for command in ("serve", "chat", "generate", "embed", "rerank", "bench", "inspect", "tokenize", "pull", "models", "rm", "loadtest"):
             self.assertIn(f"\n  {command} ", text)
             self.assertEqual(weft(command, "--help")[0], 0)
 

@@ -1,4 +1,4 @@
-#include "loadtest/run/event_stream.h"
+#include "proto/event_stream.h"
 
 #include <algorithm>
 #include <utility>
