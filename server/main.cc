@@ -12,6 +12,8 @@
 #include "server/commands/bench_command.h"
 #include "server/commands/chat/chat_command.h"
 #include "server/commands/command_line.h"
+#include "server/commands/completions_command.h"
+#include "server/commands/doctor/doctor_command.h"
 #include "server/commands/embed_command.h"
 #include "server/commands/generate_command.h"
 #include "server/commands/health_command.h"
@@ -44,7 +46,9 @@ constexpr std::array kCommands = {
     Command{"pull", "fetches a model from the Hugging Face Hub", weft::PullCommand},
     Command{"models", "lists the models that were fetched", weft::ModelsCommand},
     Command{"rm", "removes a model that was fetched", weft::RmCommand},
+    Command{"doctor", "says what this machine offers, and measures it", weft::DoctorCommand},
     Command{"health", "succeeds if a server is ready", weft::HealthCommand},
+    Command{"completions", "prints what makes a shell complete all this", weft::CompletionsCommand},
     Command{"loadtest", "drives any OpenAI-compatible server and measures it",
             weft::LoadtestCommand},
 };
@@ -52,7 +56,7 @@ constexpr std::array kCommands = {
 void PrintUsage(std::FILE* file) {
   fmt::print(file, "usage: weft COMMAND [ARGUMENT...]\n\n");
   for (const Command& command : kCommands) {
-    fmt::print(file, "  {:<10} {}\n", command.name, command.summary);
+    fmt::print(file, "  {:<12} {}\n", command.name, command.summary);
   }
   fmt::print(file, "\n  weft COMMAND --help lists the options of a command\n");
 }

@@ -31,9 +31,38 @@ class Usage(unittest.TestCase):
     def test_help_lists_every_command(self):
         status, text, _ = weft("--help")
         self.assertEqual(status, 0)
-        for command in ("serve", "chat", "generate", "embed", "rerank", "bench", "inspect", "tokenize", "pull", "models", "rm", "loadtest"):
+        for command in ("serve", "chat", "generate", "embed", "rerank", "bench", "inspect", "tokenize", "pull", "models", "rm", "doctor", "completions", "loadtest"):
             self.assertIn(f"\n  {command} ", text)
             self.assertEqual(weft(command, "--help")[0], 0)
+
+    def test_doctor(self):
+        status, text, err = weft("doctor", "--no-measure", "--json")
+        self.assertEqual((status, err), (0, ""))
+        report = json.loads(text)
+        self.assertEqual([finding["about"] for finding in report["findings"]][0], "processor")
+        self.assertNotIn("limits", report)
+        limits = json.loads(weft("doctor", "--seconds", "1", "--json")[1])["limits"]
+        self.assertGreater(limits["read_bytes_per_s"], 0)
+        self.assertGreater(limits["float32"]["operations_per_s"], 0)
+        self.assertRegex(weft("doctor", "--no-measure")[1], r"^(good|note|problem) +processor ")
+
+    def test_shells_complete_what_help_says(self):
+        bash = """source <(weft completions bash); try() { COMPREPLY=(); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _weft; echo "${COMPREPLY[*]}"; }
+            try weft se; try weft serve --unix-socket-m; try weft generate --compute b; try weft 'x;y' --"""
+        fish = """weft completions fish | source; complete -C 'weft se' | string replace -r '\\t.*' ''; complete -C 'weft serve --unix-socket-m'
+            complete -C 'weft generate --compute b'; complete -C 'weft "x;y" --'"""
+        zsh = """autoload -Uz compinit; compinit -D; source <(weft completions zsh); compadd() { shift; print -r -- ${(M)@:#$word*}; }
+            _describe() { print -r -- ${(M)${(P)2}:#$word*} | sed 's/:.*//'; }
+            try() { words=("$@"); CURRENT=$#; word=${@[-1]}; _weft; }
+            try weft se; try weft serve --unix-socket-m; try weft generate --compute b; try weft 'x;y' --"""
+        for shell, script in (("bash", bash), ("fish", fish), ("zsh", zsh)):
+            with self.subTest(shell=shell):
+                if shutil.which(shell) is None:
+                    print(f"no {shell} here")
+                    continue
+                done = subprocess.run([shell, "-c", script], capture_output=True, text=True, timeout=60, check=False,
+                                      env={**os.environ, "PATH": os.path.dirname(os.path.abspath(options.weft)) + ":" + os.environ["PATH"]})
+                self.assertEqual((done.stdout.split(), done.stderr), (["serve", "--unix-socket-mode", "bf16"], ""))
 
     def test_readme_lists_the_options_of_serve(self):
         known = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", weft("serve", "--help")[1], re.MULTILINE)) - {"--help"}
