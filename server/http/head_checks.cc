@@ -14,6 +14,7 @@
 #include "base/quoted.h"
 #include "server/http/host_name.h"
 #include "server/http/request_framing.h"
+#include "server/page/page_answer.h"
 
 namespace weft {
 namespace {
@@ -143,7 +144,7 @@ bool HasBody(const http::fields& fields) {
 
 // What is wrong with a request whose head alone is known.
 std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpRequest& request,
-                                       const RouteMatch& match) {
+                                       const RouteMatch& match, bool has_page) {
   const auto refuse = [&](int status, std::string code, std::string message) {
     return ErrorResponse(HttpError(status, std::move(code), std::move(message)), request);
   };
@@ -159,10 +160,10 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
                               "what it has computed of prompts is kept by itself",
                               request.path.substr(0, 200)));
   }
-  // A browser looks for a page there, and there is none.
-  const bool wants_page = match.route != nullptr && match.route->id == RouteId::kRoot &&
-                          Field(fields, http::field::accept).find("text/html") != std::string::npos;
-  if (wants_page || (match.route == nullptr && match.allow.empty())) {
+  const bool wants_page = PageFileFor(request, match) != nullptr;
+  const bool is_no_file =
+      match.route != nullptr && match.route->id == RouteId::kPageFile && !wants_page;
+  if ((wants_page && !has_page) || is_no_file || (match.route == nullptr && match.allow.empty())) {
     return refuse(404, "unknown_route",
                   fmt::format("there is no {} here; docs/API.md lists the routes",
                               request.path.substr(0, 200)));
@@ -242,6 +243,8 @@ HttpRequest ToHttpRequest(const RequestParser& parser, Entrance entrance, Server
   request.keep_alive = parser.is_header_done() && parser.keep_alive() && !entrance.is_beyond_limit;
   request.content_type = Field(message, http::field::content_type);
   request.content_encoding = Field(message, http::field::content_encoding);
+  request.accept = Field(message, http::field::accept);
+  request.if_none_match = Field(message, http::field::if_none_match);
   request.expect = Field(message, http::field::expect);
   const auto id = message["X-Request-Id"];
   request.id.assign(id.data(), id.size());
@@ -266,9 +269,13 @@ std::optional<HttpResponse> AnswerHead(const http::fields& fields, const RouteMa
     return context.cors.AnswerPreflight(request.origin,
                                         Field(fields, http::field::access_control_request_headers));
   }
-  if (auto refusal = Authenticate(fields, match, *context.access, request)) return refusal;
+  // Files of the page have no secrets: who uses it types the key there.
+  const bool is_page = context.options.page && PageFileFor(request, match) != nullptr;
+  if (!is_page) {
+    if (auto refusal = Authenticate(fields, match, *context.access, request)) return refusal;
+  }
   if (request.target == "*") return AnswerForServer();
-  return RefuseHead(fields, request, match);
+  return RefuseHead(fields, request, match, context.options.page);
 }
 
 }  // namespace weft

@@ -29,6 +29,8 @@ struct HttpRequest {
   bool keep_alive = true;
   std::string content_type;
   std::string content_encoding;
+  std::string accept;
+  std::string if_none_match;
   std::string expect;
   std::string user_agent;      // known only if its trace is sampled
   std::string id;              // the client's x-request-id if it is a sane one, otherwise made here

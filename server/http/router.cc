@@ -9,6 +9,7 @@ namespace {
 // Of two patterns that fit the same path, the longer one stands first.
 constexpr std::array kRoutes = {
     Route{RouteId::kRoot, "GET", "/"},
+    Route{RouteId::kPageFile, "GET", "/page/{name}"},
     Route{RouteId::kHealth, "GET", "/health"},
     Route{RouteId::kHealth, "GET", "/v1/health"},
     Route{RouteId::kReady, "GET", "/ready"},

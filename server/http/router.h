@@ -16,6 +16,7 @@ enum class RouteId {
   kOpenApi,
   kVersion,
   kRoot,
+  kPageFile,
   kProps,
   kSlots,
   kLoraAdapters,
