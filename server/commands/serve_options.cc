@@ -180,9 +180,10 @@ void AddAccessFlags(CLI::App& app, ServerOptions& server) {
   app.add_option("--api-key-file", server.api_key_path,
                  "Lines of name:key; all but /health and /ready then need one of the keys; read "
                  "again on SIGHUP");
-  app.add_option("--metrics-key-file", server.metrics_key_path,
-                 "Lines of name:key: keys for /metrics alone, which show it all; those of "
-                 "--api-key-file see themselves there; read again on SIGHUP");
+  app.add_option(
+      "--metrics-key-file", server.metrics_key_path,
+      "Lines of name:key: keys for /metrics and /watch alone, which show it all; those of "
+      "--api-key-file see themselves there; read again on SIGHUP");
   app.add_option_function<std::string>(
          "--metrics-address",
          [&server](const std::string& text) { server.metrics_address = ParseAddress(text); },

@@ -86,24 +86,25 @@ std::optional<HttpResponse> Authenticate(const http::fields& fields, const Route
                                          const Access& access, HttpRequest& request) {
   const std::shared_ptr<const ApiKeys> keys = access.keys();
   const std::shared_ptr<const ApiKeys> metrics_keys = access.metrics_keys();
-  const bool is_metrics = match.label == "/metrics";
-  const bool is_open = keys == nullptr && (!is_metrics || metrics_keys == nullptr);
+  const bool is_watching = match.label == "/metrics" || match.label == "/watch";
+  const bool is_open = keys == nullptr && (!is_watching || metrics_keys == nullptr);
   if (is_open || request.entrance.is_for_metrics || IsLiveness(match)) {
-    request.sees_all_keys = true;  // of /metrics, where there are none or it is an operator's way
+    request.sees_all_keys = true;  // where there are none, or it is an operator's way
     return std::nullopt;
   }
   const SentKeys sent(fields);
   const std::string* const operator_name = sent.NameIn(metrics_keys.get());
-  request.sees_all_keys = is_metrics && operator_name != nullptr;
+  request.sees_all_keys = is_watching && operator_name != nullptr;
   const std::string* const name = request.sees_all_keys ? operator_name : sent.NameIn(keys.get());
   if (name != nullptr) {
     request.key_name = *name;
     return std::nullopt;
   }
   if (operator_name != nullptr) {
-    return ErrorResponse(HttpError(403, "key_not_allowed",
-                                   "this key is for /metrics alone; send one of an API user"),
-                         request);
+    return ErrorResponse(
+        HttpError(403, "key_not_allowed",
+                  "this key is for /metrics and /watch alone; send one of an API user"),
+        request);
   }
   return Unauthorized(sent.any(), request);
 }

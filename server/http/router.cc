@@ -14,6 +14,7 @@ constexpr std::array kRoutes = {
     Route{RouteId::kHealth, "GET", "/v1/health"},
     Route{RouteId::kReady, "GET", "/ready"},
     Route{RouteId::kMetrics, "GET", "/metrics"},
+    Route{RouteId::kWatch, "GET", "/watch"},
     Route{RouteId::kOpenApi, "GET", "/openapi.json"},
     Route{RouteId::kVersion, "GET", "/version"},
     Route{RouteId::kProps, "GET", "/props"},

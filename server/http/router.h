@@ -13,6 +13,7 @@ enum class RouteId {
   kHealth,
   kReady,
   kMetrics,
+  kWatch,
   kOpenApi,
   kVersion,
   kRoot,

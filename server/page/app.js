@@ -1,11 +1,15 @@
 // The page: three views, a key, dark and light.
 import { ApiError, getJson, getKeys, hasKey, setKeys } from './api.js';
 import { byId } from './dom.js';
+import { hideModels, showModels } from './models.js';
 import { offerModels } from './settings.js';
 import { currentModel, startTalk } from './talk.js';
+import { hideWatch, showWatch, startWatch } from './watch.js';
 
 const VIEWS = ['talk', 'watch', 'models'];
-const THEMES = { auto: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' };
+const SHOW = { talk: () => {}, watch: () => showWatch(askForKey), models: () => showModels(askForKey) };
+const HIDE = { talk: () => {}, watch: hideWatch, models: hideModels };
+const THEMES = { auto: 'Theme: auto', light: 'Theme: light', dark: 'Theme: dark' };
 
 // ---- Views
 
@@ -15,6 +19,8 @@ function showView() {
   for (const view of VIEWS) {
     byId(view).hidden = view !== shown;
     const link = document.querySelector(`nav a[href="#${view}"]`);
+    if (view === shown) SHOW[view]();
+    else HIDE[view]();
     if (view === shown) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
@@ -59,6 +65,7 @@ function takeKey(event) {
   setKeys(...keys);
   drawKey();
   loadModels();
+  showView();
   afterKey();
 }
 
@@ -91,6 +98,7 @@ toggle('list-toggle', 'list-open');
 toggle('settings-toggle', 'settings-open');
 window.addEventListener('hashchange', showView);
 drawKey();
+startWatch();
 showView();
 await startTalk(askForKey);
 loadModels();

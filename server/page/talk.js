@@ -55,6 +55,7 @@ function open(conversation) {
   edited = undefined;
   showSettings(conversation.settings);
   drawThread();
+  drawComposer();
   drawList();
   document.body.classList.remove('list-open');
 }
@@ -85,6 +86,7 @@ function drawThread() {
 }
 
 function drawComposer() {
+  byId('send').disabled = false;
   byId('send').textContent = running ? 'Stop' : edited ? 'Send the edited message' : 'Send';
   byId('cancel-edit').hidden = !edited;
   byId('attachments').replaceChildren(...attachments.map((file) => element('li', {}, file.name, button('\u00d7', () => {

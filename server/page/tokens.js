@@ -23,15 +23,16 @@ function describe(token) {
 
 export function renderTokens(tokens) {
   const details = element('div', { class: 'token-details', 'aria-live': 'polite' }, 'Point at a token, or move with the arrow keys.');
-  const spans = tokens.map((token, i) => element('span',
-    { class: `token surprise-${surprise(token.logprob)}`, role: 'option', tabindex: i === 0 ? 0 : -1, 'aria-selected': 'false' }, token.text));
+  const spans = tokens.map((token, i) => element('span', {
+    class: `token surprise-${surprise(token.logprob)}`, role: 'option', tabindex: i === 0 ? 0 : -1, 'aria-selected': 'false',
+    'aria-label': describe(token),
+  }, token.text));
   const show = (i) => {
     spans.forEach((span, k) => {
       span.tabIndex = k === i ? 0 : -1;
       span.setAttribute('aria-selected', String(k === i));
     });
     details.replaceChildren(tableOf(tokens[i]));
-    spans[i].setAttribute('aria-label', describe(tokens[i]));
   };
   const box = element('div', {
     class: 'tokens', role: 'listbox', 'aria-label': 'Tokens and their probabilities', 'aria-orientation': 'horizontal',
