@@ -33,7 +33,7 @@ void WatchHistory::CountAnswer(const std::string& key_name, int status, int64_t 
 
 void WatchHistory::EndSecond(double time, const WatchTotals& totals) {
   const std::lock_guard lock(mutex_);
-  const WatchTotals before = std::exchange(totals_, totals).value_or(totals);
+  const WatchTotals before = std::exchange(totals_, totals);
   samples_.push_back(
       {.time = Rounded(time),
        .running = totals.running,
@@ -86,7 +86,7 @@ WatchHistory::Part<KeySample> WatchHistory::SinceOfKey(const std::string& key_na
 
 WatchFacts WatchHistory::facts() const {
   const std::lock_guard lock(mutex_);
-  return totals_ ? totals_->facts : WatchFacts();
+  return totals_.facts;
 }
 
 }  // namespace weft

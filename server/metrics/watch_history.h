@@ -5,7 +5,6 @@
 #include <deque>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,7 +73,7 @@ class WatchHistory {
   // Of the second that has not ended.
   KeySample answers_;
   std::map<std::string, KeySample> key_answers_;
-  std::optional<WatchTotals> totals_;  // at the end of the second before
+  WatchTotals totals_;  // at the end of the second before
 };
 
 }  // namespace weft

@@ -58,6 +58,7 @@ function open(conversation) {
   drawComposer();
   drawList();
   document.body.classList.remove('list-open');
+  byId('list-toggle').setAttribute('aria-expanded', 'false');
 }
 
 // ---- The thread

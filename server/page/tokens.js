@@ -10,10 +10,11 @@ function surprise(logprob) {
   return [0.9, 0.6, 0.3, 0.1].filter((limit) => probability < limit).length;
 }
 
-function tableOf(token) {
-  const rows = token.top.map(({ text, logprob }) => element('tr', { class: text === token.text ? 'chosen' : undefined },
-    element('td', {}, visible(text)), element('td', {}, percent(logprob))));
-  return element('table', {}, element('caption', {}, `${visible(token.text)} ${percent(token.logprob)}`), element('tbody', {}, ...rows));
+function listOf(token) {
+  const isListed = token.top.some(({ text }) => text === token.text);
+  const likely = isListed ? token.top : [...token.top, token];
+  return element('ul', {}, ...likely.map(({ text, logprob }) => element('li', { class: text === token.text ? 'chosen' : undefined },
+    element('code', {}, visible(text)), ` ${percent(logprob)}`)));
 }
 
 function describe(token) {
@@ -32,7 +33,7 @@ export function renderTokens(tokens) {
       span.tabIndex = k === i ? 0 : -1;
       span.setAttribute('aria-selected', String(k === i));
     });
-    details.replaceChildren(tableOf(tokens[i]));
+    details.replaceChildren(listOf(tokens[i]));
   };
   const box = element('div', {
     class: 'tokens', role: 'listbox', 'aria-label': 'Tokens and their probabilities', 'aria-orientation': 'horizontal',

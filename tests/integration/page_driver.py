@@ -23,7 +23,7 @@ class TalkPage(Page):
         deadline = time.monotonic() + PATIENCE_S
         while not self.evaluate(f"Boolean({script})"):
             if time.monotonic() > deadline:
-                self.test.fail(f"never: {script}\n{self.complaints}\n{self.evaluate('document.body.innerText')}")
+                self.test.fail(f"never: {script}\n{self.complaints}\n{self.evaluate('document.body.innerText')[:2000]}")
             time.sleep(0.05)
 
     def reload(self):
@@ -44,7 +44,7 @@ class TalkPage(Page):
         """The last of the buttons that can be seen with this label, or the one of an index."""
         pressed = self.evaluate(
             f"(() => {{ const found = [...document.querySelectorAll('button')].filter((b) => b.textContent === {json.dumps(label)}"
-            f" && b.offsetParent !== null).at({index}); found?.click(); return Boolean(found); }})()")
+            f" && b.checkVisibility()).at({index}); found?.click(); return Boolean(found); }})()")
         self.test.assertTrue(pressed, f"there is no button {label!r}")
 
     def fill(self, identifier, value):

