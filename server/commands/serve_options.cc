@@ -224,7 +224,9 @@ void AddServerFlags(CLI::App& app, ServeOptions& options) {
       ->type_name("SIZE")
       ->transform(SizeInBytes())
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
-  app.add_flag("!--no-page", server.page, "Browsers get no page at / (they get one)");
+  app.add_flag_function(
+      "--no-page", [&server](int64_t count) { server.page = count <= 0; },
+      "Browsers get no page at / (they get one)");
   AddSeconds(app, "--idle-timeout", server.idle_timeout, "Seconds between requests");
   AddSeconds(app, "--header-timeout", server.header_timeout, "Seconds for a request's head");
   AddSeconds(app, "--body-timeout", server.body_timeout, "Seconds for a request's body");

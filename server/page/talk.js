@@ -13,9 +13,10 @@ const SAVE_PAUSE_MS = 1000;
 
 let conversations = []; // the one that changed last first
 let current; // of them, or one that is not kept yet because it is empty
+const discarded = new WeakSet();
 let attachments = [];
 let edited; // the message that the one in the box will stand beside, if somebody edits
-let running; // {node, view, abort}
+let running; // {abort} of the answer that is on the way
 let askForKey; // (why, then)
 
 // ---- The list of conversations
@@ -31,6 +32,7 @@ function drawList() {
 }
 
 async function keep(conversation) {
+  if (discarded.has(conversation)) return;
   if (!conversations.includes(conversation)) conversations.unshift(conversation);
   conversations.sort((a, b) => b.updated - a.updated);
   drawList();
@@ -43,6 +45,7 @@ async function keep(conversation) {
 
 async function discard(conversation) {
   if (!confirm(`Delete \u201c${conversation.title || 'Untitled'}\u201d?`)) return;
+  discarded.add(conversation); // its answer may still be on the way
   conversations = conversations.filter((other) => other !== conversation);
   await store.remove(conversation.id);
   if (conversation === current) open(newConversation(lastSettings()));
@@ -139,10 +142,9 @@ async function answer(parent) {
   }
   if (running === mine) running = undefined;
   view.element.removeAttribute('aria-busy');
-  await keep(conversation);
-  if (current !== conversation) return;
   drawComposer();
-  drawThread();
+  await keep(conversation);
+  if (current === conversation && !running) drawThread();
 }
 
 // Of an answer that failed for want of a key, nothing is worth keeping.
@@ -266,11 +268,13 @@ function listen() {
   onFiles('import-files', async (files) => {
     for (const file of files) await importFile(file);
   });
-  byId('talk').addEventListener('dragover', (event) => event.preventDefault());
-  byId('talk').addEventListener('drop', (event) => {
-    event.preventDefault();
-    attach([...event.dataTransfer.files]);
-  });
+  for (const kind of ['dragover', 'drop']) {
+    byId('talk').addEventListener(kind, (event) => {
+      if (!event.dataTransfer.types.includes('Files')) return;
+      event.preventDefault();
+      attach([...event.dataTransfer.files]); // while they are dragged there are none yet
+    });
+  }
   watchSettings((settings) => {
     current.settings = settings;
     if (conversations.includes(current)) keep(current);

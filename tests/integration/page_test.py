@@ -238,6 +238,31 @@ class WithAScript(PageCase):
         page.until("document.querySelectorAll('.message').length === 4 && document.querySelector('.message:last-child .text').textContent")
         page.press("Stop")
 
+    def test_a_stream_that_is_left(self):
+        page = self.open(self.script((("story",), ["Once.", LONG_STORY])))
+        page.evaluate("window.confirm = () => true")
+        page.say("A story")
+        for leave, left in (("document.getElementById('new').click()", ["A story"]),
+                            ("document.querySelector('[aria-label=\"Delete A story\"]').click()", [])):
+            page.say("More", wait=False)
+            page.until("document.querySelector('.message:last-child .text').textContent.length > 100")
+            page.evaluate(leave)
+            page.until("document.getElementById('send').textContent === 'Send' && !document.querySelector('.message')")
+            self.assertEqual(page.texts("#conversations .open"), left)
+            page.evaluate("document.querySelector('#conversations .open')?.click()")
+        page.reload()
+        self.assertEqual(page.texts("#conversations .open"), [])
+
+    def test_an_answer_may_be_begun_anew_while_another_comes(self):
+        page = self.open(self.script((("story",), ["Once.", LONG_STORY])))
+        page.say("A story")
+        page.say("More", wait=False)
+        page.until("document.querySelector('.message:last-child .text').textContent.length > 100")
+        page.press("Regenerate", 0)
+        page.until("document.querySelectorAll('.message').length === 2 && !document.querySelector('[aria-busy]')")
+        self.assertEqual(page.texts(".text"), ["A story", "Once."])
+        self.assertEqual(page.text(".branches"), "\u20392 / 2\u203a")
+
     def test_branches_are_kept(self):
         server = self.script((("first",), ["One.", "Two."]), (("other",), ["Three."]))
         page = self.open(server)
