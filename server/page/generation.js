@@ -56,7 +56,7 @@ export function requestFor(conversation, leaf) {
   const { settings } = conversation;
   const messages = pathTo(conversation, leaf).map(messageOf);
   if (settings.system.trim()) messages.unshift({ role: 'system', content: settings.system });
-  const request = { messages, stream: true, stream_options: { include_usage: true } };
+  const request = { messages, stream: true, stream_options: { include_usage: true }, timings: true };
   if (settings.model) request.model = settings.model;
   for (const name of NUMBERS) if (settings[name].trim()) request[name] = numberOf(settings, name);
   if (settings.max_tokens.trim()) request.max_completion_tokens = numberOf(settings, 'max_tokens');
@@ -96,15 +96,13 @@ function addChoice(node, choice) {
 export async function generate(request, node, settings, signal, onChange) {
   try {
     const response = await call('v1/chat/completions', { method: 'POST', body: request, signal });
-    let first;
     for await (const event of eventsOf(response)) {
       if (event.error) throw new Error(event.error.message);
-      first ??= performance.now();
       node.model ??= event.model;
       for (const choice of event.choices) addChoice(node, choice);
       if (event.usage) {
         const { prompt_tokens: prompt, completion_tokens: completion } = event.usage;
-        node.stats = { prompt, completion, seconds: (performance.now() - first) / 1000 };
+        node.stats = { prompt, completion, seconds: (event.timings?.predicted_ms ?? 0) / 1000 };
       }
       onChange();
     }

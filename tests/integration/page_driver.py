@@ -13,7 +13,7 @@ PATIENCE_S = 60
 class TalkPage(Page):
     """Waits, when opened and after each step, until the page is ready for the next."""
 
-    def __init__(self, test, browser, url, width, height, dark, context):
+    def __init__(self, test, browser, url, width, height, dark, context=None):
         self.test, self.url = test, url
         super().__init__(browser, url, width, height, dark, context)
         self.until("!document.getElementById('send').disabled")

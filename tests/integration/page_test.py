@@ -305,7 +305,8 @@ class WithAScript(PageCase):
 
     def test_tool_calls_are_shown_and_answered(self):
         call = '<tool_call>\n{"name": "weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
-        page = self.open(self.script((("sky",), [call, "It rains in Oslo."])))
+        answered = ("sky", "<tool_response>\nrain\n</tool_response>")
+        page = self.open(self.script((answered, [call, "It rains in Oslo."]), (("sky",), [call])))
         page.set("tools", json.dumps(TOOLS))
         page.set("use_tools", True)
         page.say("How is the sky?")
