@@ -85,14 +85,14 @@ asio::awaitable<void> KeepWatch(ServerContext& context) {
   asio::steady_timer timer(co_await asio::this_coro::executor);
   auto due = std::chrono::steady_clock::now();
   while (true) {
-    due = std::max(due + kSecond, std::chrono::steady_clock::now());
-    timer.expires_at(due);
-    co_await timer.async_wait(kAwait);
     try {
       EndSecond(context);
     } catch (const std::bad_alloc&) {
       Log(LogLevel::kWarning, "no memory for a second of /watch");
     }
+    due = std::max(due + kSecond, std::chrono::steady_clock::now());
+    timer.expires_at(due);
+    co_await timer.async_wait(kAwait);
   }
 }
 

@@ -63,6 +63,7 @@ TEST(WatchStreamTest, TheHistoryThenASampleASecond) {
   EXPECT_EQ(events[0]["scope"], "server");
   EXPECT_EQ(events[0]["max_stall"], 0.1);
   EXPECT_GT(events[0]["request_limit_bytes"], 0);
+  EXPECT_GE(events[0]["samples"]["time"].size(), 1U);
   double last = 0;
   for (size_t i = 1; i < events.size(); ++i) {
     EXPECT_EQ(events[i]["object"], "watch.sample");
