@@ -55,10 +55,7 @@ void WatchHistory::EndSecond(double time, const WatchTotals& totals) {
   key_answers_.clear();
   ++next_;
   if (samples_.size() > kMaxSamples) samples_.pop_front();
-  while (!key_seconds_.empty() &&
-         (key_seconds_.front().number < first_number() || key_seconds_.size() > kMaxKeySeconds)) {
-    key_seconds_.pop_front();
-  }
+  while (key_seconds_.size() > kMaxKeySeconds) key_seconds_.pop_front();
 }
 
 WatchHistory::Part<WatchSample> WatchHistory::Since(uint64_t number) const {
@@ -73,10 +70,9 @@ WatchHistory::Part<KeySample> WatchHistory::SinceOfKey(const std::string& key_na
   const std::lock_guard lock(mutex_);
   const uint64_t first = std::clamp(number, first_number(), next_);
   Part<KeySample> part{next_, std::vector<KeySample>(next_ - first)};
-  for (const KeySecond& second : key_seconds_) {
-    if (second.number >= first && second.key_name == key_name) {
-      part.samples[second.number - first] = second.counts;
-    }
+  for (auto second = key_seconds_.rbegin(); second != key_seconds_.rend(); ++second) {
+    if (second->number < first) break;
+    if (second->key_name == key_name) part.samples[second->number - first] = second->counts;
   }
   for (uint64_t i = first; i < next_; ++i) {
     part.samples[i - first].time = samples_[i - first_number()].time;
