@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: sbom.sh WEFT_PREFIX >sbom.spdx.json
 # What is in the image, as SPDX 2.3: every package that dpkg knows here, Weft, the model that comes with it, and the libraries
-# compiled into it (compiled-in.tsv). Needs what Debian slim has: dpkg and awk.
+# compiled into it (compiled-in.tsv, and npm.tsv for those of the page). Needs what Debian slim has: dpkg and awk.
 set -eu
 prefix=$1
 version=$("$prefix/bin/weft" --version)
@@ -17,6 +17,7 @@ list() {
   printf 'weft\tweft\t%s\t%s\n' "${version#weft }" "$(sha256_of "$prefix/bin/weft")"
   printf 'model\tweft-demo\t%s\t%s\n' "${version#weft }" "$(sha256_of "$prefix/share/weft/weft-demo.gguf")"
   sed 's/^/compiled\t/' "$prefix/compiled-in.tsv"
+  sed 's/^/npm\t/' "$prefix/npm.tsv"
   dpkg-query -W -f='installed\t${Package}\t${Version}\t${source:Package}\t${source:Version}\t${Architecture}\n'
 }
 
@@ -68,6 +69,13 @@ $1 == "weft" {
 $1 == "model" { begin_package(id, $2, $3, "FILE", "Apache-2.0"); checksum($4) }
 $1 == "compiled" {
   begin_package(id, $2, $3, "LIBRARY", "NOASSERTION"); locator($2, $3, "distro=" distribution "&upstream=" escaped($4))
+  relate(weft, "STATIC_LINK", id)
+  next
+}
+$1 == "npm" {
+  begin_package(id, $2, $3, "LIBRARY", $4)
+  printf ",\n     \"externalRefs\": [{\"referenceCategory\": \"PACKAGE-MANAGER\", \"referenceType\": \"purl\",\n"
+  printf "      \"referenceLocator\": %s}]}", quoted("pkg:npm/" $2 "@" $3)
   relate(weft, "STATIC_LINK", id)
   next
 }

@@ -28,7 +28,8 @@ class Access {
 
   // nullptr: everybody may.
   std::shared_ptr<const ApiKeys> keys() const;
-  // Of those who watch the server: for /metrics alone, where they see all. nullptr: there are none.
+  // Of those who watch the server: for /metrics and /watch alone, where they see all. nullptr:
+  // there are none.
   std::shared_ptr<const ApiKeys> metrics_keys() const;
   // nullptr: no TLS.
   std::shared_ptr<const TlsContext> tls() const;

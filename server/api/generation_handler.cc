@@ -39,7 +39,8 @@ asio::awaitable<ExchangeOutcome> SendResponse(Connection& connection, const Http
                                               const HttpResponse& response, bool keep_alive) {
   constexpr size_t kMaxCopiedBytes = 16384;  // less is copied than a second packet costs
   std::string message = FormatHead(response, request, keep_alive, response.content().size());
-  std::string_view body = request.method == "HEAD" ? "" : response.content();
+  const bool has_body = request.method != "HEAD" && response.status != 304;
+  std::string_view body = has_body ? response.content() : "";
   if (body.size() <= kMaxCopiedBytes) message += std::exchange(body, "");
   bool written = co_await connection.WriteHead(std::move(message));
   if (written) written = co_await connection.Write(body);

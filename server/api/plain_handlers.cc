@@ -18,6 +18,7 @@
 #include "server/api/ollama/ollama_models.h"
 #include "server/api/responses/stored_responses.h"
 #include "server/http/server_context.h"
+#include "server/page/page_answer.h"
 #include "server/version.h"
 
 namespace weft {
@@ -58,8 +59,9 @@ HttpResponse Model(const HttpRequest& request, const ServerContext& context,
   return Json(request.style == ApiStyle::kAnthropic ? ToAnthropicJson(card) : ToJson(card));
 }
 
-// For programs that ask whether there is a server.
-HttpResponse Root() {
+// For browsers the page; for programs that ask whether there is a server, a line.
+HttpResponse Root(const HttpRequest& request, const RouteMatch& match) {
+  if (const PageFile* file = PageFileFor(request, match)) return PageAnswer(request, *file);
   HttpResponse response;
   response.content_type = "text/plain; charset=utf-8";
   response.constant_body = "Weft is running\n";
@@ -123,7 +125,8 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
     case RouteId::kVersion:
       return Json(fmt::format(R"({{"version":"{}"}})", Version()));
     case RouteId::kRoot:
-      return Root();
+    case RouteId::kPageFile:
+      return Root(request, match);
     case RouteId::kProps:
       return PropsOf(context);
     case RouteId::kSlots:

@@ -180,9 +180,10 @@ void AddAccessFlags(CLI::App& app, ServerOptions& server) {
   app.add_option("--api-key-file", server.api_key_path,
                  "Lines of name:key; all but /health and /ready then need one of the keys; read "
                  "again on SIGHUP");
-  app.add_option("--metrics-key-file", server.metrics_key_path,
-                 "Lines of name:key: keys for /metrics alone, which show it all; those of "
-                 "--api-key-file see themselves there; read again on SIGHUP");
+  app.add_option(
+      "--metrics-key-file", server.metrics_key_path,
+      "Lines of name:key: keys for /metrics and /watch alone, which show it all; those of "
+      "--api-key-file see themselves there; read again on SIGHUP");
   app.add_option_function<std::string>(
          "--metrics-address",
          [&server](const std::string& text) { server.metrics_address = ParseAddress(text); },
@@ -223,6 +224,9 @@ void AddServerFlags(CLI::App& app, ServeOptions& options) {
       ->type_name("SIZE")
       ->transform(SizeInBytes())
       ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40));
+  app.add_flag_function(
+      "--no-page", [&server](int64_t count) { server.page = count <= 0; },
+      "Browsers get no page at / (they get one)");
   AddSeconds(app, "--idle-timeout", server.idle_timeout, "Seconds between requests");
   AddSeconds(app, "--header-timeout", server.header_timeout, "Seconds for a request's head");
   AddSeconds(app, "--body-timeout", server.body_timeout, "Seconds for a request's body");

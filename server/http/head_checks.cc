@@ -14,6 +14,7 @@
 #include "base/quoted.h"
 #include "server/http/host_name.h"
 #include "server/http/request_framing.h"
+#include "server/page/page_answer.h"
 
 namespace weft {
 namespace {
@@ -85,24 +86,25 @@ std::optional<HttpResponse> Authenticate(const http::fields& fields, const Route
                                          const Access& access, HttpRequest& request) {
   const std::shared_ptr<const ApiKeys> keys = access.keys();
   const std::shared_ptr<const ApiKeys> metrics_keys = access.metrics_keys();
-  const bool is_metrics = match.label == "/metrics";
-  const bool is_open = keys == nullptr && (!is_metrics || metrics_keys == nullptr);
+  const bool is_watching = match.label == "/metrics" || match.label == "/watch";
+  const bool is_open = keys == nullptr && (!is_watching || metrics_keys == nullptr);
   if (is_open || request.entrance.is_for_metrics || IsLiveness(match)) {
-    request.sees_all_keys = true;  // of /metrics, where there are none or it is an operator's way
+    request.sees_all_keys = true;  // where there are none, or it is an operator's way
     return std::nullopt;
   }
   const SentKeys sent(fields);
   const std::string* const operator_name = sent.NameIn(metrics_keys.get());
-  request.sees_all_keys = is_metrics && operator_name != nullptr;
+  request.sees_all_keys = is_watching && operator_name != nullptr;
   const std::string* const name = request.sees_all_keys ? operator_name : sent.NameIn(keys.get());
   if (name != nullptr) {
     request.key_name = *name;
     return std::nullopt;
   }
   if (operator_name != nullptr) {
-    return ErrorResponse(HttpError(403, "key_not_allowed",
-                                   "this key is for /metrics alone; send one of an API user"),
-                         request);
+    return ErrorResponse(
+        HttpError(403, "key_not_allowed",
+                  "this key is for /metrics and /watch alone; send one of an API user"),
+        request);
   }
   return Unauthorized(sent.any(), request);
 }
@@ -143,7 +145,7 @@ bool HasBody(const http::fields& fields) {
 
 // What is wrong with a request whose head alone is known.
 std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpRequest& request,
-                                       const RouteMatch& match) {
+                                       const RouteMatch& match, bool has_page) {
   const auto refuse = [&](int status, std::string code, std::string message) {
     return ErrorResponse(HttpError(status, std::move(code), std::move(message)), request);
   };
@@ -162,10 +164,10 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
     response.headers.emplace_back("Allow", match.allow);
     return response;
   }
-  // A browser looks for a page there, and there is none.
-  const bool wants_page = match.route != nullptr && match.route->id == RouteId::kRoot &&
-                          Field(fields, http::field::accept).find("text/html") != std::string::npos;
-  if (wants_page || (match.route == nullptr && match.allow.empty())) {
+  const bool wants_page = PageFileFor(request, match) != nullptr;
+  const bool is_no_file =
+      match.route != nullptr && match.route->id == RouteId::kPageFile && !wants_page;
+  if ((wants_page && !has_page) || is_no_file || (match.route == nullptr && match.allow.empty())) {
     return refuse(404, "unknown_route",
                   fmt::format("there is no {} here; docs/API.md lists the routes",
                               request.path.substr(0, 200)));
@@ -245,6 +247,8 @@ HttpRequest ToHttpRequest(const RequestParser& parser, Entrance entrance, Server
   request.keep_alive = parser.is_header_done() && parser.keep_alive() && !entrance.is_beyond_limit;
   request.content_type = Field(message, http::field::content_type);
   request.content_encoding = Field(message, http::field::content_encoding);
+  request.accept = Field(message, http::field::accept);
+  request.if_none_match = Field(message, http::field::if_none_match);
   request.expect = Field(message, http::field::expect);
   const auto id = message["X-Request-Id"];
   request.id.assign(id.data(), id.size());
@@ -269,9 +273,13 @@ std::optional<HttpResponse> AnswerHead(const http::fields& fields, const RouteMa
     return context.cors.AnswerPreflight(request.origin,
                                         Field(fields, http::field::access_control_request_headers));
   }
-  if (auto refusal = Authenticate(fields, match, *context.access, request)) return refusal;
+  // Files of the page have no secrets: who uses it types the key there.
+  const bool is_page = context.options.page && PageFileFor(request, match) != nullptr;
+  if (!is_page) {
+    if (auto refusal = Authenticate(fields, match, *context.access, request)) return refusal;
+  }
   if (request.target == "*") return AnswerForServer();
-  return RefuseHead(fields, request, match);
+  return RefuseHead(fields, request, match, context.options.page);
 }
 
 }  // namespace weft

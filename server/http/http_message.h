@@ -29,10 +29,12 @@ struct HttpRequest {
   bool keep_alive = true;
   std::string content_type;
   std::string content_encoding;
+  std::string accept;
+  std::string if_none_match;
   std::string expect;
   std::string user_agent;      // known only if its trace is sampled
   std::string id;              // the client's x-request-id if it is a sane one, otherwise made here
-  bool sees_all_keys = false;  // in /metrics: those of others too
+  bool sees_all_keys = false;  // in /metrics and /watch: those of others too
   std::string key_name;        // of the API key that came with it; empty: none did, or none need
   RequestTrace trace;
   HttpHeaders answer_headers;  // what every answer to it has besides its own

@@ -9,10 +9,12 @@ namespace {
 // Of two patterns that fit the same path, the longer one stands first.
 constexpr std::array kRoutes = {
     Route{RouteId::kRoot, "GET", "/"},
+    Route{RouteId::kPageFile, "GET", "/page/{name}"},
     Route{RouteId::kHealth, "GET", "/health"},
     Route{RouteId::kHealth, "GET", "/v1/health"},
     Route{RouteId::kReady, "GET", "/ready"},
     Route{RouteId::kMetrics, "GET", "/metrics"},
+    Route{RouteId::kWatch, "GET", "/watch"},
     Route{RouteId::kOpenApi, "GET", "/openapi.json"},
     Route{RouteId::kVersion, "GET", "/version"},
     Route{RouteId::kProps, "GET", "/props"},

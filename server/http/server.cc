@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "engine/engine.h"
+#include "server/api/watch/watch_stream.h"
 #include "server/http/listener.h"
 #include "server/http/server_context.h"
 #include "server/http/unix_socket.h"
@@ -60,6 +61,7 @@ class Server::Implementation {
              {.uses_tls = true, .is_loopback = IsLoopback(EndpointOf(*tcp_acceptor_))});
     }
     if (unix_acceptor_) Accept(*unix_acceptor_, {});  // who may read it is the file's matter
+    asio::co_spawn(io_, KeepWatch(context_), asio::detached);
     for (int i = 0; i < context_.options.io_threads; ++i) {
       threads_.emplace_back([this] { RunHandlers(); });
     }

@@ -19,6 +19,7 @@
 #include "server/http/request_budget.h"
 #include "server/http/server_options.h"
 #include "server/metrics/metrics.h"
+#include "server/metrics/watch_history.h"
 #include "server/models/served_model.h"
 #include "server/random_sequence.h"
 #include "server/tracing/tracer.h"
@@ -55,7 +56,9 @@ struct ServerContext {
   std::atomic<int32_t> metrics_connections{0};  // to metrics_address, not among those
   ExtraConnections extra_connections;           // nor these
   ArrivingBodies arriving_bodies;
-  BackgroundRuns background;  // count among active_requests
+  WatchHistory watch;
+  std::atomic<int32_t> watchers{0};  // streams of it
+  BackgroundRuns background;         // count among active_requests
 
  private:
   RandomSequence random_;

@@ -23,6 +23,7 @@ struct ServerOptions {
   static constexpr size_t kMaxHeaderFields = 128;  // in a request's head; more: 431
 
   RequestRules rules;
+  bool page = true;                // browsers get one at /
   std::string host = "127.0.0.1";  // an address, or a name that resolves to one
   uint16_t port = 8080;            // 0: any free one
   bool listens_on_tcp = true;

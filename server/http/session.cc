@@ -19,6 +19,7 @@
 #include "server/api/responses/responses_socket.h"
 #include "server/api/responses/stored_responses.h"
 #include "server/api/route_functions.h"
+#include "server/api/watch/watch_stream.h"
 #include "server/http/access_log.h"
 #include "server/http/active_request.h"
 #include "server/http/admission.h"
@@ -295,6 +296,9 @@ asio::awaitable<ExchangeOutcome> Session::Dispatch(HttpRequest& request, const R
   if (const AnswerFunction answer = AnswerFunctionOf(match.route->id)) {
     co_return co_await AnswerPost(request, answer, held);
   }
+  if (match.route->id == RouteId::kWatch) {
+    co_return co_await StreamWatch(*connection_, request, context_, held);
+  }
   const bool is_there = co_await AwaitStored(*connection_, request, match, context_);
   if (!is_there) {
     ExchangeOutcome gone;
@@ -352,6 +356,10 @@ void Session::Record(const HttpRequest& request, std::string_view route,
   const Clock::time_point ended = Clock::now();
   const double duration_s = std::chrono::duration<double>(ended - started).count();
   context_.metrics->CountHttpRequest(route, outcome.status, duration_s);
+  if (request.method == "POST") {
+    context_.watch.CountAnswer(request.key_name, outcome.status, outcome.prompt_tokens,
+                               outcome.completion_tokens);
+  }
   if (!request.key_name.empty()) {
     context_.metrics->CountKey(request.key_name, outcome.prompt_tokens, outcome.completion_tokens);
   }

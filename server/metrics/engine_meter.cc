@@ -1,6 +1,8 @@
 #include "server/metrics/engine_meter.h"
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -51,6 +53,9 @@ void EngineMeter::OnStep(const StepReport& report) {
 void EngineMeter::AddStep(const StepReport& report) {
   const double seconds = Seconds(report.duration);
   ++totals_.steps;
+  const uint64_t window = window_count_.load(std::memory_order_relaxed);
+  if (std::exchange(totals_.longest_window, window) != window) totals_.longest_step = 0;
+  totals_.longest_step = std::max(totals_.longest_step, seconds);
   totals_.prompt_rows += report.prompt_tokens;
   totals_.generated_rows += report.generated_tokens;
   totals_.step_seconds.Add(seconds);
@@ -63,6 +68,12 @@ void EngineMeter::AddStep(const StepReport& report) {
   AddWorkTime(seconds);
   totals_.expert_tokens = expert_load_.tokens();
   totals_.layer_imbalance = expert_load_.imbalance();
+}
+
+double EngineMeter::TakeLongestStep() {
+  const EngineTotals& totals = Latest();
+  const uint64_t window = window_count_.fetch_add(1, std::memory_order_relaxed);
+  return totals.longest_window == window ? totals.longest_step : 0;
 }
 
 void EngineMeter::AddWorkTime(double busy_seconds) {

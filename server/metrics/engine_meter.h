@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct EngineTotals {
   EngineState state;
 
   int64_t steps = 0;
+  double longest_step = 0;      // seconds; of the steps since TakeLongestStep was called last
+  uint64_t longest_window = 0;  // how often it had been called then
   int64_t prompt_rows = 0;
   int64_t generated_rows = 0;
   int64_t preemptions = 0;
@@ -83,6 +86,8 @@ class EngineMeter {
 
   // By one thread at a time. Unchanged until the next call.
   const EngineTotals& Latest() { return published_.Latest(); }
+  // The same thread: seconds of the longest step since the last call; 0: none has ended.
+  double TakeLongestStep();
 
  private:
   void AddStep(const StepReport& report);
@@ -95,6 +100,7 @@ class EngineMeter {
   WorkTime window_;     // that becomes recent_work
   ExpertLoad expert_load_;
   TripleBuffer<EngineTotals> published_;
+  std::atomic<uint64_t> window_count_{0};  // calls of TakeLongestStep
 };
 
 }  // namespace weft

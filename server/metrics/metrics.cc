@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <iterator>
 #include <mutex>
 #include <utility>
@@ -162,6 +163,31 @@ int32_t Metrics::RunningOf(const Engine& engine) const {
     if (metered == &engine) return meter->Latest().state.running;
   }
   return 0;
+}
+
+WatchTotals Metrics::TakeWatchTotals() {
+  WatchTotals all;
+  all.resident_bytes = static_cast<int64_t>(ResidentBytes());
+  const std::lock_guard lock(families_->render_mutex);
+  for (const auto& [meter, engine] : families_->engines) {
+    const EngineTotals& totals = meter->Latest();
+    all.running += totals.state.running;
+    all.waiting += std::max(totals.state.waiting, engine->queued_count());
+    all.prompt_tokens += totals.prompt_tokens;
+    all.completion_tokens += totals.completion_tokens;
+    all.cache_queries += totals.cache_queries;
+    all.cache_hits += totals.cache_hits;
+    all.steps += totals.steps;
+    all.step_seconds += totals.step_seconds.sum();
+    all.kv_usage = std::max(all.kv_usage, totals.state.block_usage);
+    all.longest_step = std::max(all.longest_step, meter->TakeLongestStep());
+    const std::chrono::duration<double> max_stall = engine->options().max_stall;
+    all.facts.max_stall = std::max(all.facts.max_stall, max_stall.count());
+  }
+  for (const EngineFacts& facts : families_->facts) {
+    all.facts.memory_limit_bytes = static_cast<int64_t>(facts.memory.limit_bytes);
+  }
+  return all;
 }
 
 std::string Metrics::Render(const std::string* only_key) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "server/metrics/watch_history.h"
+
 namespace weft {
 
 class Engine;
@@ -42,6 +44,10 @@ class Metrics {
   // The client went away, or was cut because it did not read, before its answer was complete.
   void CountDisconnect();
   void CountSpans(SpanFate fate, int64_t count);
+
+  // What the engines have done, for WatchHistory. By one caller alone: the longest step is that
+  // since its last call.
+  WatchTotals TakeWatchTotals();
 
   // Prometheus text format 0.0.4. Takes half a millisecond of the calling thread and more with many
   // experts (metrics_bench measures it), and nothing of the engines' threads.

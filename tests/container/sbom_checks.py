@@ -8,7 +8,7 @@ PACKAGE_FIELDS = {"SPDXID", "name", "versionInfo", "downloadLocation", "filesAna
 OPTIONAL_FIELDS = {"checksums", "externalRefs", "supplier"}
 PURPOSES = {"APPLICATION", "CONTAINER", "FILE", "LIBRARY"}
 IDENTITY = re.compile(r"SPDXRef-[A-Za-z0-9.-]+")
-LOCATOR = re.compile(r"pkg:deb/debian/[a-z0-9.%B-]+@[A-Za-z0-9.~%-]+\?[a-z0-9=&.%A-Z~-]+")
+LOCATOR = re.compile(r"pkg:deb/debian/[a-z0-9.%B-]+@[A-Za-z0-9.~%-]+\?[a-z0-9=&.%A-Z~-]+|pkg:npm/[a-z]+@[0-9.]+")
 
 
 def installed_packages(status):
@@ -68,6 +68,6 @@ def check(text, dpkg_status, weft_version, weft_sha256):
     elif weft[0]["checksums"][0]["checksumValue"] != weft_sha256:
         wrong.append("the checksum is not that of the binary")
     names = {package["name"] for package in document["packages"]}
-    wrong += [f"{name}, which is compiled in, is not listed" for name in ("libboost1.81-dev", "nlohmann-json3-dev")
+    wrong += [f"{name}, which is compiled in, is not listed" for name in ("libboost1.81-dev", "nlohmann-json3-dev", "dompurify")
               if name not in names]
     return wrong, len(document["packages"])

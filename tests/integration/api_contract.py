@@ -34,7 +34,7 @@ class Message:
         self.complete = True
         self.size = end + 4
         self.body = b""
-        if not has_body:
+        if not has_body or self.first_line.split()[1:2] == ["304"]:
             return
         if "chunked" in self.headers.get("transfer-encoding", ""):
             self._read_chunks(data)

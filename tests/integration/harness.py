@@ -11,6 +11,7 @@ OPTIONS = {
     "weft": "the binary",
     "model": "the model file to serve; the bundled one unless the test says otherwise",
     "chat-model": "the bundled model, where --model is another one",
+    "scripted": "the server of a model that says what a script says",
     "shared": "the optional data set beside the project",
     "modules": "where npm's packages are installed",
     "prometheus-package": "where Debian's package of Prometheus is unpacked",

@@ -92,11 +92,13 @@ class Browser:
 
 
 class Page:
-    """A loaded page. `complaints`: what its console and the browser said; `requests`: the URLs that it asked for."""
+    """A loaded page. `complaints`: what its console and the browser said; `requests`: the URLs that it asked for. `context`: the id of
+    what it shares its storage with."""
 
-    def __init__(self, browser, url, width, height, dark):
+    def __init__(self, browser, url, width, height, dark, context=None):
         self.browser = browser
-        target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+        place = {"browserContextId": context} if context else {}
+        target = browser.call("Target.createTarget", url="about:blank", **place)["targetId"]
         self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")

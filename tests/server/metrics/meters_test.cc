@@ -49,6 +49,21 @@ TEST(BucketCounts, ABoundBelongsToItsBucket) {
   EXPECT_DOUBLE_EQ(counts.sum(), 19.5);
 }
 
+TEST(EngineMeter, TheLongestStepIsTakenOnce) {
+  EngineMeter meter;
+  EXPECT_EQ(meter.TakeLongestStep(), 0);
+  StepReport report;
+  report.sequences = 1;
+  for (const int ms : {20, 30, 10}) {
+    report.duration = milliseconds(ms);
+    meter.OnStep(report);
+  }
+  EXPECT_EQ(meter.TakeLongestStep(), 0.03);
+  EXPECT_EQ(meter.TakeLongestStep(), 0);
+  meter.OnStep(report);
+  EXPECT_EQ(meter.TakeLongestStep(), 0.01);
+}
+
 TEST(EngineMeter, CountsSteps) {
   EngineMeter meter;
   StepReport report;
