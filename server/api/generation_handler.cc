@@ -130,7 +130,8 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
 asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
   const size_t body_bytes = body_.size();
   const size_t inline_bytes = context_.options.inline_body_bytes;
-  PrepareContext context{.models = context_.models,
+  RequestModels models(*context_.models);
+  PrepareContext context{.models = models,
                          .rules = context_.options.rules,
                          .responses = &context_.responses,
                          .owner = request_.key_name};
@@ -150,6 +151,7 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
                                       work);
   }
   if (!run) co_return tl::unexpected(run.error());
+  if (job) job->lease = models.lease();
   // Also where there is one key: after a reload it may be another's, or one of several.
   if (job && !request_.key_name.empty() && !context_.options.keys_share_prefixes) {
     KeepPrefixesOf(request_.key_name, *job);

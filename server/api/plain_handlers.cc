@@ -43,16 +43,17 @@ HttpResponse Ready(const ServerContext& context) {
 // All names that models have.
 HttpResponse Models(const HttpRequest& request, const ServerContext& context) {
   std::vector<ModelCard> cards;
-  for (const ServedModel& model : context.models) {
-    cards.push_back(CardOf(model, model.id));
-    for (const std::string& alias : model.aliases) cards.push_back(CardOf(model, alias));
+  for (const ModelLease& model : context.models->Loaded()) {
+    cards.push_back(CardOf(*model, model->id));
+    for (const std::string& alias : model->aliases) cards.push_back(CardOf(*model, alias));
   }
   return Json(request.style == ApiStyle::kAnthropic ? ToAnthropicJson(cards) : ToJson(cards));
 }
 
 HttpResponse Model(const HttpRequest& request, const ServerContext& context,
                    const std::string& id) {
-  const ApiResult<const ServedModel*> found = FindModel(id, context.models);
+  RequestModels models(*context.models);
+  const ApiResult<const ServedModel*> found = FindModel(id, models);
   if (!found) return ErrorResponse(found.error(), request);
   const ModelCard card = CardOf(**found, id);
   return Json(request.style == ApiStyle::kAnthropic ? ToAnthropicJson(card) : ToJson(card));
@@ -71,7 +72,8 @@ std::string TextOfToken(const Tokenizer& tokenizer, const std::optional<TokenId>
 }
 
 HttpResponse PropsOf(const ServerContext& context) {
-  const ServedModel& model = context.models.front();
+  const ModelLease lease = context.models->Default();
+  const ServedModel& model = *lease;
   const EngineOptions& engine = model.engine->options();
   return Json(ToJson({.model = model.id,
                       .model_path = model.facts.path,
@@ -86,7 +88,8 @@ HttpResponse PropsOf(const ServerContext& context) {
 
 // The first model's. Sequences have no slots of their own: so many are busy as there are sequences.
 HttpResponse SlotsOf(const HttpRequest& request, const ServerContext& context) {
-  const Engine& engine = *context.models.front().engine;
+  const ModelLease model = context.models->Default();
+  const Engine& engine = *model->engine;
   const EngineOptions& options = engine.options();
   const int32_t running = context.metrics->RunningOf(engine);
   const int32_t busy = std::min(running, options.max_sequences);
@@ -135,9 +138,9 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
     case RouteId::kModel:
       return Model(request, context, match.argument);
     case RouteId::kOllamaTags:
-      return Json(OllamaTags(context.models));
+      return Json(OllamaTags(context.models->Loaded()));
     case RouteId::kOllamaPs:
-      return Json(OllamaRunning(context.models));
+      return Json(OllamaRunning(context.models->Loaded()));
     case RouteId::kOllamaVersion:
       return Json(OllamaVersion());
     case RouteId::kResponse:

@@ -143,7 +143,8 @@ Result<void> Serve(ServeOptions options) {
   options.server.max_connections = FitConnections(options.server.max_connections);
   DeferFirstShutdownSignal();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
-                        Server::Start(options.server, served, metrics, access, tracer));
+                        Server::Start(options.server, std::make_shared<ModelRegistry>(served),
+                                      metrics, access, tracer));
   PrintGreeting(options.server, options.log_format, server->port(), served);
 
   WaitForShutdownSignal([&access] { access->Reload(); });

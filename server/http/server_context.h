@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "server/access/access.h"
 #include "server/api/preparation_queue.h"
@@ -19,14 +18,14 @@
 #include "server/http/request_budget.h"
 #include "server/http/server_options.h"
 #include "server/metrics/metrics.h"
-#include "server/models/served_model.h"
+#include "server/models/model_registry.h"
 #include "server/random_sequence.h"
 #include "server/tracing/tracer.h"
 
 namespace weft {
 
 struct ServerContext {
-  ServerContext(ServerOptions options_, std::vector<ServedModel> models_,
+  ServerContext(ServerOptions options_, std::shared_ptr<ModelRegistry> models_,
                 std::shared_ptr<Metrics> metrics_, std::shared_ptr<const Access> access_,
                 std::shared_ptr<Tracer> tracer_);
 
@@ -38,7 +37,7 @@ struct ServerContext {
   uint64_t NextSeed() { return random_.Next(); }
 
   const ServerOptions options;
-  const std::vector<ServedModel> models;  // not empty
+  const std::shared_ptr<ModelRegistry> models;
   const std::shared_ptr<Metrics> metrics;
   const std::shared_ptr<const Access> access;
   const std::shared_ptr<Tracer> tracer;

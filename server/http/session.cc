@@ -317,7 +317,8 @@ asio::awaitable<ExchangeOutcome> Session::Dispatch(HttpRequest& request, const R
 asio::awaitable<ExchangeOutcome> Session::AnswerPost(const HttpRequest& request,
                                                      AnswerFunction answer,
                                                      ByteBudget::Hold& held) {
-  PrepareContext prepare_context{.models = context_.models,
+  RequestModels models(*context_.models);
+  PrepareContext prepare_context{.models = models,
                                  .rules = context_.options.rules,
                                  .responses = &context_.responses,
                                  .owner = request.key_name};

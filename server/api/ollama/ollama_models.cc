@@ -1,6 +1,5 @@
 #include "server/api/ollama/ollama_models.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -56,19 +55,18 @@ OllamaModel DescriptionOf(const ServedModel& model) {
           .capabilities = CapabilitiesOf(model)};
 }
 
-std::vector<OllamaModel> DescriptionsOf(const std::vector<ServedModel>& models) {
+std::vector<OllamaModel> DescriptionsOf(const std::vector<ModelLease>& models) {
   std::vector<OllamaModel> descriptions;
-  for (const ServedModel& model : models) descriptions.push_back(DescriptionOf(model));
+  for (const ModelLease& model : models) descriptions.push_back(DescriptionOf(*model));
   return descriptions;
 }
 
 }  // namespace
 
 std::optional<std::string> OllamaModelId(const std::optional<std::string>& name,
-                                         const std::vector<ServedModel>& models) {
+                                         const RequestModels& models) {
   if (!name || name->empty()) return std::nullopt;
-  const bool is_known = std::ranges::find(models, *name, &ServedModel::id) != models.end();
-  if (is_known || !name->ends_with(kLatest)) return name;
+  if (models.Has(*name) || !name->ends_with(kLatest)) return name;
   return name->substr(0, name->size() - kLatest.size());
 }
 
@@ -76,11 +74,11 @@ bool Thinks(const ServedModel& model) {
   return model.chat != nullptr && model.chat->reply_format().reasons;
 }
 
-std::string OllamaTags(const std::vector<ServedModel>& models) {
+std::string OllamaTags(const std::vector<ModelLease>& models) {
   return ToJson(DescriptionsOf(models), false);
 }
 
-std::string OllamaRunning(const std::vector<ServedModel>& models) {
+std::string OllamaRunning(const std::vector<ModelLease>& models) {
   return ToJson(DescriptionsOf(models), true);
 }
 
