@@ -30,7 +30,7 @@ namespace asio = boost::asio;
 // For how many of those who wait it has become worth asking again.
 int64_t RoomFor(const ServerContext& context) {
   if (context.draining) return std::numeric_limits<int64_t>::max();
-  return context.models->queue_room();
+  return context.models->Room();
 }
 
 // For want of memory, most likely: then the line is not missed.
@@ -73,8 +73,11 @@ void DissolveLine(RefusalPacing& pacing) {
 
 std::optional<ApiError> RefuseBeforeBody(const ServerContext& context) {
   if (context.draining) return ShuttingDown();
-  if (context.models->queue_room() > 0) return std::nullopt;
-  return QueueFull(*context.models->Default()->engine);
+  if (context.models->Room() > 0) return std::nullopt;
+  const std::optional<ModelStatus> model = context.models->Look(std::nullopt);
+  if (model && model->lease) return QueueFull(*model->lease->engine);
+  return HttpError(503, "overloaded",
+                   "too many requests are waiting for models to be loaded; try again later");
 }
 
 asio::awaitable<Admission> AskToComeIn(Connection& connection, ServerContext& context,

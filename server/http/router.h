@@ -27,6 +27,8 @@ enum class RouteId {
   kTokenize,
   kDetokenize,
   kApplyTemplate,
+  kLoadModel,
+  kUnloadModel,
   kModels,
   kModel,
   kCompletions,

@@ -20,8 +20,9 @@ std::optional<std::string> OllamaModelId(const std::optional<std::string>& name,
 // Whether the model's template knows reasoning.
 bool Thinks(const ServedModel& model);
 
-std::string OllamaTags(const std::vector<ModelLease>& models);
-std::string OllamaRunning(const std::vector<ModelLease>& models);
+// All models, and those that are loaded.
+std::string OllamaTags(const std::vector<ModelStatus>& models);
+std::string OllamaRunning(const std::vector<ModelStatus>& models);
 // The version of Ollama whose API this is: clients ask for a least one.
 std::string OllamaVersion();
 
