@@ -131,9 +131,12 @@ Result<std::shared_ptr<Tracer>> MakeTracer(const ServeOptions& options,
 }
 
 // The models of --model, loaded; they are in the metrics.
-Result<std::vector<RunningModel>> LoadFixed(
-    const ServeOptions& options, const ServedSettings& settings, std::span<const std::string> names,
-    const Compute& compute, const std::shared_ptr<MatcherPool>& constraints, Metrics& metrics) {
+Result<std::vector<RunningModel>> LoadFixed(const ServeOptions& options,
+                                            const ServedSettings& settings,
+                                            std::span<const std::string> names,
+                                            std::vector<Checkpoint> files, const Compute& compute,
+                                            const std::shared_ptr<MatcherPool>& constraints,
+                                            Metrics& metrics) {
   std::vector<RunningModel> running;
   if (names.empty()) return running;
   std::vector<ModelOptions> model_options(names.size(), options.model);
@@ -142,7 +145,7 @@ Result<std::vector<RunningModel>> LoadFixed(
     model_options[i].meter = std::make_shared<EngineMeter>();
   }
   WEFT_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<LoadedModel>> models,
-                        LoadedModel::LoadAll(model_options, compute));
+                        LoadedModel::LoadAll(model_options, std::move(files), compute));
   WEFT_ASSIGN_OR_RETURN(std::vector<ServedModel> served,
                         ServeModels(options, settings, names, models, constraints));
   for (size_t i = 0; i < names.size(); ++i) {
@@ -181,12 +184,17 @@ Result<void> Serve(ServeOptions options) {
   const MemoryReserve reserve = ReserveOf(options.model.memory_bytes, options.model.stored_bytes);
   metrics->SetMemoryLimit(options.model.memory_bytes, reserve.bytes());
   FitRequests(reserve, options.server);
+  std::vector<Checkpoint> files;
+  for (const std::string& path : options.model_paths) {
+    WEFT_ASSIGN_OR_RETURN(Checkpoint file, LoadCheckpoint(path));
+    files.push_back(std::move(file));
+  }
   WEFT_ASSIGN_OR_RETURN(const Compute compute, SetUpCompute(options.model, true));
   const auto constraints = std::make_shared<MatcherPool>(reserve.constraint_bytes);
   WEFT_ASSIGN_OR_RETURN(RegistryOptions registry,
                         RequestedModels(options, compute, constraints, metrics));
-  WEFT_ASSIGN_OR_RETURN(registry.fixed,
-                        LoadFixed(options, settings, names, compute, constraints, *metrics));
+  WEFT_ASSIGN_OR_RETURN(registry.fixed, LoadFixed(options, settings, names, std::move(files),
+                                                  compute, constraints, *metrics));
   if (options.loads_on_request()) {
     registry.room_bytes = RoomForRequested(options, reserve, registry.fixed);
   }

@@ -118,19 +118,20 @@ Result<Compute> SetUpCompute(const ModelOptions& options, bool measures_machine)
 }
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& options) {
+  std::vector<Checkpoint> files(1);
+  WEFT_ASSIGN_OR_RETURN(files.front(), LoadCheckpoint(options.path));
   WEFT_ASSIGN_OR_RETURN(const Compute compute, SetUpCompute(options, options.meter != nullptr));
   WEFT_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<LoadedModel>> models,
-                        LoadAll({&options, 1}, compute));
+                        LoadAll({&options, 1}, std::move(files), compute));
   return std::move(models.front());
 }
 
 Result<std::vector<std::unique_ptr<LoadedModel>>> LoadedModel::LoadAll(
-    std::span<const ModelOptions> options, const Compute& compute) {
+    std::span<const ModelOptions> options, std::vector<Checkpoint> files, const Compute& compute) {
   const ModelOptions& common = options.front();
   std::vector<std::unique_ptr<LoadedModel>> models;
   for (const ModelOptions& each : options) {
-    WEFT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedModel> model, Open(each));
-    models.push_back(std::move(model));
+    models.push_back(Of(each, std::move(files[models.size()])));
   }
   WEFT_RETURN_IF_ERROR(ChooseKernels(common, compute.isa, models));
   WEFT_RETURN_IF_ERROR(PlanAll(common, compute.threads->thread_count(), models));
@@ -140,9 +141,9 @@ Result<std::vector<std::unique_ptr<LoadedModel>>> LoadedModel::LoadAll(
   return models;
 }
 
-Result<std::unique_ptr<LoadedModel>> LoadedModel::Open(const ModelOptions& options) {
+std::unique_ptr<LoadedModel> LoadedModel::Of(const ModelOptions& options, Checkpoint file) {
   std::unique_ptr<LoadedModel> model(new LoadedModel);
-  WEFT_ASSIGN_OR_RETURN(model->checkpoint_, LoadCheckpoint(options.path));
+  model->checkpoint_ = std::move(file);
   model->totals_ = TotalsOf(model->checkpoint_.tensors);
   if (options.quantize) QuantizeMatrices(model->checkpoint_.tensors);
   return model;
@@ -223,7 +224,8 @@ Result<LoadableModel> LoadableModel::Open(const ModelOptions& options, const Com
   LoadableModel loadable;
   loadable.compute_ = compute;
   loadable.options_ = options;
-  WEFT_ASSIGN_OR_RETURN(loadable.model_, LoadedModel::Open(options));
+  WEFT_ASSIGN_OR_RETURN(Checkpoint file, LoadCheckpoint(options.path));
+  loadable.model_ = LoadedModel::Of(options, std::move(file));
   const ModelSpec& spec = loadable.model_->checkpoint_.spec;
   const std::optional<KvType> kv_type = spec.is_encoder ? std::nullopt : options.kv_type;
   const KernelTable& kernels =

@@ -60,12 +60,13 @@ class LoadedModel {
   // Sets computing up and reads the file, which may take minutes; says on the log what it found and
   // decided.
   static Result<std::unique_ptr<LoadedModel>> Load(const ModelOptions& options);
-  // The same for several, which share the memory (PlanMemories) and the compute threads. The
-  // options agree in all but `path` and `meter`. A context that one model has is no error of those
-  // with fewer positions: they have theirs. A KV type is for what is kept of texts, so encoders
-  // beside other models have what goes with the arithmetic.
+  // The same for several, whose files are open, in their order; they share the memory
+  // (PlanMemories) and the compute threads. The options agree in all but `path` and `meter`. A
+  // context that one model has is no error of those with fewer positions: they have theirs. A KV
+  // type is for what is kept of texts, so encoders beside other models have what goes with the
+  // arithmetic.
   static Result<std::vector<std::unique_ptr<LoadedModel>>> LoadAll(
-      std::span<const ModelOptions> options, const Compute& compute);
+      std::span<const ModelOptions> options, std::vector<Checkpoint> files, const Compute& compute);
 
   Engine& engine() { return *engine_; }
   // Its tensors and files are gone.
@@ -83,7 +84,7 @@ class LoadedModel {
 
   using Models = std::vector<std::unique_ptr<LoadedModel>>;
 
-  static Result<std::unique_ptr<LoadedModel>> Open(const ModelOptions& options);
+  static std::unique_ptr<LoadedModel> Of(const ModelOptions& options, Checkpoint file);
   static Result<void> ChooseKernels(const ModelOptions& options, Isa isa, Models& models);
   static Result<void> PlanAll(const ModelOptions& options, int thread_count, Models& models);
   // Weights, cache and engine, where the rest is there. An error once `stops` says so; empty: it
