@@ -12,8 +12,8 @@ namespace weft {
 
 // Packs the checkpoint's tensors for these kernels, in parallel on `threads`, and closes its files:
 // `checkpoint.tensors` and `checkpoint.files` are empty afterwards, the rest stays. `kernels` and
-// `threads` outlive the result. An error if memory runs out, or a file has changed since it was
-// opened.
+// `threads` outlive the result. An error if memory runs out, a file has changed since it was
+// opened, or `progress` stopped it. Where others compute on `threads`, this takes turns with them.
 Result<Transformer> LoadTransformer(Checkpoint& checkpoint, const KernelTable& kernels,
                                     ThreadPool& threads, const PackingProgress& progress = {});
 

@@ -112,6 +112,8 @@ class Packer {
   PackedMatrix operator()(const BoundMatrix& matrix, const Stretch& stretch) {
     PackedMatrix packed;
     if (is_torn()) return packed;
+    // Between two tensors whoever else computes has its turn, and streams between two tasks.
+    const ScopedTurn turn(threads_.turns(), Turns::Urgency::kPatient);
     AlignedBuffer gathered;
     TensorView view = matrix.view;
     if (!matrix.is_as_stored()) {
@@ -171,8 +173,8 @@ class Packer {
   }
 
  private:
-  // Nothing will come of these weights: the caller finds that a file has changed.
-  bool is_torn() const { return std::ranges::any_of(files_, &MappedFile::is_torn); }
+  // Nothing will come of these weights: the caller knows, or finds that a file has changed.
+  bool is_torn() const { return is_stopped_ || std::ranges::any_of(files_, &MappedFile::is_torn); }
 
   void Finish(const BoundMatrix& matrix) {
     const TensorView& view = matrix.view;
@@ -196,7 +198,7 @@ class Packer {
   }
   void Count(const TensorView& view) {
     done_bytes_ += view.size_bytes();
-    if (progress_) progress_(done_bytes_, total_bytes_);
+    if (progress_ && !progress_(done_bytes_, total_bytes_)) is_stopped_ = true;
   }
 
   std::span<const MappedFile> files_;
@@ -205,6 +207,7 @@ class Packer {
   const int64_t total_bytes_;
   const PackingProgress& progress_;
   int64_t done_bytes_ = 0;
+  bool is_stopped_ = false;
 };
 
 // Adds up measure(matrix) over all matrices, those of stacks included.

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "proto/field_reader.h"
 #include "proto/json_checks.h"
+#include "proto/ollama/keep_alive.h"
 #include "proto/sampling_fields.h"
 #include "proto/unsupported_fields.h"
 
@@ -90,15 +91,16 @@ ApiResult<void> ReadOllamaContext(const json& body, std::optional<int32_t>& num_
   return InOptions(ReadNumCtx(*options, num_ctx));
 }
 
-ApiResult<bool> ReadKeepAlive(const json& body) {
+ApiResult<std::optional<std::chrono::milliseconds>> ReadKeepAlive(const json& body) {
   const json* value = FindField(body, "keep_alive");
-  if (value == nullptr) return false;
-  if (value->is_number()) return *value == 0;
-  if (!value->is_string()) {
+  std::optional<std::chrono::milliseconds> keep_alive;
+  if (value == nullptr || *value == "") return keep_alive;
+  if (value->is_number()) keep_alive = KeepAliveOf(value->get<double>());
+  if (value->is_string()) keep_alive = ParseKeepAlive(value->get_ref<const std::string&>());
+  if (!keep_alive) {
     return RefuseValue("keep_alive", R"(a number of seconds or a duration, "5m")", *value);
   }
-  const auto& text = value->get_ref<const std::string&>();
-  return !text.empty() && text.find_first_of("123456789") == std::string::npos;
+  return keep_alive;
 }
 
 }  // namespace weft

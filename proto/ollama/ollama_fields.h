@@ -1,6 +1,7 @@
 // Fields that several of Ollama's endpoints have. Include from .cc files only.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -20,7 +21,7 @@ ApiResult<void> ReadOllamaOptions(const nlohmann::json& body, GenerationRequest&
 // "options" of one that does not: "num_ctx" alone says something.
 ApiResult<void> ReadOllamaContext(const nlohmann::json& body, std::optional<int32_t>& num_ctx);
 
-// "keep_alive", a duration as Go writes it or a number of seconds: whether it is 0.
-ApiResult<bool> ReadKeepAlive(const nlohmann::json& body);
+// "keep_alive", as ParseKeepAlive or a number of seconds; nullopt: it is not there, or "".
+ApiResult<std::optional<std::chrono::milliseconds>> ReadKeepAlive(const nlohmann::json& body);
 
 }  // namespace weft

@@ -89,8 +89,8 @@ ApiResult<void> ReadLogprobs(const json& body, ChatRequest& chat) {
       "top_logprobs", "'top_logprobs' has a meaning only together with 'logprobs': true"));
 }
 
-// What chats and generate share; returns whether keep_alive is 0.
-ApiResult<bool> ReadShared(const json& body, const RequestRules& rules, OllamaRequest& request) {
+// What chats and generate share.
+ApiResult<void> ReadShared(const json& body, const RequestRules& rules, OllamaRequest& request) {
   ChatRequest& chat = request.chat;
   chat.max_tokens_path = "options.num_predict";
   chat.max_tokens_is_bound = true;
@@ -105,10 +105,12 @@ ApiResult<bool> ReadShared(const json& body, const RequestRules& rules, OllamaRe
   bool flag = false;
   WEFT_RETURN_IF_ERROR(ReadBool(body, "truncate", flag));
   WEFT_RETURN_IF_ERROR(ReadBool(body, "shift", flag));
-  return ReadKeepAlive(body);
+  WEFT_ASSIGN_OR_RETURN(request.keep_alive, ReadKeepAlive(body));
+  return {};
 }
 
-OllamaLoad LoadOf(bool keeps_nothing) {
+OllamaLoad LoadOf(const OllamaRequest& request) {
+  const bool keeps_nothing = request.keep_alive && request.keep_alive->count() == 0;
   return keeps_nothing ? OllamaLoad::kUnload : OllamaLoad::kLoad;
 }
 
@@ -195,8 +197,8 @@ ApiResult<OllamaRequest> ParseOllamaChatRequest(std::string_view text, const Req
   WEFT_RETURN_IF_ERROR(ReadConversationFields(fields.ordered, rules, request.chat));
   WEFT_RETURN_IF_ERROR(ReadTools(fields.ordered, request.chat));
   WEFT_RETURN_IF_ERROR(ReadFormat(fields.ordered, request.chat.output));
-  WEFT_ASSIGN_OR_RETURN(const bool keeps_nothing, ReadShared(fields.plain, rules, request));
-  if (request.chat.messages.is_null()) request.load = LoadOf(keeps_nothing);
+  WEFT_RETURN_IF_ERROR(ReadShared(fields.plain, rules, request));
+  if (request.chat.messages.is_null()) request.load = LoadOf(request);
   request.chat.unknown_field_count += UnknownCount(fields, kSharedOllamaFields, {});
   return request;
 }
@@ -210,10 +212,10 @@ ApiResult<OllamaRequest> ParseOllamaGenerateRequest(std::string_view text,
   OllamaRequest request;
   request.is_generate = true;
   WEFT_RETURN_IF_ERROR(ReadFormat(fields.ordered, request.chat.output));
-  WEFT_ASSIGN_OR_RETURN(const bool keeps_nothing, ReadShared(fields.plain, rules, request));
+  WEFT_RETURN_IF_ERROR(ReadShared(fields.plain, rules, request));
   WEFT_RETURN_IF_ERROR(RefuseUnsupported(fields.plain, kUnsupportedGenerateFields));
   WEFT_RETURN_IF_ERROR(ReadPrompt(fields.plain, request));
-  if (request.prompt.empty() && request.suffix.empty()) request.load = LoadOf(keeps_nothing);
+  if (request.prompt.empty() && request.suffix.empty()) request.load = LoadOf(request);
   request.chat.unknown_field_count +=
       UnknownCount(fields, kOllamaGenerateFields, kUnsupportedGenerateFields);
   return request;
@@ -234,7 +236,7 @@ ApiResult<OllamaEmbedRequest> ParseOllamaEmbedRequest(std::string_view text) {
   embedding.truncation = {.is_offered = false, .is_wanted = true};
   WEFT_RETURN_IF_ERROR(ReadBool(body, "truncate", embedding.truncation.is_wanted));
   WEFT_RETURN_IF_ERROR(ReadOllamaContext(body, request.num_ctx));
-  WEFT_ASSIGN_OR_RETURN(std::ignore, ReadKeepAlive(body));
+  WEFT_ASSIGN_OR_RETURN(request.keep_alive, ReadKeepAlive(body));
   return request;
 }
 
@@ -252,7 +254,7 @@ ApiResult<OllamaEmbedRequest> ParseOllamaEmbeddingsRequest(std::string_view text
   WEFT_RETURN_IF_ERROR(ReadText(body, "prompt", prompt));
   if (!prompt.empty()) embedding.input.prompts.emplace_back(std::move(prompt));
   WEFT_RETURN_IF_ERROR(ReadOllamaContext(body, request.num_ctx));
-  WEFT_ASSIGN_OR_RETURN(std::ignore, ReadKeepAlive(body));
+  WEFT_ASSIGN_OR_RETURN(request.keep_alive, ReadKeepAlive(body));
   return request;
 }
 

@@ -3,6 +3,7 @@
 // conversation is JSON.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,8 +26,10 @@ struct OllamaRequest {
   ChatRequest chat;
   bool is_generate = false;
   OllamaLoad load = OllamaLoad::kNone;  // otherwise nothing else counts
-  std::optional<int32_t> num_ctx;       // the context that the client counts on
-  bool wants_thinking = false;          // it has asked for it, and is refused where there is none
+  // How long the model is to stay after its last use, as ParseKeepAlive has it.
+  std::optional<std::chrono::milliseconds> keep_alive;
+  std::optional<int32_t> num_ctx;  // the context that the client counts on
+  bool wants_thinking = false;     // it has asked for it, and is refused where there is none
   // Of /api/generate. With `is_raw` the text goes on behind `prompt` without a template, and ends
   // before `suffix` if that is not empty.
   bool is_raw = false;
@@ -43,6 +46,7 @@ ApiResult<OllamaRequest> ParseOllamaGenerateRequest(std::string_view body,
 struct OllamaEmbedRequest {
   EmbeddingRequest embedding;      // without inputs: nothing but loading is asked for
   std::optional<int32_t> num_ctx;  // as above
+  std::optional<std::chrono::milliseconds> keep_alive = {};
 };
 
 ApiResult<OllamaEmbedRequest> ParseOllamaEmbedRequest(std::string_view body);

@@ -68,8 +68,10 @@ ordered_json DetailsJson(const OllamaModel& model) {
   details["parent_model"] = "";
   details["format"] = model.format;
   details["family"] = model.family;
-  details["families"] = ordered_json::array({model.family});
-  details["parameter_size"] = ParameterSize(model.parameter_count);
+  details["families"] = ordered_json::array();
+  if (!model.family.empty()) details["families"].push_back(model.family);
+  details["parameter_size"] =
+      model.parameter_count > 0 ? ParameterSize(model.parameter_count) : std::string();
   details["quantization_level"] = model.weight_type;
   return details;
 }
@@ -84,7 +86,7 @@ ordered_json ModelJson(const OllamaModel& model, bool is_running) {
   value["digest"] = model.digest;
   value["details"] = DetailsJson(model);
   if (!is_running) return value;
-  value["expires_at"] = kNever;
+  value["expires_at"] = model.expires_at ? Rfc3339(*model.expires_at) : std::string(kNever);
   value["size_vram"] = 0;
   value["context_length"] = model.context;
   return value;
@@ -95,6 +97,7 @@ ordered_json InfoJson(const OllamaModel& model) {
   info["general.architecture"] = model.family;
   info["general.basename"] = model.name;
   info["general.parameter_count"] = model.parameter_count;
+  if (model.family.empty()) return info;
   info[model.family + ".block_count"] = model.layer_count;
   info[model.family + ".context_length"] = model.context;
   info[model.family + ".embedding_length"] = model.embedding_size;
@@ -126,7 +129,7 @@ std::string OllamaShowJson(const OllamaModel& model) {
   ordered_json body;
   body["modelfile"] =
       fmt::format("FROM {}\nTEMPLATE \"\"\"{}\"\"\"\n", model.name, model.chat_template);
-  body["parameters"] = fmt::format("num_ctx {}", model.context);
+  body["parameters"] = model.context > 0 ? fmt::format("num_ctx {}", model.context) : "";
   body["template"] = model.chat_template;
   body["details"] = DetailsJson(model);
   body["model_info"] = InfoJson(model);

@@ -45,16 +45,17 @@ struct OllamaModel {
   std::string name;
   int64_t created = 0;  // seconds since 1970
   uint64_t size_bytes = 0;
-  std::string digest;  // 64 hexadecimal digits
-  std::string format;  // "gguf"
-  std::string family;
-  std::string weight_type;
+  std::string digest;       // 64 hexadecimal digits
+  std::string format = {};  // "gguf"
+  std::string family = {};  // empty, and the numbers 0, of one that is not loaded
+  std::string weight_type = {};
   int64_t parameter_count = 0;
-  int64_t context = 0;  // positions that are served
+  int64_t context = 0;                     // positions that are served
+  std::optional<int64_t> expires_at = {};  // seconds since 1970; nullopt: it stays
   int64_t embedding_size = 0;
   int64_t layer_count = 0;
-  std::string chat_template;
-  std::vector<std::string> capabilities;
+  std::string chat_template = {};
+  std::vector<std::string> capabilities = {};
 };
 
 // What /api/tags answers, and with `is_running` what /api/ps does.

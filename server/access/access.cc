@@ -1,5 +1,6 @@
 #include "server/access/access.h"
 
+#include <array>
 #include <utility>
 
 #include "base/log.h"
@@ -19,36 +20,47 @@ Result<std::shared_ptr<const ApiKeys>> ReadKeys(const std::string& path, std::st
 
 constexpr std::string_view kApiKeys = "API keys";
 constexpr std::string_view kMetricsKeys = "keys for /metrics";
+constexpr std::string_view kOperatorKeys = "operators' keys";
 
 }  // namespace
 
 Access::Access(const ServerOptions& options)
     : api_key_path_(options.api_key_path),
       metrics_key_path_(options.metrics_key_path),
+      operator_key_path_(options.operator_key_path),
       tls_certificate_path_(options.tls_certificate_path),
       tls_key_path_(options.tls_key_path) {}
 
 Result<std::shared_ptr<Access>> Access::Load(const ServerOptions& options) {
   std::shared_ptr<Access> access(new Access(options));
-  WEFT_ASSIGN_OR_RETURN(std::shared_ptr<const ApiKeys> keys,
-                        ReadKeys(access->api_key_path_, kApiKeys));
-  WEFT_ASSIGN_OR_RETURN(std::shared_ptr<const ApiKeys> metrics_keys,
-                        ReadKeys(access->metrics_key_path_, kMetricsKeys));
-  WEFT_RETURN_IF_ERROR(access->SetKeys(std::move(keys), std::move(metrics_keys)));
+  Keys keys;
+  WEFT_ASSIGN_OR_RETURN(keys.api, ReadKeys(access->api_key_path_, kApiKeys));
+  WEFT_ASSIGN_OR_RETURN(keys.metrics, ReadKeys(access->metrics_key_path_, kMetricsKeys));
+  WEFT_ASSIGN_OR_RETURN(keys.operators, ReadKeys(access->operator_key_path_, kOperatorKeys));
+  WEFT_RETURN_IF_ERROR(access->SetKeys(std::move(keys)));
   WEFT_RETURN_IF_ERROR(access->LoadTls());
   return access;
 }
 
-Result<void> Access::SetKeys(std::shared_ptr<const ApiKeys> keys,
-                             std::shared_ptr<const ApiKeys> metrics_keys) {
-  const std::string common = keys && metrics_keys ? keys->CommonWith(*metrics_keys) : "";
-  if (!common.empty()) {
-    return Fail(ErrorCode::kInvalidArgument, "{} and {}: {}, but each is for one of them",
-                api_key_path_, metrics_key_path_, common);
+Result<void> Access::SetKeys(Keys keys) {
+  struct File {
+    const std::string& path;
+    const ApiKeys* keys;
+  };
+  const std::array files = {File{api_key_path_, keys.api.get()},
+                            File{metrics_key_path_, keys.metrics.get()},
+                            File{operator_key_path_, keys.operators.get()}};
+  for (size_t i = 0; i < files.size(); ++i) {
+    for (size_t k = i + 1; k < files.size(); ++k) {
+      if (files[i].keys == nullptr || files[k].keys == nullptr) continue;
+      const std::string common = files[i].keys->CommonWith(*files[k].keys);
+      if (common.empty()) continue;
+      return Fail(ErrorCode::kInvalidArgument, "{} and {}: {}, but each is for one of them",
+                  files[i].path, files[k].path, common);
+    }
   }
   const std::lock_guard lock(mutex_);
   keys_ = std::move(keys);
-  metrics_keys_ = std::move(metrics_keys);
   return {};
 }
 
@@ -68,9 +80,11 @@ void Access::Reload() {
     Log(LogLevel::kError, "the {} stay as they were: {}", what, loaded.error().message);
     return current;
   };
-  const auto new_keys = read(api_key_path_, kApiKeys, keys());
-  const auto new_metrics_keys = read(metrics_key_path_, kMetricsKeys, metrics_keys());
-  if (const Result<void> set = SetKeys(new_keys, new_metrics_keys); !set) {
+  Keys fresh;
+  fresh.api = read(api_key_path_, kApiKeys, keys());
+  fresh.metrics = read(metrics_key_path_, kMetricsKeys, metrics_keys());
+  fresh.operators = read(operator_key_path_, kOperatorKeys, operator_keys());
+  if (const Result<void> set = SetKeys(std::move(fresh)); !set) {
     Log(LogLevel::kError, "all keys stay as they were: {}", set.error().message);
   }
   if (const Result<void> loaded = LoadTls(); !loaded) {
@@ -85,12 +99,17 @@ std::shared_ptr<const TlsContext> Access::tls() const {
 
 std::shared_ptr<const ApiKeys> Access::keys() const {
   const std::lock_guard lock(mutex_);
-  return keys_;
+  return keys_.api;
 }
 
 std::shared_ptr<const ApiKeys> Access::metrics_keys() const {
   const std::lock_guard lock(mutex_);
-  return metrics_keys_;
+  return keys_.metrics;
+}
+
+std::shared_ptr<const ApiKeys> Access::operator_keys() const {
+  const std::lock_guard lock(mutex_);
+  return keys_.operators;
 }
 
 }  // namespace weft

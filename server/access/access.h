@@ -1,5 +1,5 @@
 // Who may use the server, and how it shows who it is: what the files of --api-key-file,
-// --metrics-key-file, --tls-cert and --tls-key say, read again on demand.
+// --operator-key-file, --metrics-key-file, --tls-cert and --tls-key say, read again on demand.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,8 @@ class Access {
 
   // Whether there is a file that Reload would read.
   bool is_reloadable() const {
-    return !api_key_path_.empty() || !metrics_key_path_.empty() || !tls_certificate_path_.empty();
+    return !api_key_path_.empty() || !operator_key_path_.empty() || !metrics_key_path_.empty() ||
+           !tls_certificate_path_.empty();
   }
   // Reads the files again and says on the log what came of it. One that is wrong changes nothing.
   void Reload();
@@ -31,23 +32,32 @@ class Access {
   // Of those who watch the server: for /metrics and /watch alone, where they see all. nullptr:
   // there are none.
   std::shared_ptr<const ApiKeys> metrics_keys() const;
+  // Of those who run it: good for all that the others are for, and for loading and unloading
+  // models. nullptr: there are none.
+  std::shared_ptr<const ApiKeys> operator_keys() const;
   // nullptr: no TLS.
   std::shared_ptr<const TlsContext> tls() const;
 
  private:
+  // Each nullptr: there is no such file.
+  struct Keys {
+    std::shared_ptr<const ApiKeys> api;
+    std::shared_ptr<const ApiKeys> metrics;
+    std::shared_ptr<const ApiKeys> operators;
+  };
+
   explicit Access(const ServerOptions& options);
-  // Those of both files count from now on, if no name and no key is in both.
-  Result<void> SetKeys(std::shared_ptr<const ApiKeys> keys,
-                       std::shared_ptr<const ApiKeys> metrics_keys);
+  // They count from now on, if no name and no key is in two files.
+  Result<void> SetKeys(Keys keys);
   Result<void> LoadTls();
 
   const std::string api_key_path_;          // empty: none
   const std::string metrics_key_path_;      // empty: none
+  const std::string operator_key_path_;     // empty: none
   const std::string tls_certificate_path_;  // empty: none
   const std::string tls_key_path_;
   mutable std::mutex mutex_;
-  std::shared_ptr<const ApiKeys> keys_;
-  std::shared_ptr<const ApiKeys> metrics_keys_;
+  Keys keys_;
   std::shared_ptr<const TlsContext> tls_;
 };
 

@@ -13,6 +13,7 @@
 #include "proto/responses/responses_response.h"
 #include "server/api/job_memory.h"
 #include "server/api/job_submission.h"
+#include "server/api/model_wait.h"
 #include "server/api/preparation.h"
 #include "server/http/admission.h"
 #include "server/http/web_socket.h"
@@ -131,7 +132,8 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::Prepare() {
 asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
   const size_t body_bytes = body_.size();
   const size_t inline_bytes = context_.options.inline_body_bytes;
-  PrepareContext context{.models = context_.models,
+  RequestModels models(*context_.models);
+  PrepareContext context{.models = models,
                          .rules = context_.options.rules,
                          .responses = &context_.responses,
                          .owner = request_.key_name};
@@ -139,6 +141,24 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
   // What a long body's work holds is of its size.
   context.max_bytes = body_bytes <= inline_bytes ? inline_bytes : 2 * body_bytes;
   context.may_compile = body_bytes > inline_bytes;
+  ApiResult<GenerationJob> job = co_await RunPrepare(context);
+  if (!job && !models.needed_id().empty()) {
+    ApiResult<ModelLease> model = co_await AwaitModel(
+        models.needed_id(), connection_, context_, socket_ == nullptr ? nullptr : &socket_->socket);
+    if (!model) co_return tl::unexpected(std::move(model).error());
+    models.Keep(*std::move(model));
+    job = co_await RunPrepare(context);
+  }
+  if (job) job->lease = models.lease();
+  // Also where there is one key: after a reload it may be another's, or one of several.
+  if (job && !request_.key_name.empty() && !context_.options.keys_share_prefixes) {
+    KeepPrefixesOf(request_.key_name, *job);
+  }
+  co_return job;
+}
+
+asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::RunPrepare(PrepareContext& context) {
+  const size_t body_bytes = body_.size();
   ApiResult<GenerationJob> job;
   const std::function<void()> work = [&] { job = prepare_(body_, context); };
   ApiResult<void> run =
@@ -151,10 +171,6 @@ asio::awaitable<ApiResult<GenerationJob>> GenerationHandler::PrepareBody() {
                                       work);
   }
   if (!run) co_return tl::unexpected(run.error());
-  // Also where there is one key: after a reload it may be another's, or one of several.
-  if (job && !request_.key_name.empty() && !context_.options.keys_share_prefixes) {
-    KeepPrefixesOf(request_.key_name, *job);
-  }
   co_return job;
 }
 

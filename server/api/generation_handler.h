@@ -54,6 +54,8 @@ class GenerationHandler {
   // The body, into a job that holds the memory it needs.
   boost::asio::awaitable<ApiResult<GenerationJob>> Prepare();
   boost::asio::awaitable<ApiResult<GenerationJob>> PrepareBody();
+  // Calls prepare_, where that may take as long as it does.
+  boost::asio::awaitable<ApiResult<GenerationJob>> RunPrepare(PrepareContext& context);
   std::shared_ptr<EventQueue> MakeQueue();
   // In the log, and in the answer's head.
   void NameDroppedTools();

@@ -7,7 +7,6 @@
 #include <openssl/sha.h>
 
 #include "engine/engine.h"
-#include "server/api/pooling/model_kind.h"
 
 namespace weft {
 namespace {
@@ -58,46 +57,6 @@ void KeepPrefixesOf(std::string_view owner, GenerationJob& job) {
   text += '\0';
   text.append(reinterpret_cast<const char*>(job.cache_salt.data()), job.cache_salt.size());
   job.cache_salt = DigestOf(text);
-}
-
-ApiError ModelNotFound(std::string_view id, const std::vector<ServedModel>& models) {
-  std::string served;
-  for (const ServedModel& model : models) {
-    served += fmt::format("{}'{}'", served.empty() ? "" : ", ", model.id);
-    for (const std::string& alias : model.aliases) served += fmt::format(", '{}'", alias);
-  }
-  ApiError error;
-  error.status = 404;
-  error.code = "model_not_found";
-  error.param = "model";
-  error.message =
-      fmt::format("the model '{}' does not exist; this server has {}", id.substr(0, 200), served);
-  return error;
-}
-
-ApiResult<const ServedModel*> FindModel(const std::optional<std::string>& id,
-                                        const std::vector<ServedModel>& models) {
-  if (!id) return &models.front();
-  auto found =
-      std::ranges::find_if(models, [&](const ServedModel& model) { return model.IsCalled(*id); });
-  if (found == models.end()) found = std::ranges::find_if(models, &ServedModel::takes_any_name);
-  if (found == models.end()) return tl::unexpected(ModelNotFound(*id, models));
-  return &*found;
-}
-
-ApiResult<const ServedModel*> FindGenerator(const std::optional<std::string>& id,
-                                            const std::vector<ServedModel>& models,
-                                            TakesSources takes_sources) {
-  ApiResult<const ServedModel*> model = FindModel(id, models);
-  if (!model) return model;
-  const EngineOptions& engine = (*model)->engine->options();
-  if (engine.is_encoder) {
-    return tl::unexpected(NotServedBy(**model, "generates no text"));
-  }
-  if (engine.reads_sources && takes_sources == TakesSources::kNo) {
-    return tl::unexpected(NotServedBy(**model, "holds no conversations"));
-  }
-  return model;
 }
 
 ApiResult<int32_t> FitMaxTokens(const ServedModel& model, const LengthRequest& request) {

@@ -17,6 +17,7 @@
 #include "server/api/context_words.h"
 #include "server/api/generation_answer.h"
 #include "server/api/generation_summary.h"
+#include "server/api/request_models.h"
 #include "server/http/byte_budget.h"
 #include "server/models/served_model.h"
 #include "server/tracing/request_trace.h"
@@ -40,8 +41,9 @@ inline constexpr uint64_t kCompletionLogprobBytes = 256;
 inline constexpr uint64_t kChatLogprobBytes = 1024;
 
 struct GenerationJob {
-  const ServedModel* model = nullptr;
-  RequestTimes::Time received;  // the HTTP request was there
+  ModelLease lease;                    // so that the model stays
+  const ServedModel* model = nullptr;  // it
+  RequestTimes::Time received;         // the HTTP request was there
   // None is empty; an engine request each. With an encoder-decoder they are its sources, and each
   // text begins with `target_prefix`.
   std::vector<std::vector<TokenId>> prompts;
@@ -85,7 +87,7 @@ struct ResponseSocketState;
 
 // What there is to prepare a job with; all of it outlives the job.
 struct PrepareContext {
-  const std::vector<ServedModel>& models;  // not empty
+  RequestModels& models;
   const RequestRules& rules;
   ResponseStore* responses = nullptr;  // what /v1/responses comes back to
   std::string_view owner = {};         // the name of the request's key; empty: there are no keys
@@ -109,17 +111,6 @@ void KeepPrefixesOf(std::string_view owner, GenerationJob& job);
 // long body (law 5).
 using PrepareFunction = ApiResult<GenerationJob> (*)(std::string_view body,
                                                      const PrepareContext& context);
-
-// The model that a request means: without an id, the first. Errors: 404 "model_not_found".
-ApiResult<const ServedModel*> FindModel(const std::optional<std::string>& id,
-                                        const std::vector<ServedModel>& models);
-// The same for a request that generates text. Errors: besides, 400 of an encoder, and of an
-// encoder-decoder where the request is none that it can read.
-enum class TakesSources { kNo, kYes };
-ApiResult<const ServedModel*> FindGenerator(const std::optional<std::string>& id,
-                                            const std::vector<ServedModel>& models,
-                                            TakesSources takes_sources = TakesSources::kNo);
-ApiError ModelNotFound(std::string_view id, const std::vector<ServedModel>& models);
 
 // 400 "context_length_exceeded" at this field.
 ApiError TooLong(std::string param, std::string message);

@@ -4,10 +4,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
 
+#include "base/result.h"
 #include "engine/engine.h"
 #include "proto/llama_server/llama_response.h"
 #include "proto/models/models_response.h"
@@ -24,8 +26,37 @@
 namespace weft {
 namespace {
 
-ModelCard CardOf(const ServedModel& model, const std::string& name) {
-  return {name, model.created, model.engine->options().max_context};
+std::string StatusNameOf(ModelState state) {
+  switch (state) {
+    case ModelState::kLoading:
+      return "loading";
+    case ModelState::kLoaded:
+    case ModelState::kLeaving:
+      return "loaded";
+    case ModelState::kFailed:
+      return "failed";
+    case ModelState::kUnloaded:
+      break;
+  }
+  return "unloaded";
+}
+
+ModelCard CardOf(const ModelStatus& model, const std::string& name) {
+  ModelCard card{.id = name,
+                 .created = model.created,
+                 .status = StatusNameOf(model.state),
+                 .failure = model.failure,
+                 .kind = model.kind,
+                 .file_bytes = model.file_bytes,
+                 .fits = model.fits,
+                 .last_used = model.last_used,
+                 .expires_at = model.expires_at};
+  if (model.lease == nullptr) return card;
+  card.max_context = model.lease->engine->options().max_context;
+  card.memory = {.weight_bytes = model.memory.weight_bytes,
+                 .kv_bytes = model.memory.kv_bytes,
+                 .workspace_bytes = model.memory.workspace_bytes};
+  return card;
 }
 
 HttpResponse Json(std::string body) {
@@ -44,7 +75,7 @@ HttpResponse Ready(const ServerContext& context) {
 // All names that models have.
 HttpResponse Models(const HttpRequest& request, const ServerContext& context) {
   std::vector<ModelCard> cards;
-  for (const ServedModel& model : context.models) {
+  for (const ModelStatus& model : context.models->List()) {
     cards.push_back(CardOf(model, model.id));
     for (const std::string& alias : model.aliases) cards.push_back(CardOf(model, alias));
   }
@@ -53,10 +84,23 @@ HttpResponse Models(const HttpRequest& request, const ServerContext& context) {
 
 HttpResponse Model(const HttpRequest& request, const ServerContext& context,
                    const std::string& id) {
-  const ApiResult<const ServedModel*> found = FindModel(id, context.models);
+  const ApiResult<ModelStatus> found = RequestModels(*context.models).Look(id);
   if (!found) return ErrorResponse(found.error(), request);
-  const ModelCard card = CardOf(**found, id);
+  const ModelCard card = CardOf(*found, id);
   return Json(request.style == ApiStyle::kAnthropic ? ToAnthropicJson(card) : ToJson(card));
+}
+
+// The loaded model that the request's query names, or the one that is meant without a name.
+ApiResult<ModelLease> LoadedModelOf(const HttpRequest& request, const ServerContext& context) {
+  std::optional<std::string> name;
+  for (auto& [parameter, value] : QueryParameters(request.target)) {
+    if (parameter == "model" && !value.empty()) name = std::move(value);
+  }
+  RequestModels models(*context.models);
+  WEFT_ASSIGN_OR_RETURN(const ModelStatus model, models.Look(name));
+  if (model.lease != nullptr) return model.lease;
+  return tl::unexpected(
+      HttpError(503, "model_loading", fmt::format("the model '{}' is not loaded", model.id)));
 }
 
 // For browsers the page; for programs that ask whether there is a server, a line.
@@ -72,8 +116,10 @@ std::string TextOfToken(const Tokenizer& tokenizer, const std::optional<TokenId>
   return token ? std::string(tokenizer.TokenText(*token)) : std::string();
 }
 
-HttpResponse PropsOf(const ServerContext& context) {
-  const ServedModel& model = context.models.front();
+HttpResponse PropsOf(const HttpRequest& request, const ServerContext& context) {
+  const ApiResult<ModelLease> found = LoadedModelOf(request, context);
+  if (!found) return ErrorResponse(found.error(), request);
+  const ServedModel& model = **found;
   const EngineOptions& engine = model.engine->options();
   return Json(ToJson({.model = model.id,
                       .model_path = model.facts.path,
@@ -86,9 +132,11 @@ HttpResponse PropsOf(const ServerContext& context) {
                      context.options.rules));
 }
 
-// The first model's. Sequences have no slots of their own: so many are busy as there are sequences.
+// Of one model. Sequences have no slots of their own: so many are busy as there are sequences.
 HttpResponse SlotsOf(const HttpRequest& request, const ServerContext& context) {
-  const Engine& engine = *context.models.front().engine;
+  const ApiResult<ModelLease> model = LoadedModelOf(request, context);
+  if (!model) return ErrorResponse(model.error(), request);
+  const Engine& engine = *(*model)->engine;
   const EngineOptions& options = engine.options();
   const int32_t running = context.metrics->RunningOf(engine);
   const int32_t busy = std::min(running, options.max_sequences);
@@ -128,7 +176,7 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
     case RouteId::kPageFile:
       return Root(request, match);
     case RouteId::kProps:
-      return PropsOf(context);
+      return PropsOf(request, context);
     case RouteId::kSlots:
       return SlotsOf(request, context);
     case RouteId::kLoraAdapters:
@@ -138,9 +186,9 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
     case RouteId::kModel:
       return Model(request, context, match.argument);
     case RouteId::kOllamaTags:
-      return Json(OllamaTags(context.models));
+      return Json(OllamaTags(context.models->List()));
     case RouteId::kOllamaPs:
-      return Json(OllamaRunning(context.models));
+      return Json(OllamaRunning(context.models->List()));
     case RouteId::kOllamaVersion:
       return Json(OllamaVersion());
     case RouteId::kResponse:

@@ -226,6 +226,7 @@ Result<void> Bench(BenchOptions options) {
       LoadTransformer(checkpoint, kernels, threads, [&](int64_t done_bytes, int64_t total_bytes) {
         if (total_bytes > 0)
           progress.Show(fmt::format("loading: {}%", done_bytes * 100 / total_bytes));
+        return true;
       }));
   auto runner = std::make_unique<TransformerRunner>(std::move(transformer), runner_options);
   const MachineLimits* const against = limits ? &*limits : nullptr;

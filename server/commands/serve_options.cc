@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/regular_file.h"
+#include "proto/ollama/keep_alive.h"
 #include "server/commands/command_line.h"
 #include "server/http/cors.h"
 #include "server/http/host_name.h"
@@ -121,6 +122,24 @@ void AddServedModelFlags(CLI::App& app, ServeOptions& options) {
       ->check(CLI::Range(1, kMaxInt32));
 }
 
+void AddRequestedModelFlags(CLI::App& app, ServeOptions& options) {
+  app.add_option("--models-dir", options.models_folder,
+                 "Folder of GGUF files and of directories, which are loaded when requests name "
+                 "them, besides what --model says, if it is there");
+  app.add_flag("--models-cache", options.uses_cached_models,
+               "The same for what weft pull has fetched");
+  app.add_option_function<std::string>(
+         "--keep-alive",
+         [&options](const std::string& text) { options.keep_alive = *ParseKeepAlive(text); },
+         "How long a model that was loaded for a request stays when nobody uses it, as 300 "
+         "(seconds) or 5m; 0: not at all; -1: until another one needs its room")
+      ->check([](const std::string& text) {
+        return ParseKeepAlive(text) ? ""
+                                    : "expected a time as 300, 90s, 5m or 1h, not '" + text + "'";
+      })
+      ->default_str("5m");
+}
+
 // A time in seconds, fractions allowed.
 void AddSeconds(CLI::App& app, const std::string& name, std::chrono::milliseconds& value,
                 const std::string& help) {
@@ -180,6 +199,9 @@ void AddAccessFlags(CLI::App& app, ServerOptions& server) {
   app.add_option("--api-key-file", server.api_key_path,
                  "Lines of name:key; all but /health and /ready then need one of the keys; read "
                  "again on SIGHUP");
+  app.add_option("--operator-key-file", server.operator_key_path,
+                 "Lines of name:key: keys that may besides load and unload models, and see all of "
+                 "/metrics and /watch; read again on SIGHUP");
   app.add_option(
       "--metrics-key-file", server.metrics_key_path,
       "Lines of name:key: keys for /metrics and /watch alone, which show it all; those of "
@@ -231,6 +253,8 @@ void AddServerFlags(CLI::App& app, ServeOptions& options) {
   AddSeconds(app, "--header-timeout", server.header_timeout, "Seconds for a request's head");
   AddSeconds(app, "--body-timeout", server.body_timeout, "Seconds for a request's body");
   AddSeconds(app, "--write-timeout", server.write_timeout, "Seconds without the client reading");
+  AddSeconds(app, "--load-timeout", server.model_patience,
+             "Seconds that a request waits for its model to be loaded");
   AddSeconds(app, "--shutdown-timeout", options.shutdown_timeout,
              "Seconds that running requests get after SIGTERM");
 }
@@ -259,6 +283,7 @@ Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
   ServeOptions options;
   CLI::App app("Serves a model over HTTP: OpenAI's API.", "weft serve");
   AddServedModelFlags(app, options);
+  AddRequestedModelFlags(app, options);
   AddServerFlags(app, options);
   AddAccessFlags(app, options.server);
   AddRequestFlags(app, options.requests);
@@ -294,6 +319,13 @@ Result<ServeOptions> ParseServeOptions(int argc, const char* const* argv) {
                 "weft serve: --served-model-name is there {} times, for {} models; name each, in "
                 "the order of --model, or none",
                 name_count, model_count);
+  }
+  const bool names_models = name_count > 0 || options.any_model_name || !options.tasks.empty() ||
+                            !options.chat_templates.empty();
+  if (options.loads_on_request() && options.model_paths.empty() && names_models) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "weft serve: --served-model-name, --any-model-name, --task and --chat-template are "
+                "for the models of --model, and there is none");
   }
   Result<RequestRules> rules = RulesOf(options.requests);
   if (!rules) return Fail(rules.error().code, "weft serve: {}", rules.error().message);

@@ -16,8 +16,12 @@
 namespace weft {
 
 struct ServeOptions {
-  ModelOptions model;                    // of each, but for its path
-  std::vector<std::string> model_paths;  // empty: the bundled model
+  ModelOptions model;  // of each, but for its path
+  // Empty: the bundled model, unless models are loaded on request.
+  std::vector<std::string> model_paths;
+  std::string models_folder;                      // empty: none
+  bool uses_cached_models = false;                // those of the Hub's cache, on request
+  std::chrono::milliseconds keep_alive{300'000};  // see RegistryOptions
   std::vector<std::string>
       served_model_names;  // one a path, or none: files' and directories' names; of one model all
   std::optional<Pooling> pooling;  // of embeddings; nullopt: the model's own
@@ -33,6 +37,8 @@ struct ServeOptions {
   LogFormat log_format = LogFormat::kText;
   std::string otlp_endpoint;  // see ReadTracingOptions
   std::string help;           // not empty: print it instead of serving
+
+  bool loads_on_request() const { return !models_folder.empty() || uses_cached_models; }
 };
 
 // `argv[0]` is the command's name. Flags win over the file that --config names. Errors are one

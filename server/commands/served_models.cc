@@ -132,7 +132,14 @@ ModelFacts FactsOf(const LoadedModel& model) {
   return facts;
 }
 
-Result<ServedModel> ServeOne(const ServeOptions& options, const ServedSettings& settings, size_t i,
+// What the options say of one model.
+struct OwnSettings {
+  ModelSetting task;
+  ModelSetting template_path;
+  std::string chat_template;
+};
+
+Result<ServedModel> ServeOne(const ServeOptions& options, const OwnSettings& settings,
                              const std::string& name, LoadedModel& model,
                              std::shared_ptr<MatcherPool> constraints) {
   const Checkpoint& checkpoint = model.checkpoint();
@@ -146,18 +153,18 @@ Result<ServedModel> ServeOne(const ServeOptions& options, const ServedSettings& 
       std::make_shared<StructuredOutput>(checkpoint.tokenizer, std::move(constraints));
   served.engine = &model.engine();
   served.target = spec.target;
-  WEFT_ASSIGN_OR_RETURN(served.task, TaskOf(checkpoint, settings.tasks[i]));
+  WEFT_ASSIGN_OR_RETURN(served.task, TaskOf(checkpoint, settings.task));
   served.embedding_size = spec.embedding_size();
-  WEFT_ASSIGN_OR_RETURN(served.ranking, RankingOf(checkpoint, settings.tasks[i]));
+  WEFT_ASSIGN_OR_RETURN(served.ranking, RankingOf(checkpoint, settings.task));
   served.classifier = spec.classifier;
   served.prompts = checkpoint.prompts;
   served.makes_sparse = spec.makes(PooledOutput::kSparse);
   served.facts = FactsOf(model);
   served.pooling = options.pooling.value_or(spec.pooling);
-  const ModelSetting& named = settings.template_paths[i];
+  const ModelSetting& named = settings.template_path;
   if (HoldsConversations(spec)) {
     WEFT_ASSIGN_OR_RETURN(served.chat, LoadChatFormat(options.server.max_render_bytes, named,
-                                                      settings.templates[i], checkpoint));
+                                                      settings.chat_template, checkpoint));
   } else if (named.is_named) {
     return Fail(ErrorCode::kInvalidArgument,
                 "--chat-template {}: the model '{}' holds no conversations", named.value, name);
@@ -248,7 +255,8 @@ Result<ServedSettings> ReadServedSettings(const ServeOptions& options,
 Result<std::vector<ServedModel>> ServeModels(const ServeOptions& options,
                                              const ServedSettings& settings,
                                              std::span<const std::string> names,
-                                             std::span<const std::unique_ptr<LoadedModel>> models) {
+                                             std::span<const std::unique_ptr<LoadedModel>> models,
+                                             const std::shared_ptr<MatcherPool>& constraints) {
   WEFT_RETURN_IF_ERROR(
       CheckUsed("--task", settings.tasks, "no model here has this task", models, FitsTask));
   WEFT_RETURN_IF_ERROR(CheckUsed("--chat-template", settings.template_paths,
@@ -256,19 +264,27 @@ Result<std::vector<ServedModel>> ServeModels(const ServeOptions& options,
                                  [](const Checkpoint& checkpoint, const std::string&) {
                                    return HoldsConversations(checkpoint.spec);
                                  }));
-  const auto constraints = std::make_shared<MatcherPool>(models.front()->memory().constraint_bytes);
   std::vector<ServedModel> served;
   for (size_t i = 0; i < models.size(); ++i) {
+    const OwnSettings own = {.task = settings.tasks[i],
+                             .template_path = settings.template_paths[i],
+                             .chat_template = settings.templates[i]};
     WEFT_ASSIGN_OR_RETURN(ServedModel model,
-                          ServeOne(options, settings, i, names[i], *models[i], constraints));
+                          ServeOne(options, own, names[i], *models[i], constraints));
     served.push_back(std::move(model));
   }
+  if (served.empty()) return served;
   served.front().takes_any_name = options.any_model_name;
   const std::vector<std::string>& given = options.served_model_names;
   if (served.size() == 1 && given.size() > 1) {
     served.front().aliases.assign(given.begin() + 1, given.end());
   }
   return served;
+}
+
+Result<ServedModel> ServeRequested(const ServeOptions& options, const std::string& name,
+                                   LoadedModel& model, std::shared_ptr<MatcherPool> constraints) {
+  return ServeOne(options, {}, name, model, std::move(constraints));
 }
 
 }  // namespace weft

@@ -15,6 +15,8 @@
 
 namespace weft {
 
+class MatcherPool;
+
 // What requests call each of the models: what `given` says, one a path, otherwise the file's name
 // without ".gguf", or the directory's. An error if two would have one name.
 Result<std::vector<std::string>> NamesOfModels(std::span<const std::string> paths,
@@ -47,6 +49,11 @@ Result<ServedSettings> ReadServedSettings(const ServeOptions& options,
 Result<std::vector<ServedModel>> ServeModels(const ServeOptions& options,
                                              const ServedSettings& settings,
                                              std::span<const std::string> names,
-                                             std::span<const std::unique_ptr<LoadedModel>> models);
+                                             std::span<const std::unique_ptr<LoadedModel>> models,
+                                             const std::shared_ptr<MatcherPool>& constraints);
+
+// The same for one that is loaded on request, whose task and template are its own.
+Result<ServedModel> ServeRequested(const ServeOptions& options, const std::string& name,
+                                   LoadedModel& model, std::shared_ptr<MatcherPool> constraints);
 
 }  // namespace weft

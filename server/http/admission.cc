@@ -1,6 +1,5 @@
 #include "server/http/admission.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -31,9 +30,7 @@ namespace asio = boost::asio;
 // For how many of those who wait it has become worth asking again.
 int64_t RoomFor(const ServerContext& context) {
   if (context.draining) return std::numeric_limits<int64_t>::max();
-  int64_t room = 0;
-  for (const ServedModel& model : context.models) room += model.engine->queue_room();
-  return room;
+  return context.models->Room();
 }
 
 // For want of memory, most likely: then the line is not missed.
@@ -76,9 +73,11 @@ void DissolveLine(RefusalPacing& pacing) {
 
 std::optional<ApiError> RefuseBeforeBody(const ServerContext& context) {
   if (context.draining) return ShuttingDown();
-  const auto has_room = [](const ServedModel& model) { return model.engine->queue_room() > 0; };
-  if (std::ranges::any_of(context.models, has_room)) return std::nullopt;
-  return QueueFull(*context.models.front().engine);
+  if (context.models->Room() > 0) return std::nullopt;
+  const std::optional<ModelStatus> model = context.models->Look(std::nullopt);
+  if (model && model->lease) return QueueFull(*model->lease->engine);
+  return HttpError(503, "overloaded",
+                   "too many requests are waiting for models to be loaded; try again later");
 }
 
 asio::awaitable<Admission> AskToComeIn(Connection& connection, ServerContext& context,

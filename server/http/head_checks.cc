@@ -80,27 +80,33 @@ HttpResponse Unauthorized(bool sent_one, const HttpRequest& request) {
   return response;
 }
 
-// Sets the request's key_name and sees_all_keys, or says why it may not go on. Orchestrators and
-// load balancers ask after health and readiness, and learn nothing else: they need no key.
+// Sets the request's key_name, sees_all_keys and is_operator, or says why it may not go on.
+// Orchestrators and load balancers ask after health and readiness, and learn nothing else: they
+// need no key.
 std::optional<HttpResponse> Authenticate(const http::fields& fields, const RouteMatch& match,
                                          const Access& access, HttpRequest& request) {
   const std::shared_ptr<const ApiKeys> keys = access.keys();
   const std::shared_ptr<const ApiKeys> metrics_keys = access.metrics_keys();
+  const std::shared_ptr<const ApiKeys> operator_keys = access.operator_keys();
+  const SentKeys sent(fields);
+  const std::string* const operator_name = sent.NameIn(operator_keys.get());
+  request.is_operator = operator_name != nullptr || (keys == nullptr && operator_keys == nullptr);
   const bool is_watching = match.label == "/metrics" || match.label == "/watch";
   const bool is_open = keys == nullptr && (!is_watching || metrics_keys == nullptr);
   if (is_open || request.entrance.is_for_metrics || IsLiveness(match)) {
     request.sees_all_keys = true;  // where there are none, or it is an operator's way
     return std::nullopt;
   }
-  const SentKeys sent(fields);
-  const std::string* const operator_name = sent.NameIn(metrics_keys.get());
-  request.sees_all_keys = is_watching && operator_name != nullptr;
-  const std::string* const name = request.sees_all_keys ? operator_name : sent.NameIn(keys.get());
+  const std::string* const watcher_name =
+      operator_name != nullptr ? operator_name : sent.NameIn(metrics_keys.get());
+  request.sees_all_keys = is_watching && watcher_name != nullptr;
+  const std::string* const name =
+      request.sees_all_keys || operator_name != nullptr ? watcher_name : sent.NameIn(keys.get());
   if (name != nullptr) {
     request.key_name = *name;
     return std::nullopt;
   }
-  if (operator_name != nullptr) {
+  if (watcher_name != nullptr) {
     return ErrorResponse(
         HttpError(403, "key_not_allowed",
                   "this key is for /metrics and /watch alone; send one of an API user"),
@@ -182,6 +188,12 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
   if (!request.expect.empty() && !EqualIgnoringCase(request.expect, "100-continue")) {
     return refuse(417, "unknown_expectation",
                   "the only expectation this server knows is 100-continue");
+  }
+  const RouteId route = match.route->id;
+  if ((route == RouteId::kLoadModel || route == RouteId::kUnloadModel) && !request.is_operator) {
+    return refuse(
+        403, "operator_key_required",
+        fmt::format("{} is for operators: send a key of --operator-key-file", request.path));
   }
   if (match.route->method != "POST") return std::nullopt;
   // A page needs no preflight to send what has no type. Programs may leave it out.

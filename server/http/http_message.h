@@ -35,6 +35,7 @@ struct HttpRequest {
   std::string user_agent;      // known only if its trace is sampled
   std::string id;              // the client's x-request-id if it is a sane one, otherwise made here
   bool sees_all_keys = false;  // in /metrics and /watch: those of others too
+  bool is_operator = false;    // may load and unload models
   std::string key_name;        // of the API key that came with it; empty: none did, or none need
   RequestTrace trace;
   HttpHeaders answer_headers;  // what every answer to it has besides its own

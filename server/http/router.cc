@@ -29,6 +29,8 @@ constexpr std::array kRoutes = {
     Route{RouteId::kTokenize, "POST", "/tokenize"},
     Route{RouteId::kDetokenize, "POST", "/detokenize"},
     Route{RouteId::kApplyTemplate, "POST", "/apply-template"},
+    Route{RouteId::kLoadModel, "POST", "/models/load"},
+    Route{RouteId::kUnloadModel, "POST", "/models/unload"},
     Route{RouteId::kModels, "GET", "/v1/models"},
     Route{RouteId::kModel, "GET", "/v1/models/{id}"},
     Route{RouteId::kCompletions, "POST", "/v1/completions"},

@@ -29,6 +29,8 @@ enum class RouteId {
   kTokenize,
   kDetokenize,
   kApplyTemplate,
+  kLoadModel,
+  kUnloadModel,
   kModels,
   kModel,
   kCompletions,

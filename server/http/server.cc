@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 // destroys the coroutines that are left.
 class Server::Implementation {
  public:
-  Implementation(ServerOptions options, std::vector<ServedModel> models,
+  Implementation(ServerOptions options, std::shared_ptr<ModelRegistry> models,
                  std::shared_ptr<Metrics> metrics, std::shared_ptr<const Access> access,
                  std::shared_ptr<Tracer> tracer)
       : context_(std::move(options), std::move(models), std::move(metrics), std::move(access),
@@ -74,7 +74,7 @@ class Server::Implementation {
     if (std::exchange(is_stopped_, true)) return;
     context_.draining = true;
     context_.arriving_bodies.GiveUp();
-    for (const ServedModel& model : context_.models) model.engine->Shutdown(deadline);
+    context_.models->Shutdown(deadline);
     const Clock::time_point last = std::max(deadline, Clock::now() + kWriteGrace);
     while (context_.active_requests > 0 && Clock::now() < last) {
       std::this_thread::sleep_for(kPollInterval);
@@ -148,7 +148,7 @@ Server::Server(std::unique_ptr<Implementation> implementation)
 Server::~Server() { Stop(Clock::now()); }
 
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options,
-                                              std::vector<ServedModel> models,
+                                              std::shared_ptr<ModelRegistry> models,
                                               std::shared_ptr<Metrics> metrics,
                                               std::shared_ptr<const Access> access,
                                               std::shared_ptr<Tracer> tracer) {

@@ -4,13 +4,12 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/result.h"
 #include "server/access/access.h"
 #include "server/http/server_options.h"
 #include "server/metrics/metrics.h"
-#include "server/models/served_model.h"
+#include "server/models/model_registry.h"
 #include "server/tracing/tracer.h"
 
 namespace weft {
@@ -18,10 +17,10 @@ namespace weft {
 class Server {
  public:
   // Opens the port, the Unix socket or both, and starts the io threads: from now on requests are
-  // answered. `models` is not empty; its engines outlive the server. `access` is made from the same
+  // answered. The engines of the models outlive the server. `access` is made from the same
   // options. Errors name the address.
   static Result<std::unique_ptr<Server>> Start(ServerOptions options,
-                                               std::vector<ServedModel> models,
+                                               std::shared_ptr<ModelRegistry> models,
                                                std::shared_ptr<Metrics> metrics,
                                                std::shared_ptr<const Access> access,
                                                std::shared_ptr<Tracer> tracer);

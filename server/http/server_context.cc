@@ -9,7 +9,7 @@
 
 namespace weft {
 
-ServerContext::ServerContext(ServerOptions options_, std::vector<ServedModel> models_,
+ServerContext::ServerContext(ServerOptions options_, std::shared_ptr<ModelRegistry> models_,
                              std::shared_ptr<Metrics> metrics_,
                              std::shared_ptr<const Access> access_, std::shared_ptr<Tracer> tracer_)
     : options(std::move(options_)),

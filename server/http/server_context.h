@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "server/access/access.h"
 #include "server/api/preparation_queue.h"
@@ -20,14 +19,14 @@
 #include "server/http/server_options.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/watch_history.h"
-#include "server/models/served_model.h"
+#include "server/models/model_registry.h"
 #include "server/random_sequence.h"
 #include "server/tracing/tracer.h"
 
 namespace weft {
 
 struct ServerContext {
-  ServerContext(ServerOptions options_, std::vector<ServedModel> models_,
+  ServerContext(ServerOptions options_, std::shared_ptr<ModelRegistry> models_,
                 std::shared_ptr<Metrics> metrics_, std::shared_ptr<const Access> access_,
                 std::shared_ptr<Tracer> tracer_);
 
@@ -39,7 +38,7 @@ struct ServerContext {
   uint64_t NextSeed() { return random_.Next(); }
 
   const ServerOptions options;
-  const std::vector<ServedModel> models;  // not empty
+  const std::shared_ptr<ModelRegistry> models;
   const std::shared_ptr<Metrics> metrics;
   const std::shared_ptr<const Access> access;
   const std::shared_ptr<Tracer> tracer;

@@ -36,7 +36,9 @@ struct ServerOptions {
   std::vector<std::string> cors_origins;         // see CorsPolicy
   std::vector<std::string> allowed_hosts;        // see HostPolicy
   std::string metrics_key_path;                  // see Access::metrics_keys
+  std::string operator_key_path;                 // see Access::operator_keys
   std::optional<ListenAddress> metrics_address;  // of /metrics without keys; nullopt: none
+  std::chrono::milliseconds model_patience{300'000};  // of a request whose model is being loaded
   int io_threads = 2;
   int preparation_threads = 2;       // parse and tokenise bodies above inline_body_bytes
   int32_t max_preparations = 64;     // waiting for those threads; one more: 503

@@ -14,6 +14,8 @@
 
 #include "base/log.h"
 #include "server/api/job_memory.h"
+#include "server/api/model_wait.h"
+#include "server/api/models/model_commands.h"
 #include "server/api/plain_handlers.h"
 #include "server/api/preparation.h"
 #include "server/api/responses/responses_socket.h"
@@ -92,6 +94,10 @@ class Session {
                                             ByteBudget::Hold held);
   asio::awaitable<ExchangeOutcome> AnswerPost(const HttpRequest& request, AnswerFunction answer,
                                               ByteBudget::Hold& held);
+  asio::awaitable<ApiResult<PostAnswer>> RunAnswer(const HttpRequest& request,
+                                                   AnswerFunction answer,
+                                                   PrepareContext& prepare_context,
+                                                   ByteBudget::Hold& held);
   asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, HttpRequest& request,
                                        ByteBudget::Hold& held);
   asio::awaitable<ExchangeOutcome> Upgrade(const RequestParser& parser, const HttpRequest& request);
@@ -299,6 +305,12 @@ asio::awaitable<ExchangeOutcome> Session::Dispatch(HttpRequest& request, const R
   if (match.route->id == RouteId::kWatch) {
     co_return co_await StreamWatch(*connection_, request, context_, held);
   }
+  if (match.route->id == RouteId::kLoadModel || match.route->id == RouteId::kUnloadModel) {
+    const HttpResponse done =
+        co_await HandleModelCommand(*connection_, request, match.route->id, context_);
+    co_return co_await SendResponse(*connection_, request, done,
+                                    request.keep_alive && !context_.draining);
+  }
   const bool is_there = co_await AwaitStored(*connection_, request, match, context_);
   if (!is_there) {
     ExchangeOutcome gone;
@@ -321,22 +333,23 @@ asio::awaitable<ExchangeOutcome> Session::Dispatch(HttpRequest& request, const R
 asio::awaitable<ExchangeOutcome> Session::AnswerPost(const HttpRequest& request,
                                                      AnswerFunction answer,
                                                      ByteBudget::Hold& held) {
-  PrepareContext prepare_context{.models = context_.models,
+  RequestModels models(*context_.models);
+  PrepareContext prepare_context{.models = models,
                                  .rules = context_.options.rules,
                                  .responses = &context_.responses,
                                  .owner = request.key_name};
   prepare_context.max_bytes = std::max(context_.options.inline_body_bytes, 2 * request.body.size());
-  ApiResult<PostAnswer> result;
-  const std::function<void()> work = [&] { result = answer(request.body, prepare_context); };
-  ApiResult<void> run = co_await RunHeldPreparation(context_, request.body.size(),
-                                                    PreparationBytes(request.body), held, work);
-  if (run && result && result->excess_bytes > 0) {  // it stands for more than it holds
-    prepare_context.max_bytes = std::numeric_limits<size_t>::max();
-    const size_t excess_bytes = result->excess_bytes;
-    run = co_await RunHeldPreparation(context_, excess_bytes, PreparationBytes(excess_bytes), held,
-                                      work);
+  ApiResult<PostAnswer> result = co_await RunAnswer(request, answer, prepare_context, held);
+  if (!result && !models.needed_id().empty()) {
+    ApiResult<ModelLease> model =
+        co_await AwaitModel(models.needed_id(), *connection_, context_, nullptr);
+    if (model) {
+      models.Keep(*std::move(model));
+      result = co_await RunAnswer(request, answer, prepare_context, held);
+    } else {
+      result = tl::unexpected(std::move(model).error());
+    }
   }
-  if (!run) result = tl::unexpected(run.error());
   if (result) {
     if (auto refusal = HoldMore(held, result->body.size())) result = tl::unexpected(*refusal);
   }
@@ -349,6 +362,24 @@ asio::awaitable<ExchangeOutcome> Session::AnswerPost(const HttpRequest& request,
   }
   co_return co_await SendResponse(*connection_, request, response,
                                   request.keep_alive && !context_.draining);
+}
+
+asio::awaitable<ApiResult<PostAnswer>> Session::RunAnswer(const HttpRequest& request,
+                                                          AnswerFunction answer,
+                                                          PrepareContext& prepare_context,
+                                                          ByteBudget::Hold& held) {
+  ApiResult<PostAnswer> result;
+  const std::function<void()> work = [&] { result = answer(request.body, prepare_context); };
+  ApiResult<void> run = co_await RunHeldPreparation(context_, request.body.size(),
+                                                    PreparationBytes(request.body), held, work);
+  if (run && result && result->excess_bytes > 0) {  // it stands for more than it holds
+    prepare_context.max_bytes = std::numeric_limits<size_t>::max();
+    const size_t excess_bytes = result->excess_bytes;
+    run = co_await RunHeldPreparation(context_, excess_bytes, PreparationBytes(excess_bytes), held,
+                                      work);
+  }
+  if (!run) result = tl::unexpected(run.error());
+  co_return result;
 }
 
 void Session::Record(const HttpRequest& request, std::string_view route,

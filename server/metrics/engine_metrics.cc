@@ -215,11 +215,8 @@ void AddEngineMetrics(const EngineFacts& facts, const EngineTotals& totals, int3
   writer.AddInfo();
 }
 
-void AddMemoryLimit(const MemoryPlan& memory, MetricFamilies& families) {
-  families.AddGauge(kSetAside, kSetAsideHelp, {{"use", "other"}},
-                    static_cast<double>(memory.reserve_bytes));
-  families.AddGauge("weft_memory_limit_bytes", "The limit for the whole process.", {},
-                    static_cast<double>(memory.limit_bytes));
+void AddReserve(uint64_t bytes, MetricFamilies& families) {
+  families.AddGauge(kSetAside, kSetAsideHelp, {{"use", "other"}}, static_cast<double>(bytes));
 }
 
 }  // namespace weft

@@ -29,7 +29,7 @@ struct EngineFacts {
 void AddEngineMetrics(const EngineFacts& facts, const EngineTotals& totals, int32_t queued_count,
                       MetricFamilies& families);
 
-// What the plans of all models have in common.
-void AddMemoryLimit(const MemoryPlan& memory, MetricFamilies& families);
+// What of the process's memory is for no model.
+void AddReserve(uint64_t bytes, MetricFamilies& families);
 
 }  // namespace weft

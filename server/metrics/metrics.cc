@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <iterator>
 #include <mutex>
 #include <utility>
@@ -66,9 +68,9 @@ struct Metrics::Families {
     std::shared_ptr<EngineMeter> meter;
     const Engine* engine;
   };
+  std::mutex render_mutex;         // a meter has one reader at a time; guards these two:
   std::vector<EngineFacts> facts;  // an engine each
   std::vector<WatchedEngine> engines;
-  std::mutex render_mutex;  // a meter has one reader at a time
   Registry registry;
 
   Family<Counter>& http_requests =
@@ -105,6 +107,16 @@ struct Metrics::Families {
       Gauges(registry, "weft_request_memory_bytes", "Held by requests and connections.").Add({});
   Gauge& request_memory_limit =
       Gauges(registry, "weft_request_memory_limit_bytes", "What they may hold together.").Add({});
+  Family<Counter>& model_loads =
+      Counters(registry, "weft_model_loads_total", "Models that were to be loaded on request.");
+  Histogram& model_load_seconds =
+      Histograms(registry, "weft_model_load_seconds", "From a model's turn to its being loaded.")
+          .Add({}, HttpBuckets());
+  Family<Counter>& model_leaves =
+      Counters(registry, "weft_models_left_total", "Models that have left, by reason.");
+  Gauge& memory_limit =
+      Gauges(registry, "weft_memory_limit_bytes", "The limit for the whole process.").Add({});
+  std::atomic<uint64_t> reserve_bytes{0};
   Gauge& resident_bytes =
       Gauges(registry, "weft_process_resident_bytes", "Resident memory of the process.").Add({});
 };
@@ -151,10 +163,35 @@ void Metrics::CountSpans(SpanFate fate, int64_t count) {
   families_->spans_by_fate[static_cast<size_t>(fate)]->Increment(static_cast<double>(count));
 }
 
+void Metrics::CountModelLoad(bool is_loaded, double duration_s) {
+  families_->model_loads.Add({{"result", is_loaded ? "loaded" : "failed"}}).Increment();
+  if (is_loaded) families_->model_load_seconds.Observe(duration_s);
+}
+
+void Metrics::CountModelLeft(std::string_view reason) {
+  families_->model_leaves.Add({{"reason", std::string(reason)}}).Increment();
+}
+
+void Metrics::SetMemoryLimit(uint64_t limit_bytes, uint64_t reserve_bytes) {
+  families_->memory_limit.Set(static_cast<double>(limit_bytes));
+  families_->reserve_bytes = reserve_bytes;
+}
+
 void Metrics::AddEngine(EngineFacts facts, std::shared_ptr<EngineMeter> meter,
                         const Engine& engine) {
+  const std::lock_guard lock(families_->render_mutex);
   families_->facts.push_back(std::move(facts));
   families_->engines.push_back({.meter = std::move(meter), .engine = &engine});
+}
+
+void Metrics::RemoveEngine(const Engine& engine) {
+  const std::lock_guard lock(families_->render_mutex);
+  for (size_t i = 0; i < families_->engines.size(); ++i) {
+    if (families_->engines[i].engine != &engine) continue;
+    families_->engines.erase(families_->engines.begin() + static_cast<std::ptrdiff_t>(i));
+    families_->facts.erase(families_->facts.begin() + static_cast<std::ptrdiff_t>(i));
+    return;
+  }
 }
 
 int32_t Metrics::RunningOf(const Engine& engine) const {
@@ -198,8 +235,10 @@ std::string Metrics::Render(const std::string* only_key) {
       const auto& [meter, engine] = families_->engines[i];
       AddEngineMetrics(families_->facts[i], meter->Latest(), engine->queued_count(), engines);
     }
-    if (!families_->facts.empty()) AddMemoryLimit(families_->facts.front().memory, engines);
+    AddReserve(families_->reserve_bytes, engines);
     AddVllmAliases(families_->facts, engines);
+    engines.AddGauge("weft_models_loaded", "Models that are loaded.", {},
+                     static_cast<double>(families_->facts.size()));
   }
   engines.AddCounter(
       "weft_log_lines_dropped_total",

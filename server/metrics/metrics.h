@@ -24,8 +24,11 @@ class Metrics {
   Metrics();
   ~Metrics();
 
-  // Before the first Render. The engine outlives the last one.
+  // For the whole process, and of it what is for no model.
+  void SetMemoryLimit(uint64_t limit_bytes, uint64_t reserve_bytes);
+  // From now on it is shown, until it is removed, before it goes.
   void AddEngine(EngineFacts facts, std::shared_ptr<EngineMeter> meter, const Engine& engine);
+  void RemoveEngine(const Engine& engine);
 
   // The sequences of one of the engines that were added, between two steps a moment ago.
   int32_t RunningOf(const Engine& engine) const;
@@ -44,6 +47,10 @@ class Metrics {
   // The client went away, or was cut because it did not read, before its answer was complete.
   void CountDisconnect();
   void CountSpans(SpanFate fate, int64_t count);
+  // A model that was loaded while others served, or could not be.
+  void CountModelLoad(bool is_loaded, double duration_s);
+  // One that left. `reason`: "idle", "room" or "asked".
+  void CountModelLeft(std::string_view reason);
 
   // What the engines have done, for WatchHistory. By one caller alone: the longest step is that
   // since its last call.

@@ -20,6 +20,7 @@
 #include "server/metrics/engine_metrics.h"
 #include "server/metrics/metered_runner.h"
 #include "server/metrics/step_floor.h"
+#include "server/models/memory_reserve.h"
 
 namespace weft {
 namespace {
@@ -76,51 +77,73 @@ EngineOptions EngineOptionsFor(const ModelOptions& options, const ModelSpec& spe
 }
 
 // Says every tenth of the way when it takes long.
-PackingProgress ReportProgress() {
+PackingProgress ReportProgress(const std::function<bool()>& stops) {
   static constexpr std::chrono::seconds kQuiet{2};
-  return
-      [last = std::chrono::steady_clock::now()](int64_t done_bytes, int64_t total_bytes) mutable {
-        const auto now = std::chrono::steady_clock::now();
-        if (now - last < kQuiet || total_bytes == 0) return;
-        last = now;
-        Log(LogLevel::kInfo, "loading: {}%", done_bytes * 100 / total_bytes);
-      };
+  return [last = std::chrono::steady_clock::now(), stops](int64_t done_bytes,
+                                                          int64_t total_bytes) mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last >= kQuiet && total_bytes > 0) {
+      last = now;
+      Log(LogLevel::kInfo, "loading: {}%", done_bytes * 100 / total_bytes);
+    }
+    return !stops || !stops();
+  };
+}
+
+MemoryRequest RequestFor(const ModelOptions& options, int thread_count) {
+  MemoryRequest request;
+  request.limit_bytes = options.memory_bytes > 0 ? options.memory_bytes : AvailableMemoryBytes();
+  request.max_batch_tokens = options.max_batch_tokens;
+  request.max_sequences = options.max_sequences;
+  request.block_size = kBlockSize;
+  request.thread_count = thread_count;
+  request.prefix_cache = options.prefix_cache;
+  request.stored_bytes = options.stored_bytes;
+  request.later_shares = options.leaves_room ? 1 : 0;
+  return request;
 }
 
 }  // namespace
 
+Result<Compute> SetUpCompute(const ModelOptions& options, bool measures_machine) {
+  Compute compute;
+  WEFT_ASSIGN_OR_RETURN(compute.isa, ChooseIsa());
+  if (options.arithmetic == Arithmetic::kF32) WEFT_RETURN_IF_ERROR(LoadBlas());
+  const int thread_count = options.thread_count > 0 ? options.thread_count : AvailableCpuCount();
+  compute.threads = std::make_shared<ThreadPool>(thread_count, NumaNodes());
+  if (measures_machine) {
+    compute.limits = MeasureLimits(*compute.threads, compute.isa, kMeasuringAtStart);
+  }
+  return compute;
+}
+
 Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const ModelOptions& options) {
-  WEFT_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<LoadedModel>> models, LoadAll({&options, 1}));
+  std::vector<Checkpoint> files(1);
+  WEFT_ASSIGN_OR_RETURN(files.front(), LoadCheckpoint(options.path));
+  WEFT_ASSIGN_OR_RETURN(const Compute compute, SetUpCompute(options, options.meter != nullptr));
+  WEFT_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<LoadedModel>> models,
+                        LoadAll({&options, 1}, std::move(files), compute));
   return std::move(models.front());
 }
 
 Result<std::vector<std::unique_ptr<LoadedModel>>> LoadedModel::LoadAll(
-    std::span<const ModelOptions> options) {
+    std::span<const ModelOptions> options, std::vector<Checkpoint> files, const Compute& compute) {
   const ModelOptions& common = options.front();
-  WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
-  if (common.arithmetic == Arithmetic::kF32) WEFT_RETURN_IF_ERROR(LoadBlas());
   std::vector<std::unique_ptr<LoadedModel>> models;
   for (const ModelOptions& each : options) {
-    WEFT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedModel> model, Open(each));
-    models.push_back(std::move(model));
+    models.push_back(Of(each, std::move(files[models.size()])));
   }
-  WEFT_RETURN_IF_ERROR(ChooseKernels(common, isa, models));
-  const int thread_count = common.thread_count > 0 ? common.thread_count : AvailableCpuCount();
-  WEFT_RETURN_IF_ERROR(PlanAll(common, thread_count, models));
-  const auto threads = std::make_shared<ThreadPool>(thread_count, NumaNodes());
-  MachineLimits limits;
-  if (common.meter != nullptr) limits = MeasureLimits(*threads, isa, kMeasuringAtStart);
+  WEFT_RETURN_IF_ERROR(ChooseKernels(common, compute.isa, models));
+  WEFT_RETURN_IF_ERROR(PlanAll(common, compute.threads->thread_count(), models));
   for (size_t i = 0; i < models.size(); ++i) {
-    models[i]->threads_ = threads;
-    models[i]->limits_ = limits;
-    WEFT_RETURN_IF_ERROR(models[i]->Start(options[i]));
+    WEFT_RETURN_IF_ERROR(models[i]->Start(options[i], compute, {}));
   }
   return models;
 }
 
-Result<std::unique_ptr<LoadedModel>> LoadedModel::Open(const ModelOptions& options) {
+std::unique_ptr<LoadedModel> LoadedModel::Of(const ModelOptions& options, Checkpoint file) {
   std::unique_ptr<LoadedModel> model(new LoadedModel);
-  WEFT_ASSIGN_OR_RETURN(model->checkpoint_, LoadCheckpoint(options.path));
+  model->checkpoint_ = std::move(file);
   model->totals_ = TotalsOf(model->checkpoint_.tensors);
   if (options.quantize) QuantizeMatrices(model->checkpoint_.tensors);
   return model;
@@ -140,14 +163,7 @@ Result<void> LoadedModel::ChooseKernels(const ModelOptions& options, Isa isa, Mo
 }
 
 Result<void> LoadedModel::PlanAll(const ModelOptions& options, int thread_count, Models& models) {
-  MemoryRequest request;
-  request.limit_bytes = options.memory_bytes > 0 ? options.memory_bytes : AvailableMemoryBytes();
-  request.max_batch_tokens = options.max_batch_tokens;
-  request.max_sequences = options.max_sequences;
-  request.block_size = kBlockSize;
-  request.thread_count = thread_count;
-  request.prefix_cache = options.prefix_cache;
-  request.stored_bytes = options.stored_bytes;
+  const MemoryRequest request = RequestFor(options, thread_count);
   int64_t longest = 0;
   for (const auto& model : models) {
     longest = std::max(longest, model->checkpoint_.spec.context_length);
@@ -165,7 +181,10 @@ Result<void> LoadedModel::PlanAll(const ModelOptions& options, int thread_count,
   return {};
 }
 
-Result<void> LoadedModel::Start(const ModelOptions& options) {
+Result<void> LoadedModel::Start(const ModelOptions& options, const Compute& compute,
+                                const std::function<bool()>& stops) {
+  threads_ = compute.threads;
+  limits_ = compute.limits;
   ServeContext(memory_.context, checkpoint_.spec.ropes);
   LogFacts(checkpoint_, options.quantize, *kernels_, memory_, *threads_);
   ModelCost cost;
@@ -174,7 +193,7 @@ Result<void> LoadedModel::Start(const ModelOptions& options) {
     options.meter->SetLimits(limits_);
   }
   WEFT_ASSIGN_OR_RETURN(Transformer transformer,
-                        LoadTransformer(checkpoint_, *kernels_, *threads_, ReportProgress()));
+                        LoadTransformer(checkpoint_, *kernels_, *threads_, ReportProgress(stops)));
   TransformerRunnerOptions runner;
   runner.block_size = kBlockSize;
   runner.groups = memory_.state_groups();
@@ -197,6 +216,47 @@ Result<void> LoadedModel::Start(const ModelOptions& options) {
                 FormatBytes(memory_.kv_bytes()));
   }
   return {};
+}
+
+Result<LoadableModel> LoadableModel::Open(const ModelOptions& options, const Compute& compute) {
+  constexpr int32_t kLeastContext = 4096;
+  constexpr uint64_t kAnyLimit = uint64_t{1} << 50;
+  LoadableModel loadable;
+  loadable.compute_ = compute;
+  loadable.options_ = options;
+  WEFT_ASSIGN_OR_RETURN(Checkpoint file, LoadCheckpoint(options.path));
+  loadable.model_ = LoadedModel::Of(options, std::move(file));
+  const ModelSpec& spec = loadable.model_->checkpoint_.spec;
+  const std::optional<KvType> kv_type = spec.is_encoder ? std::nullopt : options.kv_type;
+  const KernelTable& kernels =
+      KernelsFor(options.arithmetic, compute.isa, kv_type.value_or(KvType::kBF16));
+  WEFT_RETURN_IF_ERROR(CheckKvType(spec, kernels, kv_type));
+  loadable.model_->kernels_ = &kernels;
+  const auto own = static_cast<int32_t>(spec.context_length);
+  loadable.options_.context = std::min(options.context, own);
+  MemoryRequest request = RequestFor(options, compute.threads->thread_count());
+  request.limit_bytes = kAnyLimit;
+  request.context = options.context > 0 ? loadable.options_.context : std::min(own, kLeastContext);
+  WEFT_ASSIGN_OR_RETURN(loadable.least_,
+                        PlanMemory(loadable.model_->checkpoint_, kernels, request));
+  return loadable;
+}
+
+Result<std::unique_ptr<LoadedModel>> LoadableModel::Load(uint64_t bytes,
+                                                         const std::function<bool()>& stops) {
+  MemoryRequest request = RequestFor(options_, compute_.threads->thread_count());
+  const uint64_t reserve_bytes = ReserveOf(request.limit_bytes, request.stored_bytes).bytes();
+  request.others_bytes = request.limit_bytes - reserve_bytes - bytes;
+  request.context = options_.context;
+  Result<MemoryPlan> plan = PlanMemory(model_->checkpoint_, *model_->kernels_, request);
+  if (!plan || plan->context < least_.context) {
+    request.context = least_.context;  // for which there is room
+    plan = PlanMemory(model_->checkpoint_, *model_->kernels_, request);
+  }
+  if (!plan) return tl::unexpected(plan.error());
+  model_->memory_ = *std::move(plan);
+  WEFT_RETURN_IF_ERROR(model_->Start(options_, compute_, stops));
+  return std::move(model_);
 }
 
 EngineFacts LoadedModel::facts() const {

@@ -11,7 +11,6 @@
 #include "engine/transformer_runner.h"
 #include "model/kv_cache.h"
 #include "model/weights.h"
-#include "server/models/memory_reserve.h"
 
 namespace weft {
 namespace {
@@ -236,6 +235,7 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
                 FormatBytes(plan.workspace_bytes), FormatBytes(plan.reserve_bytes), others,
                 wanted_context, FormatBytes(shares_for(wanted_context).context_bytes()));
   }
+  plan.least_bytes = plan.weight_bytes + plan.workspace_bytes + shares_for(context).context_bytes();
   shares_for(context).ShareOut(left_bytes(), context, plan.groups);
   return plan;
 }
@@ -266,20 +266,24 @@ Result<std::vector<MemoryPlan>> PlanMemories(std::span<const PlannedModel> model
   }
   std::ranges::stable_sort(order, {}, [&](size_t i) { return plans[i].variable_bytes(); });
   const uint64_t reserve_bytes = plans.empty() ? 0 : plans.front().reserve_bytes;
+  const size_t share_count = order.size() + static_cast<size_t>(request.later_shares);
   for (size_t place = 0; place < order.size(); ++place) {
     const size_t i = order[place];
     const uint64_t left_bytes =
         request.limit_bytes - std::min(request.limit_bytes, reserve_bytes + taken_bytes);
-    const uint64_t kept_bytes = left_bytes - left_bytes / (order.size() - place);
+    const uint64_t kept_bytes = left_bytes - left_bytes / (share_count - place);
     WEFT_ASSIGN_OR_RETURN(plans[i], plan_with(i, taken_bytes - weights[i] + kept_bytes));
     taken_bytes += plans[i].variable_bytes();
   }
   return plans;
 }
 
+uint64_t MemoryPlan::accounting_bytes() const {
+  return static_cast<uint64_t>(block_count() * BlockPool::BytesPerBlock());
+}
+
 uint64_t MemoryPlan::variable_bytes() const {
-  return workspace_bytes + kv_bytes() +
-         static_cast<uint64_t>(block_count() * BlockPool::BytesPerBlock());
+  return workspace_bytes + kv_bytes() + accounting_bytes();
 }
 
 uint64_t MemoryPlan::kv_bytes() const {
@@ -298,11 +302,6 @@ std::vector<StateGroup> MemoryPlan::state_groups() const {
   std::vector<StateGroup> all;
   for (const GroupMemory& each : groups) all.push_back(each.group);
   return all;
-}
-
-RequestMemory MemoryPlan::request_memory() const {
-  const uint64_t quarter_bytes = request_bytes / 4;
-  return {.held_bytes = request_bytes - quarter_bytes, .render_bytes = quarter_bytes};
 }
 
 std::string Describe(const MemoryPlan& plan) {

@@ -11,6 +11,7 @@
 #include "model/checkpoint.h"
 #include "model/kernels/kernels.h"
 #include "model/state.h"
+#include "server/models/memory_reserve.h"
 
 namespace weft {
 
@@ -24,13 +25,9 @@ struct MemoryRequest {
   bool prefix_cache = true;   // keeps states for others
   uint64_t stored_bytes = 0;  // of responses that the server keeps
   uint64_t others_bytes = 0;  // of the limit, what is for other models
-};
-
-// What is set aside for requests: three quarters for all that they and their connections hold, one
-// for the threads that work for them.
-struct RequestMemory {
-  uint64_t held_bytes = 0;
-  uint64_t render_bytes = 0;  // of all conversations that templates render at a time
+  // Of what the weights of several models leave, so many equal shares more than there are models
+  // are left for those that come later.
+  int32_t later_shares = 0;
 };
 
 // A group of layers, with the number of its KV blocks, and what one takes in all of them.
@@ -53,11 +50,13 @@ struct MemoryPlan {
   std::vector<GroupMemory> groups;
   int32_t context = 0;
   int32_t step_rows = 0;  // that the workspace holds; what encoders read is computed whole
+  // Weights, workspace and the KV cache of one such context: with less there is no plan.
+  uint64_t least_bytes = 0;
 
-  RequestMemory request_memory() const;
   uint64_t kv_bytes() const;
-  int64_t block_count() const;      // of all groups
-  uint64_t variable_bytes() const;  // of KV blocks, with their accounting, and workspace
+  int64_t block_count() const;        // of all groups
+  uint64_t accounting_bytes() const;  // of the KV blocks
+  uint64_t variable_bytes() const;    // of KV blocks, with their accounting, and workspace
   std::vector<StateGroup> state_groups() const;
 };
 

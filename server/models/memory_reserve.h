@@ -7,12 +7,22 @@
 
 namespace weft {
 
+// What is set aside for requests: three quarters for all that they and their connections hold, one
+// for the threads that work for them.
+struct RequestMemory {
+  uint64_t held_bytes = 0;
+  uint64_t render_bytes = 0;  // of all conversations that templates render at a time
+};
+
 struct MemoryReserve {
   uint64_t program_bytes = 16ULL << 20;  // with its libraries, as measured
   uint64_t request_bytes = 0;            // requests and connections
   uint64_t constraint_bytes = 0;         // what is known about texts that requests constrain
   uint64_t stored_bytes = 0;             // responses that the server keeps
 
+  RequestMemory request_memory() const {
+    return {.held_bytes = request_bytes - request_bytes / 4, .render_bytes = request_bytes / 4};
+  }
   uint64_t bytes() const { return program_bytes + request_bytes + constraint_bytes + stored_bytes; }
 };
 

@@ -72,7 +72,8 @@ void BM_Chat(benchmark::State& state, const std::string& chat_template) {
   ServedModel model = engine.Served();
   model.tokenizer = checkpoint->tokenizer;
   model.chat = ChatFormat::Create(sources, *checkpoint->tokenizer).value();
-  const std::vector<ServedModel> models{model};
+  ModelRegistry registry({model});
+  RequestModels models(registry);
   std::vector<std::string> bodies;
   for (uint32_t seed = 0; seed < 64; ++seed) bodies.push_back(LongChat(seed));
   size_t token_count = 0;

@@ -66,7 +66,8 @@ Result<void> Serve(Script script, ServeOptions options) {
   DeferFirstShutdownSignal();
   WEFT_ASSIGN_OR_RETURN(
       const std::unique_ptr<Server> server,
-      Server::Start(options.server, {model}, metrics, access, std::make_shared<Tracer>()));
+      Server::Start(options.server, std::make_shared<ModelRegistry>(std::vector{model}), metrics,
+                    access, std::make_shared<Tracer>()));
   fmt::print("the script is served on http://127.0.0.1:{} - stop it by SIGTERM\n", server->port());
   std::fflush(stdout);
   WaitForShutdownSignal([] {});

@@ -25,6 +25,7 @@ std::string PackingError(const std::string& path, const std::string& cut, uintma
   ThreadPool threads(3);
   const auto shrink = [&](int64_t /*done_bytes*/, int64_t /*total_bytes*/) {
     if (std::filesystem::file_size(cut) > left) std::filesystem::resize_file(cut, left);
+    return true;
   };
   const Result<Transformer> loaded =
       LoadTransformer(*checkpoint, KernelsFor(Arithmetic::kBF16, Isa::kScalar), threads, shrink);
@@ -44,6 +45,23 @@ TEST(ChangedFilesTest, AFileThatShrinksWhileItIsPackedIsAnError) {
   const std::string shard = path + "/model-00003-of-00004.safetensors";
   EXPECT_EQ(PackingError(path, shard, 100),
             shard + ": had 93584 bytes when it was opened, and 100 while it was read");
+}
+
+TEST(ChangedFilesTest, PackingStopsWhenNobodyWantsIt) {
+  Result<Checkpoint> checkpoint = LoadCheckpoint(ParityPath("llama2", "model.gguf"));
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  ThreadPool threads(3);
+  int64_t done = 0;
+  const auto stop_soon = [&](int64_t done_bytes, int64_t total_bytes) {
+    EXPECT_LT(done_bytes, total_bytes / 2);
+    done = done_bytes;
+    return false;
+  };
+  const Result<Transformer> loaded =
+      LoadTransformer(*checkpoint, KernelsFor(Arithmetic::kBF16, Isa::kScalar), threads, stop_soon);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, ErrorCode::kUnavailable);
+  EXPECT_GT(done, 0);
 }
 
 // `[{},{},...]`, as a member that nobody reads.

@@ -44,10 +44,14 @@ void ExpectSameWeights(const ModelTensors& a, const ModelTensors& b) {
     EXPECT_EQ(Weights::PackedBytes(a, kernels), Weights::PackedBytes(b, kernels));
     int64_t total_a = 0;
     int64_t total_b = 0;
-    const Weights packed_a =
-        Weights::Pack(a, {}, kernels, threads, [&](int64_t, int64_t total) { total_a = total; });
-    const Weights packed_b =
-        Weights::Pack(b, {}, kernels, threads, [&](int64_t, int64_t total) { total_b = total; });
+    const auto note_in = [](int64_t& noted) {
+      return [&noted](int64_t, int64_t total) {
+        noted = total;
+        return true;
+      };
+    };
+    const Weights packed_a = Weights::Pack(a, {}, kernels, threads, note_in(total_a));
+    const Weights packed_b = Weights::Pack(b, {}, kernels, threads, note_in(total_b));
     EXPECT_EQ(total_a, total_b);
     ASSERT_EQ(a.stacks.size(), b.stacks.size());
     for (size_t stack = 0; stack < a.stacks.size(); ++stack) {

@@ -73,10 +73,26 @@ TEST(ResponsesTest, LogprobsOfWhichTheFirstIsUnknown) {
 }
 
 TEST(ResponsesTest, ModelsAndEvents) {
-  const ModelCard card{.id = "m", .created = 5, .max_context = 64};
-  EXPECT_EQ(ToJson(std::vector{card}),
+  const ModelCard loaded{.id = "m",
+                         .created = 5,
+                         .max_context = 64,
+                         .status = "loaded",
+                         .kind = "GGUF Q8_0",
+                         .file_bytes = 7,
+                         .memory = ModelCard::Memory{1, 2, 3},
+                         .last_used = 8,
+                         .expires_at = 9};
+  const ModelCard failed{.id = "f", .status = "failed", .failure = "why", .fits = false};
+  EXPECT_EQ(ToJson(std::vector{loaded, failed}),
             R"({"object":"list","data":[{"id":"m","object":"model","created":5,)"
-            R"("owned_by":"weft","max_model_len":64}]})");
+            R"("owned_by":"weft","max_model_len":64,"status":{"value":"loaded"},)"
+            R"("weft":{"size_bytes":7,"kind":"GGUF Q8_0","fits":true,"last_used":8,)"
+            R"("expires_at":9,)"
+            R"("memory":{"weight_bytes":1,"kv_bytes":2,"workspace_bytes":3}}},)"
+            R"({"id":"f","object":"model","created":0,"owned_by":"weft",)"
+            R"("status":{"value":"failed","error":"why"},)"
+            R"("weft":{"size_bytes":0,"kind":"","fits":false,"last_used":null,)"
+            R"("expires_at":null,"memory":null}}]})");
   EXPECT_EQ(SseEvent("{}"), "data: {}\n\n");
 }
 

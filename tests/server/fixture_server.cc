@@ -32,8 +32,9 @@ FixtureServer::FixtureServer(std::string_view name) {
   served.prompts = checkpoint.prompts;
   ServerOptions server;
   server.port = 0;
-  server_ = Server::Start(server, {served}, std::make_shared<Metrics>(),
-                          Access::Load(server).value(), std::make_shared<Tracer>())
+  server_ = Server::Start(server, std::make_shared<ModelRegistry>(std::vector{served}),
+                          std::make_shared<Metrics>(), Access::Load(server).value(),
+                          std::make_shared<Tracer>())
                 .value();
 }
 

@@ -133,7 +133,7 @@ TEST(OutOfMemoryTest, APreparationThreadBringsBackWhatItHasDone) {
   constexpr size_t kLargest = 1024;  // of what it allocates for that
   const TestModel model;
   boost::asio::io_context io;  // outlives the threads, which may still be in their post() to it
-  ServerContext context({}, {model.Served()}, model.metrics(), *Access::Load({}),
+  ServerContext context({}, RegistryOf({model.Served()}), model.metrics(), *Access::Load({}),
                         std::make_shared<Tracer>());
   int refused_count = 0;
   is_spared = true;

@@ -9,12 +9,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
 #include "model/tokenizer/tokenizer.h"
 #include "server/api/structured/structured_output.h"
 #include "server/metrics/metrics.h"
+#include "server/models/model_registry.h"
 #include "server/models/served_model.h"
 
 namespace weft {
@@ -114,5 +116,10 @@ class TestModel {
   SentencePrompts prompts_;
   std::unique_ptr<Engine> engine_;
 };
+
+// What a server is started with. The engines outlive it.
+inline std::shared_ptr<ModelRegistry> RegistryOf(std::vector<ServedModel> models) {
+  return std::make_shared<ModelRegistry>(std::move(models));
+}
 
 }  // namespace weft

@@ -45,8 +45,8 @@ class TestServer {
     auto loaded = Access::Load(options);
     EXPECT_TRUE(loaded) << loaded.error().message;
     access = *loaded;
-    auto started =
-        Server::Start(options, {model.Served()}, model.metrics(), access, std::move(tracer));
+    auto started = Server::Start(options, RegistryOf({model.Served()}), model.metrics(), access,
+                                 std::move(tracer));
     EXPECT_TRUE(started) << started.error().message;
     server = *std::move(started);
   }

@@ -93,11 +93,16 @@ ApiResult<GenerationJob> PrepareOllama(ApiResult<OllamaRequest> parsed,
   WEFT_ASSIGN_OR_RETURN(OllamaRequest request, std::move(parsed));
   request.chat.model = OllamaModelId(request.chat.model, context.models);
   const bool generates = request.load == OllamaLoad::kNone;
+  const bool unloads = request.load == OllamaLoad::kUnload;
   WEFT_ASSIGN_OR_RETURN(const ServedModel* const model,
                         generates ? FindGenerator(request.chat.model, context.models)
+                        : unloads ? context.models.FindIdle(request.chat.model)
                                   : FindModel(request.chat.model, context.models));
-  WEFT_RETURN_IF_ERROR(CheckNumCtx(request.num_ctx, *model));
-  WEFT_RETURN_IF_ERROR(CheckThinking(request, *model));
+  if (!unloads) {
+    WEFT_RETURN_IF_ERROR(CheckNumCtx(request.num_ctx, *model));
+    WEFT_RETURN_IF_ERROR(CheckThinking(request, *model));
+  }
+  if (request.keep_alive) context.models.SetKeepAlive(*request.keep_alive);
   OllamaAnswerOptions answer;
   answer.model = model;
   answer.is_generate = request.is_generate;
@@ -126,6 +131,7 @@ ApiResult<GenerationJob> PrepareOllamaVectors(ApiResult<OllamaEmbedRequest> pars
   const std::optional<std::string> id = OllamaModelId(request.embedding.model, context.models);
   WEFT_ASSIGN_OR_RETURN(const ServedModel* const model, FindModel(id, context.models));
   WEFT_RETURN_IF_ERROR(CheckNumCtx(request.num_ctx, *model));
+  if (request.keep_alive) context.models.SetKeepAlive(*request.keep_alive);
   return PrepareParsedEmbedding(std::move(request.embedding), *model);
 }
 

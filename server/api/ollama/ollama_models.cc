@@ -1,6 +1,5 @@
 #include "server/api/ollama/ollama_models.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -21,8 +20,8 @@ namespace {
 constexpr std::string_view kLatest = ":latest";
 
 // Of the name and the size: to tell models apart, not to check their files.
-std::string DigestTextOf(const ServedModel& model) {
-  const std::string text = fmt::format("{} {}", model.id, model.facts.file_bytes);
+std::string DigestTextOf(const ModelStatus& model) {
+  const std::string text = fmt::format("{} {}", model.id, model.file_bytes);
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
   return fmt::format("{:02x}", fmt::join(digest, ""));
@@ -39,36 +38,42 @@ std::vector<std::string> CapabilitiesOf(const ServedModel& model) {
   return capabilities;
 }
 
-OllamaModel DescriptionOf(const ServedModel& model) {
-  const bool has_tag = model.id.find(':') != std::string::npos;
-  return {.name = has_tag ? model.id : fmt::format("{}{}", model.id, kLatest),
-          .created = model.created,
-          .size_bytes = model.facts.file_bytes,
-          .digest = DigestTextOf(model),
-          .format = model.facts.file_format,
-          .family = model.facts.architecture,
-          .weight_type = model.facts.weight_type,
-          .parameter_count = model.facts.parameter_count,
-          .context = model.engine->options().max_context,
-          .embedding_size = model.embedding_size,
-          .layer_count = model.facts.layer_count,
-          .chat_template = model.chat == nullptr ? "" : model.chat->source(),
-          .capabilities = CapabilitiesOf(model)};
-}
-
-std::vector<OllamaModel> DescriptionsOf(const std::vector<ServedModel>& models) {
-  std::vector<OllamaModel> descriptions;
-  for (const ServedModel& model : models) descriptions.push_back(DescriptionOf(model));
-  return descriptions;
+// Of one that is not loaded, what the names of its files tell.
+OllamaModel DescriptionOf(const ModelStatus& status) {
+  constexpr std::string_view kGguf = "GGUF";
+  const bool has_tag = status.id.find(':') != std::string::npos;
+  OllamaModel model{.name = has_tag ? status.id : fmt::format("{}{}", status.id, kLatest),
+                    .created = status.created,
+                    .size_bytes = status.file_bytes,
+                    .digest = DigestTextOf(status),
+                    .expires_at = status.expires_at};
+  if (status.lease == nullptr) {
+    const bool is_gguf = status.kind.starts_with(kGguf);
+    model.format = is_gguf ? "gguf" : status.kind;
+    if (is_gguf && status.kind.size() > kGguf.size()) {
+      model.weight_type = status.kind.substr(kGguf.size() + 1);
+    }
+    return model;
+  }
+  const ServedModel& served = *status.lease;
+  model.format = served.facts.file_format;
+  model.family = served.facts.architecture;
+  model.weight_type = served.facts.weight_type;
+  model.parameter_count = served.facts.parameter_count;
+  model.context = served.engine->options().max_context;
+  model.embedding_size = served.embedding_size;
+  model.layer_count = served.facts.layer_count;
+  model.chat_template = served.chat == nullptr ? "" : served.chat->source();
+  model.capabilities = CapabilitiesOf(served);
+  return model;
 }
 
 }  // namespace
 
 std::optional<std::string> OllamaModelId(const std::optional<std::string>& name,
-                                         const std::vector<ServedModel>& models) {
+                                         const RequestModels& models) {
   if (!name || name->empty()) return std::nullopt;
-  const bool is_known = std::ranges::find(models, *name, &ServedModel::id) != models.end();
-  if (is_known || !name->ends_with(kLatest)) return name;
+  if (models.Has(*name) || !name->ends_with(kLatest)) return name;
   return name->substr(0, name->size() - kLatest.size());
 }
 
@@ -76,21 +81,27 @@ bool Thinks(const ServedModel& model) {
   return model.chat != nullptr && model.chat->reply_format().reasons;
 }
 
-std::string OllamaTags(const std::vector<ServedModel>& models) {
-  return ToJson(DescriptionsOf(models), false);
+std::string OllamaTags(const std::vector<ModelStatus>& models) {
+  std::vector<OllamaModel> descriptions;
+  for (const ModelStatus& model : models) descriptions.push_back(DescriptionOf(model));
+  return ToJson(descriptions, false);
 }
 
-std::string OllamaRunning(const std::vector<ServedModel>& models) {
-  return ToJson(DescriptionsOf(models), true);
+std::string OllamaRunning(const std::vector<ModelStatus>& models) {
+  std::vector<OllamaModel> descriptions;
+  for (const ModelStatus& model : models) {
+    if (model.lease != nullptr) descriptions.push_back(DescriptionOf(model));
+  }
+  return ToJson(descriptions, true);
 }
 
 std::string OllamaVersion() { return R"({"version":"0.13.0"})"; }
 
 ApiResult<PostAnswer> AnswerOllamaShow(std::string_view body, const PrepareContext& context) {
   WEFT_ASSIGN_OR_RETURN(const OllamaShowRequest request, ParseOllamaShowRequest(body));
-  WEFT_ASSIGN_OR_RETURN(const ServedModel* const model,
-                        FindModel(OllamaModelId(request.model, context.models), context.models));
-  return PostAnswer{.body = OllamaShowJson(DescriptionOf(*model)),
+  WEFT_ASSIGN_OR_RETURN(const ModelStatus model,
+                        context.models.Look(OllamaModelId(request.model, context.models)));
+  return PostAnswer{.body = OllamaShowJson(DescriptionOf(model)),
                     .unknown_field_count = request.unknown_field_count};
 }
 

@@ -120,6 +120,13 @@ TEST(OllamaChatRequestTest, NothingToSayLoads) {
   }
 }
 
+TEST(OllamaChatRequestTest, HowLongAModelStays) {
+  EXPECT_EQ(Read(R"({"keep_alive":"5m"})").keep_alive, std::chrono::minutes(5));
+  EXPECT_EQ(Read(R"({"keep_alive":0.5})").keep_alive, std::chrono::milliseconds(500));
+  EXPECT_EQ(Read(R"({"keep_alive":-1})").keep_alive, std::chrono::milliseconds(-1));
+  EXPECT_EQ(Read(R"({"keep_alive":null})").keep_alive, std::nullopt);
+}
+
 struct WrongBody {
   const char* fields;
   const char* param;
@@ -148,6 +155,9 @@ INSTANTIATE_TEST_SUITE_P(
         WrongBody{R"("format":"yaml")", "format",
                   "'format' must be \"json\" or a JSON schema (an object), not the string "
                   "\"yaml\""},
+        WrongBody{R"("keep_alive":"soon")", "keep_alive",
+                  "'keep_alive' must be a number of seconds or a duration, \"5m\", not the string "
+                  "\"soon\""},
         WrongBody{R"("think":"hard")", "think",
                   "'think' must be true, false, \"low\", \"medium\", \"high\" or \"max\", not the "
                   "string \"hard\""}));

@@ -83,7 +83,7 @@ TEST(PreparationQueueTest, OneThreadTakesLongWorkToo) {
 TEST(PreparationTest, WhatTheWorkThrowsComesOut) {
   boost::asio::io_context io;  // outlives the context's threads, which post to it
   const TestModel model;
-  ServerContext context({}, {model.Served()}, model.metrics(), *Access::Load({}),
+  ServerContext context({}, RegistryOf({model.Served()}), model.metrics(), *Access::Load({}),
                         std::make_shared<Tracer>());
   const std::function<void()> work = [] { throw std::runtime_error("thrown"); };
   std::string caught;
@@ -104,8 +104,8 @@ TEST(PreparationTest, LargeAnswersArePutTogetherOffTheIoThreads) {
   ServerOptions options;
   options.inline_body_bytes = 100;
   options.max_preparations = 0;  // bodies would be refused
-  ServerContext context(options, {model.Served()}, model.metrics(), *Access::Load(options),
-                        std::make_shared<Tracer>());
+  ServerContext context(options, RegistryOf({model.Served()}), model.metrics(),
+                        *Access::Load(options), std::make_shared<Tracer>());
   for (const size_t answer_bytes : {100, 101}) {
     std::thread::id worker;
     const std::function<void()> work = [&] { worker = std::this_thread::get_id(); };

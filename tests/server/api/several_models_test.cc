@@ -23,8 +23,8 @@ class SeveralModelsTest : public ::testing::Test {
     ServerOptions options;
     options.port = 0;
     auto started =
-        Server::Start(options, {writer_.Served(), encoder_.Served(), other_.Served()}, metrics_,
-                      Access::Load(options).value(), std::make_shared<Tracer>());
+        Server::Start(options, RegistryOf({writer_.Served(), encoder_.Served(), other_.Served()}),
+                      metrics_, Access::Load(options).value(), std::make_shared<Tracer>());
     EXPECT_TRUE(started) << started.error().message;
     server_ = *std::move(started);
   }

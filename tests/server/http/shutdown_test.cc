@@ -178,7 +178,7 @@ TEST(ShutdownTest, APortInUseIsAnError) {
   ServerOptions options;
   options.port = server.port();
   TestModel model;
-  const auto second = Server::Start(options, {model.Served()}, model.metrics(),
+  const auto second = Server::Start(options, RegistryOf({model.Served()}), model.metrics(),
                                     *Access::Load(options), std::make_shared<Tracer>());
   ASSERT_FALSE(second);
   EXPECT_NE(second.error().message.find(std::to_string(server.port())), std::string::npos);

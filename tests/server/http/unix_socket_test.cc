@@ -20,7 +20,7 @@ std::string ErrorAt(const std::string& path) {
   options.listens_on_tcp = false;
   options.unix_socket_path = path;
   TestModel model;
-  const auto server = Server::Start(options, {model.Served()}, model.metrics(),
+  const auto server = Server::Start(options, RegistryOf({model.Served()}), model.metrics(),
                                     *Access::Load(options), std::make_shared<Tracer>());
   return server ? "none" : server.error().message;
 }

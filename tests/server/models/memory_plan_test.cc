@@ -40,8 +40,9 @@ TEST(MemoryPlanTest, FitsTheLimitOrSaysWhatToChange) {
   // An eighth is for requests, a sixteenth for constraints, and 16 MiB are the program's.
   EXPECT_EQ(roomy->reserve_bytes, (128U + 64U + 16U + 8U) << 20);
   EXPECT_EQ(roomy->constraint_bytes, 64U << 20);
-  EXPECT_EQ(roomy->request_memory().held_bytes, 96U << 20);
-  EXPECT_EQ(roomy->request_memory().render_bytes, 32U << 20);
+  const RequestMemory for_requests = ReserveOf(request.limit_bytes, 0).request_memory();
+  EXPECT_EQ(for_requests.held_bytes, 96U << 20);
+  EXPECT_EQ(for_requests.render_bytes, 32U << 20);
 
   const auto half =
       PlanMemory(*checkpoint, KernelsFor(Arithmetic::kBF16, Isa::kScalar, KvType::kQ8), request);
@@ -111,6 +112,36 @@ TEST_F(SeveralPlansTest, WhereThereIsRoomEachHasWhatItHasAlone) {
     EXPECT_EQ((*plans)[i].reserve_bytes, alone->reserve_bytes);
   }
   EXPECT_LE(TakenBytes(*plans), limit_bytes);
+}
+
+// As if there were one more: what is left for it is what each of them gets.
+TEST_F(SeveralPlansTest, ModelsThatComeLaterHaveAShare) {
+  checkpoints_.erase(checkpoints_.begin() + 1);  // the encoder, which wants little
+  const uint64_t limit_bytes = 64ULL << 20;
+  const auto all = Plan(limit_bytes);
+  ASSERT_TRUE(all) << all.error().message;
+  request_.later_shares = 1;
+  const auto plans = Plan(limit_bytes);
+  ASSERT_TRUE(plans) << plans.error().message;
+  const uint64_t left_bytes = limit_bytes - TakenBytes(*plans);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_LT((*plans)[i].kv_bytes(), (*all)[i].kv_bytes());
+    EXPECT_NEAR(static_cast<double>((*plans)[i].variable_bytes()), static_cast<double>(left_bytes),
+                static_cast<double>(left_bytes) / 50);
+  }
+}
+
+TEST_F(SeveralPlansTest, NothingLessThanTheLeastIsAPlan) {
+  const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
+  request_.limit_bytes = 1ULL << 40;
+  request_.context = 2000;
+  const auto roomy = PlanMemory(checkpoints_[0], kernels, request_);
+  ASSERT_TRUE(roomy) << roomy.error().message;
+  const uint64_t reserve_bytes = roomy->reserve_bytes;
+  request_.others_bytes = request_.limit_bytes - reserve_bytes - roomy->least_bytes;
+  EXPECT_TRUE(PlanMemory(checkpoints_[0], kernels, request_));
+  ++request_.others_bytes;
+  EXPECT_FALSE(PlanMemory(checkpoints_[0], kernels, request_));
 }
 
 TEST_F(SeveralPlansTest, WhatIsLeftIsSharedEqually) {

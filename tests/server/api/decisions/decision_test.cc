@@ -123,7 +123,8 @@ TEST(DecisionTest, ManyQuestionsAboutALongTextAreAnExcess) {
   TestModelOptions options;
   options.chat_template = kTemplate;
   const TestModel model(options);
-  const std::vector<ServedModel> models = {model.Served()};
+  ModelRegistry registry({model.Served()});
+  RequestModels models(registry);
   const RequestRules rules;
   PrepareContext context = {.models = models, .rules = rules};
   const std::string body = json{{"input", std::string(100, 'a')},

@@ -224,8 +224,10 @@ TEST(EmbeddingTest, AClassifierPoolsLabelsOrVectors) {
 
 TEST(EmbeddingTest, OneAnswerHasSoManyNumbers) {
   const TestModel model;
-  std::vector<ServedModel> models = {model.Served()};
-  models[0].embedding_size = 4096;
+  ServedModel served = model.Served();
+  served.embedding_size = 4096;
+  ModelRegistry registry({served});
+  RequestModels models(registry);
   const RequestRules rules;
   const auto prepare = [&](size_t count, json fields) {
     fields["input"] = std::vector<std::string>(count, "a");

@@ -76,7 +76,8 @@ TEST(LabelScoreTest, ItemsMayComeFirstAndBeTokens) {
 // See RerankTest.ManyLongPairsAreAnExcess.
 TEST(LabelScoreTest, ManyLongItemsAreAnExcess) {
   const TestModel model;
-  const std::vector<ServedModel> models = {model.Served()};
+  ModelRegistry registry({model.Served()});
+  RequestModels models(registry);
   const RequestRules rules;
   PrepareContext context = {.models = models, .rules = rules};
   context.max_bytes = 500;

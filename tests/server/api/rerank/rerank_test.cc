@@ -231,27 +231,27 @@ TEST(RerankTest, WhatPairsTakeIsHeldBefore) {
 // Off the io threads, and with memory held for it: what the pairs come to is known before.
 TEST(RerankTest, ManyLongPairsAreAnExcess) {
   const TestModel model(Ranking());
-  std::vector<ServedModel> models = {model.Served()};
+  ServedModel served = model.Served();
   const RequestRules rules;
-  PrepareContext context = {.models = models, .rules = rules};
-  const auto prepare = [&](json body) {
+  const auto prepare = [&](json body, size_t max_bytes) {
+    ModelRegistry registry({served});
+    RequestModels models(registry);
     body["query"] = std::string(400, 'q');
     body["documents"] = {"a", "bc", "d"};
-    return PrepareRerank(body.dump(), context).value();
+    return PrepareRerank(body.dump(), {.models = models, .rules = rules, .max_bytes = max_bytes})
+        .value();
   };
-  context.max_bytes = 3 * 400 + 4;
-  const GenerationJob fits = prepare(json::object());
+  const GenerationJob fits = prepare(json::object(), 3 * 400 + 4);
   EXPECT_EQ(fits.excess_bytes, 0U);
   EXPECT_EQ(fits.prompts.size(), 3U);
-  --context.max_bytes;
-  const GenerationJob excess = prepare(json::object());
+  const GenerationJob excess = prepare(json::object(), 3 * 400 + 3);
   EXPECT_EQ(excess.excess_bytes, 3U * 400 + 4);
   EXPECT_TRUE(excess.prompts.empty());
   // So does what a prompt has around each pair, a client's instruction above all.
-  models[0].ranking->prompt =
-      RankingPrompt{.prefix = "p", .lead = {"l"}, .body = "b", .suffix = "s"};
-  EXPECT_EQ(prepare(json::object()).excess_bytes, 3U * (400 + 4) + 4);
-  EXPECT_EQ(prepare({{"instruction", std::string(70, 'i')}}).excess_bytes, 3U * 474 + 4);
+  served.ranking->prompt = RankingPrompt{.prefix = "p", .lead = {"l"}, .body = "b", .suffix = "s"};
+  EXPECT_EQ(prepare(json::object(), 3 * 400 + 3).excess_bytes, 3U * (400 + 4) + 4);
+  EXPECT_EQ(prepare({{"instruction", std::string(70, 'i')}}, 3 * 400 + 3).excess_bytes,
+            3U * 474 + 4);
 }
 
 TEST(RerankTest, AClientThatLeavesFreesEverything) {

@@ -296,11 +296,12 @@ TEST(StoredResponsesTest, AShutdownWaitsForTheBackground) {
 TEST(StoredResponsesTest, WhatGoesOnInTheBackgroundCanBeForgotten) {
   boost::asio::io_context io;  // outlives the engine's thread, which posts to it
   TestModel model(Saying("Hello"));
-  ServerContext context({}, {model.Served()}, model.metrics(), *Access::Load({}),
+  ServerContext context({}, RegistryOf({model.Served()}), model.metrics(), *Access::Load({}),
                         std::make_shared<Tracer>());
+  RequestModels models(*context.models);
   auto job = PrepareResponse(
       R"({"input":"Hi","background":true})",
-      {.models = context.models, .rules = context.options.rules, .responses = &context.responses});
+      {.models = models, .rules = context.options.rules, .responses = &context.responses});
   ASSERT_TRUE(job) << job.error().message;
   job->answer->Begin("1", 0);
   const auto executor = boost::asio::make_strand(io);

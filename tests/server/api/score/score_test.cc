@@ -140,11 +140,12 @@ TEST(ScoreTest, ManyLongPairsAreAnExcess) {
   TestModelOptions options;
   options.label_count = 1;
   const TestModel model(options);
-  std::vector<ServedModel> models = {model.Served()};
+  ServedModel served = model.Served();
   const RequestRules rules;
-  PrepareContext context = {.models = models, .rules = rules};
-  context.max_bytes = 500;
   const auto excess = [&](const json& first, const json& second) {
+    ModelRegistry registry({served});
+    RequestModels models(registry);
+    const PrepareContext context = {.models = models, .rules = rules, .max_bytes = 500};
     const GenerationJob job =
         PrepareScore(json{{"text_1", first}, {"text_2", second}}.dump(), context).value();
     EXPECT_EQ(job.prompts.empty(), job.excess_bytes > 0);
@@ -154,7 +155,7 @@ TEST(ScoreTest, ManyLongPairsAreAnExcess) {
   EXPECT_EQ(excess(text, {"b", "cd"}), 0U);
   EXPECT_EQ(excess(text, {"b", "cd", "e"}), 604U);
   EXPECT_EQ(excess({text, text}, {text, "b"}), 601U);
-  models[0].ranking->prompt = RankingPrompt{.prefix = std::string(50, 'p')};
+  served.ranking->prompt = RankingPrompt{.prefix = std::string(50, 'p')};
   EXPECT_EQ(excess(text, {"b", "cd"}), 503U);
   EXPECT_EQ(excess({text, text}, {text, "b"}), 701U);
 }
