@@ -12,6 +12,7 @@
 
 #include "base/ascii.h"
 #include "base/quoted.h"
+#include "server/api/files/file_answers.h"
 #include "server/http/host_name.h"
 #include "server/http/request_framing.h"
 
@@ -30,6 +31,10 @@ bool IsMediaType(std::string_view content_type, std::string_view expected) {
 }
 
 bool IsJson(std::string_view content_type) { return IsMediaType(content_type, "application/json"); }
+
+bool IsMultipart(std::string_view content_type) {
+  return IsMediaType(content_type, "multipart/form-data");
+}
 
 bool IsForm(std::string_view content_type) {
   return IsMediaType(content_type, "application/x-www-form-urlencoded");
@@ -143,7 +148,7 @@ bool HasBody(const http::fields& fields) {
 
 // What is wrong with a request whose head alone is known.
 std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpRequest& request,
-                                       const RouteMatch& match) {
+                                       const RouteMatch& match, const ServerContext& context) {
   const auto refuse = [&](int status, std::string code, std::string message) {
     return ErrorResponse(HttpError(status, std::move(code), std::move(message)), request);
   };
@@ -178,14 +183,22 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
     return refuse(417, "unknown_expectation",
                   "the only expectation this server knows is 100-continue");
   }
+  if (NeedsFiles(match.route->id) && context.files == nullptr) {
+    return ErrorResponse(FilesNotOffered(), request);
+  }
   if (match.route->method != "POST") return std::nullopt;
+  const bool is_upload = match.route->id == RouteId::kUploadFile;
+  if (is_upload && !IsMultipart(request.content_type)) {
+    return refuse(415, "unsupported_media_type",
+                  "send the file in a form: Content-Type: multipart/form-data");
+  }
   // A page needs no preflight to send what has no type. Programs may leave it out.
   const bool needs_type = !request.origin.empty() && HasBody(fields);
   // Nor for this type, which curl sends unless told another: Ollama's users do not tell it.
   const bool may_be_form =
       request.style == ApiStyle::kOllama && request.origin.empty() && IsForm(request.content_type);
   if ((needs_type || !request.content_type.empty()) && !IsJson(request.content_type) &&
-      !may_be_form) {
+      !may_be_form && !is_upload) {
     return refuse(415, "unsupported_media_type",
                   "send the body with Content-Type: application/json");
   }
@@ -268,7 +281,7 @@ std::optional<HttpResponse> AnswerHead(const http::fields& fields, const RouteMa
   }
   if (auto refusal = Authenticate(fields, match, *context.access, request)) return refusal;
   if (request.target == "*") return AnswerForServer();
-  return RefuseHead(fields, request, match);
+  return RefuseHead(fields, request, match, context);
 }
 
 }  // namespace weft

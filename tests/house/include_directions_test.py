@@ -25,6 +25,7 @@ LIBRARIES = [
     ("JSON", r"nlohmann/", ["proto/", "grammar/schema/", "server/", "loadtest/", "model/formats/", "model/tokenizer/"]),
     ("the client of HTTP that fetches models", r"curl/", ["server/hub/"]),
     ("metrics", r"prometheus/", ["server/"]),
+    ("the database", r"sqlite3\.h", ["server/batches/"]),
     ("TLS", r"openssl/ssl", ["server/", "loadtest/"]),
     ("command lines", r"CLI/", ["server/", "loadtest/"]),
     ("BLAS", r"(openblas/)?cblas\.h", ["model/"]),
