@@ -59,7 +59,7 @@ TEST_F(SchedulerBackgroundTest, BesideAStreamThereIsThreePercentForIt) {
   const Sequence& stream = Add(3);
   Step();
   TeachDecoding(/*fixed_ms=*/20, /*row_ms=*/0.1);  // a stream takes 20.1: there are 0.6 more
-  EXPECT_EQ(Step().size(), 6U);  // itself and five of them
+  EXPECT_EQ(Step().size(), 6U);                    // itself and five of them
   EXPECT_EQ(Planned().front(), &stream);
   EXPECT_LT(plan_.predicted_seconds, 0.0201 * 1.03 + 1e-5);
   TeachDecoding(/*fixed_ms=*/20, /*row_ms=*/1);

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/batches/batch_store.h"
+#include "server/batches/file_store.h"
 #include "tests/server/test_server.h"
 #include "tests/temporary_directory.h"
 
@@ -194,6 +196,71 @@ TEST_F(BatchesTest, AnotherServerGoesOn) {
   const json batch = Await(id, "completed");
   EXPECT_EQ(batch["request_counts"], (json{{"total", 60}, {"completed", 60}, {"failed", 0}}));
   EXPECT_EQ(Lines(batch["output_file_id"]).size(), 60U);
+}
+
+TEST_F(BatchesTest, AnExpiredBatchKeepsWhatIsDone) {
+  ServerOptions options;
+  options.batch_lines = 1;
+  Start(options);
+  std::vector<json> lines = {Line("short", {{"prompt", "a"}, {"max_tokens", 1}})};
+  for (int i = 0; i < 20; ++i) {
+    lines.push_back(Line(std::to_string(i), {{"prompt", "b"}, {"max_tokens", 400}}));
+  }
+  server->model.SetStepTime(std::chrono::milliseconds(2));
+  const std::string id = Create(Upload(lines));
+  ASSERT_TRUE(Eventually(
+      [&] { return Asked("GET", "/v1/batches/" + id)["request_counts"]["completed"] > 0; }));
+  server.reset();
+  {
+    const auto files =
+        FileStore::Open({.directory = directory.path() + "/files", .max_bytes = 1 << 20, .now = [] {
+                           return int64_t{1};
+                         }});
+    BatchStore batches(**files);
+    StoredBatch batch = batches.Unended()->at(0);
+    batch.object.expires_at = 1;
+    ASSERT_TRUE(*batches.Update(batch, BatchStatus::kInProgress));
+  }
+  Start(options);
+  const json batch = Await(id, "expired");
+  EXPECT_NE(batch["expired_at"], nullptr);
+  const auto answers = Lines(batch["output_file_id"]);
+  const auto errors = Lines(batch["error_file_id"]);
+  EXPECT_EQ(batch["request_counts"]["completed"], answers.size());
+  EXPECT_EQ(answers.size() + errors.size(), lines.size());
+  for (const auto& [custom_id, line] : errors) {
+    EXPECT_EQ(line["error"]["code"], "batch_expired") << custom_id;
+    EXPECT_EQ(line["response"], nullptr);
+  }
+}
+
+TEST_F(BatchesTest, WhereResultsNoLongerFitTheOthersAreKept) {
+  ServerOptions options;
+  options.batch_lines = 1;
+  options.files_disk_bytes = 8000;  // half of it is alice's
+  Start(options);
+  std::vector<json> lines;
+  for (int i = 0; i < 20; ++i) {
+    lines.push_back(Line(std::to_string(i), {{"prompt", "b"}, {"max_tokens", 20}}));
+  }
+  const json batch = Await(Create(Upload(lines)), "failed");
+  EXPECT_EQ(batch["errors"]["data"][0]["code"], "file_space_spent");
+  const size_t done = batch["request_counts"]["completed"];
+  EXPECT_GT(done, 0U);
+  EXPECT_LT(done, lines.size());
+  EXPECT_EQ(Lines(batch["output_file_id"]).size(), done);
+}
+
+TEST_F(BatchesTest, LinesWaitForMemory) {
+  ServerOptions options;
+  options.request_memory_bytes = 1 << 20;  // a quarter of it is for batches: some 10 lines
+  Start(options);
+  std::vector<json> lines;
+  for (int i = 0; i < 50; ++i) {
+    lines.push_back(Line(std::to_string(i), {{"prompt", "b"}, {"max_tokens", 20}}));
+  }
+  const json batch = Await(Create(Upload(lines)), "completed");
+  EXPECT_EQ(batch["request_counts"], (json{{"total", 50}, {"completed", 50}, {"failed", 0}}));
 }
 
 TEST_F(BatchesTest, OthersFilesAndBatchesAreNotThere) {
