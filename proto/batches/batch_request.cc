@@ -45,16 +45,20 @@ ApiResult<int32_t> ReadOutputExpiry(const json& body) {
   const json* const value = FindField(body, "output_expires_after");
   if (value == nullptr) return kMaxExpirySeconds;
   if (!value->is_object()) return RefuseValue("output_expires_after", "an object", *value);
-  const json* const anchor = FindField(*value, "anchor");
-  if (anchor == nullptr || *anchor != "created_at") {
-    return RefuseValue("output_expires_after.anchor", "'created_at'",
-                       anchor == nullptr ? json() : *anchor);
+  const json anchor = value->value("anchor", json("created_at"));
+  if (anchor != "created_at") {
+    return RefuseValue("output_expires_after.anchor", "'created_at'", anchor);
   }
-  int32_t seconds = 0;
-  const json* const count = FindField(*value, "seconds");
-  WEFT_RETURN_IF_ERROR(CheckInteger(count == nullptr ? json() : *count,
-                                    "output_expires_after.seconds", kMinExpirySeconds,
-                                    kMaxExpirySeconds, seconds));
+  int32_t seconds = kMaxExpirySeconds;
+  if (value->contains("seconds")) {
+    WEFT_RETURN_IF_ERROR(CheckInteger((*value)["seconds"], "output_expires_after.seconds",
+                                      kMinExpirySeconds, kMaxExpirySeconds, seconds));
+  }
+  for (const char* const name : {"anchor", "seconds"}) {
+    if (value->contains(name)) continue;
+    return RefuseMissing(fmt::format("output_expires_after.{}", name),
+                         "outputs are kept for some 'seconds' after 'created_at'");
+  }
   return seconds;
 }
 
