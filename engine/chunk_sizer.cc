@@ -25,7 +25,7 @@ void ExtendBy(PlannedSequence& planned, int32_t row_count, StepPlan& plan) {
 
 bool ChunkSizer::HasRoomForSource(int32_t position_count, const StepPlan& plan,
                                   const StepLimit& limit) const {
-  if (plan.source_row_count == 0) return true;
+  if (plan.source_row_count == 0 && !limit.is_spare) return true;
   if (plan.source_row_count + position_count > limit.rows) return false;
   if (!limit.has_seconds()) return true;
   StepShape shape = plan.shape;
@@ -49,7 +49,8 @@ int32_t ChunkSizer::RowsInTurn(int32_t first_position, int32_t end_position, con
   const int32_t row_count = RowsWithin(plan, half, first_position, pending_count);
   if (row_count >= kMinChunkRows) return row_count;
   const int32_t least = std::min({LeastChunk(plan.row_count), pending_count, rows_left});
-  if (plan.shape.chunk_rows == 0) return least;  // the oldest: whatever it costs
+  // The oldest: whatever it costs.
+  if (plan.shape.chunk_rows == 0 && !limit.is_spare) return least;
   return std::min(least, RowsWithin(plan, limit, first_position, pending_count));
 }
 

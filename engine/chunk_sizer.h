@@ -15,6 +15,7 @@ struct StepLimit {
 
   int32_t rows = 0;
   double seconds = 0;
+  bool is_spare = false;  // what others leave: nobody gets rows that do not fit
   bool has_seconds() const { return seconds < kUnlimited; }
 };
 

@@ -23,6 +23,9 @@ namespace weft {
 
 using RequestId = uint64_t;
 
+// Request::priority from here on: computed with what others leave of steps; see Scheduler.
+inline constexpr int32_t kBackgroundPriority = 1'000'000;
+
 struct TokenLogprob {
   TokenId token = 0;
   float logprob = 0;  // natural logarithm, of the distribution before temperature and filters

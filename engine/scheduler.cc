@@ -80,18 +80,26 @@ StepPlan Scheduler::Plan() {
 
 void Scheduler::Fill(StepPlan& plan) {
   GiveWay(plan);
+  YieldToForeground(plan);
   const int32_t preemptions = plan.preemptions;
   PrepareChunks(plan);
-  PlanDecodes(plan);
-  const bool lacks_blocks = plan.preemptions > preemptions;
-  Sequence* const next = lacks_blocks ? nullptr : NextInLine(nullptr);
+  PlanDecodes(Ground::kFore, plan,
+              {.rows = options_.max_batch_tokens, .seconds = StepLimit::kUnlimited});
+  FillForeground(plan.preemptions > preemptions, plan);
+  FillBackground(plan.preemptions > preemptions, plan);
+}
+
+void Scheduler::FillForeground(bool lacks_blocks, StepPlan& plan) {
+  Sequence* const next = lacks_blocks || line_.IsInBackground() ? nullptr : NextInLine(nullptr);
   const bool admits = next != nullptr && HasRoom(*next);
-  const bool prompts_run = std::any_of(running_.begin(), running_.end(), IsPrompt);
+  const bool prompts_run = std::ranges::any_of(running_, [](const Sequence* sequence) {
+    return IsPrompt(sequence) && !sequence->is_background();
+  });
   if (plan.row_count == options_.max_batch_tokens || (!admits && !prompts_run)) return;
   const StepLimit limit = LimitFor(plan);
   // Blocks that the next one waits for are not for others, whose turn may come earlier in the step.
   const bool may_admit = admits || (next == nullptr && !lacks_blocks);
-  PlanPrompts(may_admit, plan, limit);
+  PlanPrompts(Ground::kFore, may_admit, plan, limit);
   chunks_.Extend(plan, limit);
   if (limit.has_seconds()) {
     chunks_.Probe(plan, limit);
@@ -106,9 +114,10 @@ void Scheduler::GiveWay(StepPlan& plan) {
   });
   if (large == running_.end()) return;
   const RequestId job_id = (*large)->job_id;
-  Sequence* const first = FirstOfOthers(job_id);
+  const WaitingLine::JobKind job(**large);
+  Sequence* const first = line_.FirstOfOthers(job);
   if (first == nullptr) return;
-  const int32_t needed = line_.SlotsForOthers(job_id, options_.max_sequences);
+  const int32_t needed = line_.SlotsForOthers(job, options_.max_sequences);
   while (line_.slot_count(job_id) > fair_slots() && (free_slots() < needed || !HasRoom(*first))) {
     Sequence* const newest = NewestToSpare(job_id);
     if (newest == nullptr) return;
@@ -119,14 +128,6 @@ void Scheduler::GiveWay(StepPlan& plan) {
       Preempt(*newest, plan);
     }
   }
-}
-
-Sequence* Scheduler::FirstOfOthers(RequestId job_id) const {
-  for (const auto& [place, job] : line_.jobs()) {
-    Sequence* const oldest = *job->waiting.begin();
-    if (oldest->job_id != job_id) return oldest;
-  }
-  return nullptr;
 }
 
 Sequence* Scheduler::NewestToSpare(RequestId job_id) const {
@@ -164,12 +165,13 @@ int32_t Scheduler::AheadOf(const Sequence& sequence) const {
   return sequence.computed_count + std::min(sequence.pending_count(), options_.max_batch_tokens);
 }
 
-void Scheduler::PlanDecodes(StepPlan& plan) {
+void Scheduler::PlanDecodes(Ground ground, StepPlan& plan, const StepLimit& limit) {
   // Preemption erases only sequences newer than the current one, or it and then the loop is over.
   for (auto it = running_.begin();
        it != running_.end() && plan.row_count < options_.max_batch_tokens; ++it) {
     Sequence& sequence = **it;
-    if (IsPrompt(&sequence) || sequence.is_parked()) continue;
+    if (GroundOf(sequence) != ground || IsPrompt(&sequence) || sequence.is_parked()) continue;
+    if (!HasTimeFor(UnitOf(sequence), plan, limit)) break;
     if (sequence.has_siblings()) {
       const bool leads = sequence.beams->front() == &sequence;
       if (!leads || !AreReady(*sequence.beams, plan)) continue;
@@ -184,7 +186,7 @@ void Scheduler::PlanDecodes(StepPlan& plan) {
 
 void Scheduler::TakeDecode(Sequence& sequence, StepPlan& plan) {
   plan.shape.AddDecode(sequence.computed_count);
-  if (sequence.output_count() > 0) ++plan.stream_count;
+  if (sequence.output_count() > 0 && !sequence.is_background()) ++plan.stream_count;
   Take(sequence, 1, plan);
 }
 
@@ -219,31 +221,35 @@ StepLimit Scheduler::LimitFor(const StepPlan& plan) {
 }
 
 bool Scheduler::JobsShareSteps() const {
-  JobSet jobs;
-  for (const Sequence* sequence : running_) {
-    if (IsPrompt(sequence)) jobs.insert(sequence->job_id);
+  const Sequence* first = nullptr;  // whose prompt is to be computed
+  if (!line_.empty() && !line_.IsInBackground()) {
+    first = *line_.jobs().begin()->second->waiting.begin();
   }
-  if (jobs.empty()) return line_.jobs().size() > 1;
-  return jobs.size() > 1 || line_.OthersWait(*jobs.begin());
+  for (const Sequence* sequence : running_) {
+    if (!IsPrompt(sequence) || sequence->is_background()) continue;
+    if (first != nullptr && first->job_id != sequence->job_id) return true;
+    first = sequence;
+  }
+  return first != nullptr && line_.OthersWait(WaitingLine::JobKind(*first));
 }
 
-void Scheduler::PlanPrompts(bool may_admit, StepPlan& plan, const StepLimit& limit) {
+void Scheduler::PlanPrompts(Ground ground, bool may_admit, StepPlan& plan, const StepLimit& limit) {
   // One of each job, then the others.
   JobSet jobs;
   std::vector<Sequence*> others;
   for (Sequence* sequence : running_) {
-    if (!IsPrompt(sequence)) continue;
+    if (!IsPrompt(sequence) || GroundOf(*sequence) != ground) continue;
     if (!jobs.insert(sequence->job_id).second) {
       others.push_back(sequence);
     } else if (!PlanPrompt(*sequence, plan, limit)) {
       return;
     }
   }
-  if (may_admit) AdmitWaiting(&jobs, plan, limit);
+  if (may_admit) AdmitWaiting(ground, &jobs, plan, limit);
   for (Sequence* sequence : others) {
     if (!PlanPrompt(*sequence, plan, limit)) return;
   }
-  if (may_admit) AdmitWaiting(nullptr, plan, limit);
+  if (may_admit) AdmitWaiting(ground, nullptr, plan, limit);
 }
 
 bool Scheduler::PlanPrompt(Sequence& sequence, StepPlan& plan, const StepLimit& limit) {
@@ -318,9 +324,10 @@ bool Scheduler::HasSourceBlocks(const Sequence& sequence) const {
   return pools_[pools_.source_group()].free_count() >= needed;
 }
 
-void Scheduler::AdmitWaiting(JobSet* passed_over, StepPlan& plan, const StepLimit& limit) {
+void Scheduler::AdmitWaiting(Ground ground, JobSet* passed_over, StepPlan& plan,
+                             const StepLimit& limit) {
   while (Sequence* const next = NextInLine(passed_over)) {
-    if (!Admit(*next, plan, limit)) return;
+    if (GroundOf(*next) != ground || !Admit(*next, plan, limit)) return;
     if (passed_over != nullptr) passed_over->insert(next->job_id);
   }
 }
@@ -329,10 +336,11 @@ Sequence* Scheduler::NextInLine(const JobSet* passed_over) {
   Sequence* blocked = nullptr;  // the next, where others may overtake it
   for (const auto& [place, job] : line_.jobs()) {
     Sequence& oldest = **job->waiting.begin();
+    if (oldest.is_background() && !line_.IsInBackground()) break;
     if (passed_over != nullptr && passed_over->contains(oldest.job_id)) continue;
     if (!MayHold(oldest, oldest.least_slots())) continue;
     if (blocked == nullptr) {
-      const bool lets_pass = IsWide(oldest) && line_.OthersWait(oldest.job_id);
+      const bool lets_pass = IsWide(oldest) && line_.OthersWait(WaitingLine::JobKind(oldest));
       if (oldest.least_slots() <= free_slots() && !lets_pass) return &oldest;
       blocked = &oldest;
       if (!blocked->last_to_overtake) blocked->last_to_overtake = newest_arrival_;
@@ -349,7 +357,8 @@ Sequence* Scheduler::NextInLine(const JobSet* passed_over) {
 
 bool Scheduler::MayHold(const Sequence& sequence, int32_t slot_count) const {
   const int32_t held = line_.slot_count(sequence.job_id);
-  return held == 0 || held + slot_count <= fair_slots() || !line_.OthersWait(sequence.job_id);
+  return held == 0 || held + slot_count <= fair_slots() ||
+         !line_.OthersWait(WaitingLine::JobKind(sequence));
 }
 
 bool Scheduler::Admit(Sequence& sequence, StepPlan& plan, const StepLimit& limit) {
@@ -391,8 +400,9 @@ void Scheduler::CoverSources(const std::vector<Sequence*>& unit) {
 int32_t Scheduler::SlotsFor(const Sequence& sequence) const {
   const int32_t least = sequence.least_slots();
   if (sequence.beams != nullptr) return least;
-  const int32_t free = free_slots() - line_.SlotsForOthers(sequence.job_id, free_slots());
-  const int32_t fair = line_.OthersWait(sequence.job_id)
+  const int32_t free =
+      free_slots() - line_.SlotsForOthers(WaitingLine::JobKind(sequence), free_slots());
+  const int32_t fair = line_.OthersWait(WaitingLine::JobKind(sequence))
                            ? fair_slots() - line_.slot_count(sequence.job_id)
                            : options_.max_sequences;
   return std::clamp(std::min(free, fair), least, least + sequence.awaiting_count);

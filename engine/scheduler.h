@@ -36,6 +36,11 @@
 //     others compute before it gets to them. Of several whose next block is the same one, only the
 //     oldest computes it; where there are states, the oldest computes all that they have in common,
 //     and leaves a state where they part.
+//   * Requests in the background (kBackgroundPriority) get what the others leave. None is admitted
+//     while another waits, none counts where slots are shared out, and where another needs slots or
+//     blocks they give up theirs, the newest first. Beside others' rows they get so many as make
+//     the step 3% longer at most, by what is known of its cost; alone, a step of `max_stall`, so
+//     that who comes does not wait for longer. While all others are parked they wait, too.
 //   * Parked sequences keep slots and blocks, and take part in no step.
 //   * Where a running sequence needs a block and none is free, the newest running sequence gives up
 //     all of its own, goes back to the line and is computed again later. So the oldest that runs
@@ -46,6 +51,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -103,17 +109,30 @@ class Scheduler {
   static std::vector<Sequence*> UnitOf(Sequence& sequence);
 
   void Fill(StepPlan& plan);
+  // Whom a part of the plan is for.
+  enum class Ground { kFore, kBack };
+  static Ground GroundOf(const Sequence& sequence) {
+    return sequence.is_background() ? Ground::kBack : Ground::kFore;
+  }
+  // What the foreground needs, at the cost of the background.
+  void YieldToForeground(StepPlan& plan);
+  // `lacks_blocks`: somebody has been preempted for want of them.
+  void FillForeground(bool lacks_blocks, StepPlan& plan);
+  void FillBackground(bool lacks_blocks, StepPlan& plan);
+  // What the whole step may hold, with rows in the background; nullopt: none of those.
+  std::optional<StepLimit> BackgroundLimit(const StepPlan& plan);
   // Takes from a job that holds more than its share what others that wait need.
   void GiveWay(StepPlan& plan);
-  // The next of those that wait and do not belong to this job.
-  Sequence* FirstOfOthers(RequestId job_id) const;
   // The job's newest unit; nullptr if it is the only one, and not to be divided.
   Sequence* NewestToSpare(RequestId job_id) const;
   // Every running prompt goes on behind what others have computed, and gets blocks for a step.
   void PrepareChunks(StepPlan& plan);
   // False if it was itself the newest and has been preempted.
   bool CoverChunk(Sequence& sequence, StepPlan& plan);
-  void PlanDecodes(StepPlan& plan);
+  void PlanDecodes(Ground ground, StepPlan& plan, const StepLimit& limit);
+  // Whether the step stays within the limit with the next positions of these.
+  bool HasTimeFor(const std::vector<Sequence*>& decoding, const StepPlan& plan,
+                  const StepLimit& limit) const;
   static void TakeDecode(Sequence& sequence, StepPlan& plan);
   // Whether all have one position left and the step has room for it.
   bool AreReady(const std::vector<Sequence*>& beams, const StepPlan& plan) const;
@@ -121,14 +140,14 @@ class Scheduler {
   bool SecureBeams(const std::vector<Sequence*>& beams, StepPlan& plan);
   // What the whole step may hold, its decode rows included.
   StepLimit LimitFor(const StepPlan& plan);
-  // Whether the prompts of several jobs are to be computed.
+  // Whether the prompts of several jobs in the foreground are to be computed.
   bool JobsShareSteps() const;
   // The next chunks of running prompts, and of those that wait if `may_admit`.
-  void PlanPrompts(bool may_admit, StepPlan& plan, const StepLimit& limit);
+  void PlanPrompts(Ground ground, bool may_admit, StepPlan& plan, const StepLimit& limit);
   // A chunk of a running prompt, unless an older one computes it; false: the step is full.
   bool PlanPrompt(Sequence& sequence, StepPlan& plan, const StepLimit& limit);
   // Those that wait; if there is a set, one of each job that is not part of it, and becomes it.
-  void AdmitWaiting(JobSet* passed_over, StepPlan& plan, const StepLimit& limit);
+  void AdmitWaiting(Ground ground, JobSet* passed_over, StepPlan& plan, const StepLimit& limit);
   // Who is to be admitted next, without regard to blocks and rows; nullptr: nobody.
   Sequence* NextInLine(const JobSet* passed_over);
   bool MayHold(const Sequence& sequence, int32_t slot_count) const;

@@ -42,6 +42,7 @@ struct SequenceAge {
   int32_t priority = 0;
   uint64_t arrival = 0;  // of the request, counted by the engine
   int32_t choice = 0;
+  bool is_background() const { return priority >= kBackgroundPriority; }
   bool operator==(const SequenceAge&) const = default;
   bool operator<(const SequenceAge& other) const {
     return std::tie(priority, arrival, choice) <
@@ -113,6 +114,7 @@ struct Sequence {
   std::shared_ptr<ConstrainedText> text;  // nullptr: any token may come; or it awaits the prompt
   std::vector<float> kept_logits;         // of its last position, while it is parked
 
+  bool is_background() const { return age.is_background(); }
   int32_t source_count() const { return static_cast<int32_t>(source.size()); }
   bool needs_source() const { return !source.empty() && !source_computed; }
   // Positions of the prompt that were computed although the cache had their keys and values, for

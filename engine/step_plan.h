@@ -26,7 +26,8 @@ struct StepPlan {
   int32_t source_row_count = 0;  // besides
   int32_t preemptions = 0;
   StepShape shape;
-  int32_t stream_count = 0;  // sequences that get their next token, not their first
+  // Sequences that get their next token, not their first; those in the background do not count.
+  int32_t stream_count = 0;
   // What the step is expected to take, if chunks were cut to the time; otherwise 0.
   double predicted_seconds = 0;
 };

@@ -63,20 +63,28 @@ int32_t WaitingLine::slot_count(RequestId job_id) const {
   return job == jobs_.end() ? 0 : job->second.slot_count;
 }
 
-bool WaitingLine::OthersWait(RequestId job_id) const {
-  const auto job = jobs_.find(job_id);
-  const bool waits = job != jobs_.end() && job->second.place;
-  return line_.size() > (waits ? 1U : 0U);
+Sequence* WaitingLine::FirstOfOthers(const JobKind& job) const {
+  for (const auto& [place, other] : line_) {
+    Sequence& oldest = **other->waiting.begin();
+    if (oldest.is_background() && !job.is_background) return nullptr;
+    if (oldest.job_id != job.id) return &oldest;
+  }
+  return nullptr;
 }
 
-int32_t WaitingLine::SlotsForOthers(RequestId job_id, int32_t most) const {
+int32_t WaitingLine::SlotsForOthers(const JobKind& job, int32_t most) const {
   int64_t count = 0;
-  for (const auto& [place, job] : line_) {
-    const Sequence& oldest = **job->waiting.begin();
-    if (oldest.job_id != job_id) count += std::ssize(job->waiting) * oldest.least_slots();
+  for (const auto& [place, other] : line_) {
+    const Sequence& oldest = **other->waiting.begin();
+    if (oldest.is_background() && !job.is_background) break;
+    if (oldest.job_id != job.id) count += std::ssize(other->waiting) * oldest.least_slots();
     if (count >= most) return most;
   }
   return static_cast<int32_t>(count);
+}
+
+bool WaitingLine::IsInBackground() const {
+  return !line_.empty() && line_.begin()->first.age.is_background();
 }
 
 }  // namespace weft

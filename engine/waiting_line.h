@@ -29,6 +29,13 @@ class WaitingLine {
     SequenceAge age;         // of its oldest waiting sequence
     bool operator<(const Place& other) const;
   };
+  // A job's id, and whether it is in the background.
+  struct JobKind {
+    explicit JobKind(const Sequence& sequence)
+        : id(sequence.job_id), is_background(sequence.is_background()) {}
+    RequestId id;
+    bool is_background;
+  };
   struct Job;
   using Line = std::map<Place, Job*>;
   struct Job {
@@ -51,10 +58,15 @@ class WaitingLine {
   // Jobs of which a sequence waits, the next one first.
   const Line& jobs() const { return line_; }
   int32_t slot_count(RequestId job_id) const;
-  bool OthersWait(RequestId job_id) const;
+  // To jobs in the foreground, those in the background are no others.
+  bool OthersWait(const JobKind& job) const { return FirstOfOthers(job) != nullptr; }
+  // The next sequence of another job; nullptr: there is none.
+  Sequence* FirstOfOthers(const JobKind& job) const;
   // The slots that all other jobs' waiting sequences need, if each takes as many as its job's
   // oldest; no more than `most`.
-  int32_t SlotsForOthers(RequestId job_id, int32_t most) const;
+  int32_t SlotsForOthers(const JobKind& job, int32_t most) const;
+  // Whether the next job is in the background: then all are.
+  bool IsInBackground() const;
   // Sequences, the beams of a search as one.
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }

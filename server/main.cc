@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "loadtest/command.h"
+#include "server/commands/batch_command.h"
 #include "server/commands/bench_command.h"
 #include "server/commands/chat/chat_command.h"
 #include "server/commands/command_line.h"
@@ -40,6 +41,7 @@ constexpr std::array kCommands = {
     Command{"generate", "continues a prompt on stdout", weft::GenerateCommand},
     Command{"embed", "makes embeddings of texts, a corpus of them", weft::EmbedCommand},
     Command{"rerank", "ranks documents for a query", weft::RerankCommand},
+    Command{"batch", "answers a file of requests without a server", weft::BatchCommand},
     Command{"bench", "times a model alone, without a server", weft::BenchCommand},
     Command{"tokenize", "prints the token ids of a text", weft::TokenizeCommand},
     Command{"inspect", "prints what a model file holds", weft::InspectCommand},

@@ -12,6 +12,7 @@
 #include "proto/json_checks.h"
 #include "proto/json_reader.h"
 #include "proto/left_out_images.h"
+#include "proto/metadata_field.h"
 #include "proto/output_fields.h"
 #include "proto/responses/response_items.h"
 #include "proto/template_fields.h"
@@ -113,25 +114,7 @@ ApiResult<void> ReadMetadata(const ordered_json& fields, ResponsesRequest& reque
   ordered_json& echo = request.echo["metadata"] = ordered_json::object();
   const auto metadata = fields.find("metadata");
   if (metadata == fields.end() || metadata->is_null()) return {};
-  if (!metadata->is_object()) return RefuseValue("metadata", "an object", *metadata);
-  if (metadata->size() > kMaxMetadataPairs) {
-    return tl::unexpected(
-        InvalidField("metadata", fmt::format("'metadata' has {} pairs; send at "
-                                             "most {}",
-                                             metadata->size(), kMaxMetadataPairs)));
-  }
-  for (const auto& [key, value] : metadata->items()) {
-    const std::string path = fmt::format("metadata.{}", key.substr(0, kMaxMetadataKeyBytes));
-    if (key.size() > kMaxMetadataKeyBytes) {
-      return tl::unexpected(InvalidField(
-          path, fmt::format("'{}': a key of 'metadata' has {} bytes; at most {} are allowed", path,
-                            key.size(), kMaxMetadataKeyBytes)));
-    }
-    if (!value.is_string() || value.get_ref<const std::string&>().size() > kMaxMetadataValueBytes) {
-      return RefuseValue(path, fmt::format("a string of at most {} bytes", kMaxMetadataValueBytes),
-                         value);
-    }
-  }
+  WEFT_RETURN_IF_ERROR(CheckMetadata(*metadata));
   echo = *metadata;
   return {};
 }

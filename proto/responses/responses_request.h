@@ -15,10 +15,6 @@
 
 namespace weft {
 
-inline constexpr size_t kMaxMetadataPairs = 16;
-inline constexpr size_t kMaxMetadataKeyBytes = 64;
-inline constexpr size_t kMaxMetadataValueBytes = 512;
-
 struct ResponsesRequest {
   // What the model is asked, as a chat would; without messages, which need the items that the
   // request refers to.

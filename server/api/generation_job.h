@@ -51,6 +51,7 @@ struct GenerationJob {
   SharedCounts shared_counts;                                   // of each prompt; see Request
   std::vector<int32_t> second_texts;                            // a prompt; see Request. Or empty
   int32_t choice_count = 1;                                     // a prompt
+  int32_t priority = 0;                                         // see Request
   std::optional<PoolingParams> pooling;                         // see Request
   int32_t max_in_flight = std::numeric_limits<int32_t>::max();  // engine requests at a time
   int32_t in_flight = 0;  // of them now: accepted, without their terminal event

@@ -45,6 +45,7 @@ std::optional<ApiError> SubmitJob(GenerationJob& job, const std::shared_ptr<Even
     }
     request.sampling = job.sampling;
     request.choice_count = job.choice_count;
+    request.priority = job.priority;
     request.pooling = job.pooling;
     request.reads_prefix_cache = job.reads_prefix_cache;
     request.shared_counts = job.shared_counts;

@@ -19,6 +19,7 @@
 #include "server/api/generation_job.h"
 #include "server/api/ollama/ollama_models.h"
 #include "server/api/responses/stored_responses.h"
+#include "server/batches/file_store.h"
 #include "server/http/server_context.h"
 #include "server/page/page_answer.h"
 #include "server/version.h"
@@ -162,6 +163,9 @@ HttpResponse HandlePlainRoute(const HttpRequest& request, const RouteMatch& matc
       response.content_type = "text/plain; version=0.0.4; charset=utf-8";
       context.metrics->SetRequestMemory(context.request_budget.taken_bytes(),
                                         context.options.request_memory_bytes);
+      if (context.files != nullptr) {
+        context.metrics->SetFilesDisk(context.files->used_bytes(), context.files->max_bytes());
+      }
       response.body = context.metrics->Render(request.sees_all_keys ? nullptr : &request.key_name);
       return response;
     }

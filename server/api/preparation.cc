@@ -120,4 +120,8 @@ asio::awaitable<void> RunAnswering(ServerContext& context, size_t answer_bytes,
   co_await RunOnThread(context, answer_bytes, work);
 }
 
+asio::awaitable<void> RunOnDisk(ServerContext& context, const std::function<void()>& work) {
+  co_await RunOnThread(context, context.options.inline_body_bytes, work);
+}
+
 }  // namespace weft

@@ -33,4 +33,7 @@ boost::asio::awaitable<ApiResult<void>> RunHeldPreparation(ServerContext& contex
 boost::asio::awaitable<void> RunAnswering(ServerContext& context, size_t answer_bytes,
                                           const std::function<void()>& work);
 
+// As RunAnswering, for work that waits for the disk: always on a preparation thread.
+boost::asio::awaitable<void> RunOnDisk(ServerContext& context, const std::function<void()>& work);
+
 }  // namespace weft

@@ -249,6 +249,20 @@ void AddServerFlags(CLI::App& app, ServeOptions& options) {
   app.add_flag_function(
       "--no-page", [&server](int64_t count) { server.page = count <= 0; },
       "Browsers get no page at / (they get one)");
+  app.add_option(
+      "--files-dir", server.files_directory,
+      "Directory of /v1/files and /v1/batches, which nobody else may look into (they are "
+      "not offered)");
+  app.add_option("--files-disk", server.files_disk_bytes,
+                 "What files and results may take there, as 10GiB; more gets 413; each of several "
+                 "keys half of it at most")
+      ->type_name("SIZE")
+      ->transform(SizeInBytes())
+      ->check(CLI::Range(uint64_t{1} << 20, uint64_t{1} << 50))
+      ->default_str("10GiB");
+  app.add_option("--batch-lines", server.batch_lines, "Lines of batches computed at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65536));
   AddSeconds(app, "--idle-timeout", server.idle_timeout, "Seconds between requests");
   AddSeconds(app, "--header-timeout", server.header_timeout, "Seconds for a request's head");
   AddSeconds(app, "--body-timeout", server.body_timeout, "Seconds for a request's body");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <poll.h>
 #include <tuple>
 #include <utility>
@@ -173,6 +174,11 @@ error_code Connection::CountHead(std::string_view taken, bool is_whole) {
 }
 
 asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudget::Hold& held) {
+  return ReadBodyPart(parser, held, std::numeric_limits<size_t>::max());
+}
+
+asio::awaitable<ReadStatus> Connection::ReadBodyPart(RequestParser& parser, ByteBudget::Hold& held,
+                                                     size_t part_bytes) {
   HeldBody::value_type& body = parser.get().body();
   body.hold = &held;
   reads_body_ = true;
@@ -181,7 +187,7 @@ asio::awaitable<ReadStatus> Connection::ReadBody(RequestParser& parser, ByteBudg
   uint64_t awaited_bytes = options_.small_body_bytes;  // as many may take until the end
   ArmTimeout(options_.body_timeout, OnTimeout::kStopReading);
   ReadStatus status = ReadStatus::kOk;
-  while (status == ReadStatus::kOk && !parser.is_done()) {
+  while (status == ReadStatus::kOk && !parser.is_done() && body.text.size() < part_bytes) {
     const error_code error = co_await Parse(parser);
     status = StatusOf(error, true);
     if (status == ReadStatus::kOk && body.is_refused) status = ReadStatus::kBudgetSpent;

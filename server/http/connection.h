@@ -73,6 +73,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // `held` grows with the body, of which a large one must bring min_body_bytes in each body_window.
   // kBudgetSpent comes as soon as there is no room for it, whatever is still to come of it.
   boost::asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, ByteBudget::Hold& held);
+  // The same until the body holds so many bytes or is whole: called again, it goes on.
+  boost::asio::awaitable<ReadStatus> ReadBodyPart(RequestParser& parser, ByteBudget::Hold& held,
+                                                  size_t part_bytes);
   // Reads the rest of a body and drops it; false: it did not come.
   boost::asio::awaitable<bool> SkipBody(RequestParser& parser);
   // Makes a ReadBody under way end with kShuttingDown; otherwise does nothing.

@@ -12,6 +12,7 @@
 
 #include "base/ascii.h"
 #include "base/quoted.h"
+#include "server/api/files/file_answers.h"
 #include "server/http/host_name.h"
 #include "server/http/request_framing.h"
 #include "server/page/page_answer.h"
@@ -31,6 +32,10 @@ bool IsMediaType(std::string_view content_type, std::string_view expected) {
 }
 
 bool IsJson(std::string_view content_type) { return IsMediaType(content_type, "application/json"); }
+
+bool IsMultipart(std::string_view content_type) {
+  return IsMediaType(content_type, "multipart/form-data");
+}
 
 bool IsForm(std::string_view content_type) {
   return IsMediaType(content_type, "application/x-www-form-urlencoded");
@@ -151,7 +156,7 @@ bool HasBody(const http::fields& fields) {
 
 // What is wrong with a request whose head alone is known.
 std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpRequest& request,
-                                       const RouteMatch& match, bool has_page) {
+                                       const RouteMatch& match, const ServerContext& context) {
   const auto refuse = [&](int status, std::string code, std::string message) {
     return ErrorResponse(HttpError(status, std::move(code), std::move(message)), request);
   };
@@ -173,7 +178,8 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
   const bool wants_page = PageFileFor(request, match) != nullptr;
   const bool is_no_file =
       match.route != nullptr && match.route->id == RouteId::kPageFile && !wants_page;
-  if ((wants_page && !has_page) || is_no_file || (match.route == nullptr && match.allow.empty())) {
+  if ((wants_page && !context.options.page) || is_no_file ||
+      (match.route == nullptr && match.allow.empty())) {
     return refuse(404, "unknown_route",
                   fmt::format("there is no {} here; docs/API.md lists the routes",
                               request.path.substr(0, 200)));
@@ -195,14 +201,22 @@ std::optional<HttpResponse> RefuseHead(const http::fields& fields, const HttpReq
         403, "operator_key_required",
         fmt::format("{} is for operators: send a key of --operator-key-file", request.path));
   }
+  if (NeedsFiles(route) && context.files == nullptr) {
+    return ErrorResponse(FilesNotOffered(), request);
+  }
   if (match.route->method != "POST") return std::nullopt;
+  const bool is_upload = match.route->id == RouteId::kUploadFile;
+  if (is_upload && !IsMultipart(request.content_type)) {
+    return refuse(415, "unsupported_media_type",
+                  "send the file in a form: Content-Type: multipart/form-data");
+  }
   // A page needs no preflight to send what has no type. Programs may leave it out.
   const bool needs_type = !request.origin.empty() && HasBody(fields);
   // Nor for this type, which curl sends unless told another: Ollama's users do not tell it.
   const bool may_be_form =
       request.style == ApiStyle::kOllama && request.origin.empty() && IsForm(request.content_type);
   if ((needs_type || !request.content_type.empty()) && !IsJson(request.content_type) &&
-      !may_be_form) {
+      !may_be_form && !is_upload) {
     return refuse(415, "unsupported_media_type",
                   "send the body with Content-Type: application/json");
   }
@@ -291,7 +305,7 @@ std::optional<HttpResponse> AnswerHead(const http::fields& fields, const RouteMa
     if (auto refusal = Authenticate(fields, match, *context.access, request)) return refusal;
   }
   if (request.target == "*") return AnswerForServer();
-  return RefuseHead(fields, request, match, context.options.page);
+  return RefuseHead(fields, request, match, context);
 }
 
 }  // namespace weft

@@ -46,6 +46,15 @@ constexpr std::array kRoutes = {
     Route{RouteId::kResponseInputItems, "GET", "/v1/responses/{id}/input_items"},
     Route{RouteId::kResponse, "GET", "/v1/responses/{id}"},
     Route{RouteId::kDeleteResponse, "DELETE", "/v1/responses/{id}"},
+    Route{RouteId::kFiles, "GET", "/v1/files"},
+    Route{RouteId::kUploadFile, "POST", "/v1/files"},
+    Route{RouteId::kFileContent, "GET", "/v1/files/{id}/content"},
+    Route{RouteId::kFile, "GET", "/v1/files/{id}"},
+    Route{RouteId::kDeleteFile, "DELETE", "/v1/files/{id}"},
+    Route{RouteId::kBatches, "GET", "/v1/batches"},
+    Route{RouteId::kCreateBatch, "POST", "/v1/batches"},
+    Route{RouteId::kCancelBatch, "POST", "/v1/batches/{id}/cancel"},
+    Route{RouteId::kBatch, "GET", "/v1/batches/{id}"},
     Route{RouteId::kEmbeddings, "POST", "/v1/embeddings"},
     Route{RouteId::kRerank, "POST", "/v1/rerank"},
     Route{RouteId::kRerank, "POST", "/v2/rerank"},
@@ -69,6 +78,9 @@ constexpr std::array kRoutes = {
     Route{RouteId::kOllamaShow, "POST", "/api/show"},
     Route{RouteId::kOllamaVersion, "GET", "/api/version"},
 };
+
+constexpr std::array kFileRoutes = {RouteId::kUploadFile, RouteId::kFiles, RouteId::kFile,
+                                    RouteId::kDeleteFile, RouteId::kFileContent};
 
 // Ollama's routes that change which models there are.
 constexpr std::array<std::string_view, 6> kRefusedRoutes = {
@@ -118,6 +130,15 @@ std::span<const Route> Routes() { return kRoutes; }
 RouteMatch FindRoute(std::string_view method, std::string_view path) {
   RouteMatch match = FindPattern(method, path);
   return match.allow.empty() ? FindPattern(method, "/v1" + std::string(path)) : match;
+}
+
+bool IsAboutBatches(RouteId route) {
+  return route == RouteId::kCreateBatch || route == RouteId::kBatches || route == RouteId::kBatch ||
+         route == RouteId::kCancelBatch;
+}
+
+bool NeedsFiles(RouteId route) {
+  return std::ranges::find(kFileRoutes, route) != kFileRoutes.end() || IsAboutBatches(route);
 }
 
 bool ChangesModels(std::string_view path) {

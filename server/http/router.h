@@ -46,6 +46,15 @@ enum class RouteId {
   kDeleteResponse,
   kCancelResponse,
   kResponseInputItems,
+  kUploadFile,
+  kFiles,
+  kFile,
+  kDeleteFile,
+  kFileContent,
+  kCreateBatch,
+  kBatches,
+  kBatch,
+  kCancelBatch,
   kEmbeddings,
   kRerank,
   kAnyRerank,
@@ -85,6 +94,10 @@ std::span<const Route> Routes();
 
 // Paths under /v1 are found without it, too, unless they are a route of their own.
 RouteMatch FindRoute(std::string_view method, std::string_view path);
+
+// Whether a route is about files or batches, which there are only with a directory for them.
+bool NeedsFiles(RouteId route);
+bool IsAboutBatches(RouteId route);
 
 // Whether a path would change, in Ollama's API, which models there are. No route has it.
 bool ChangesModels(std::string_view path);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <optional>
 #include <thread>
@@ -15,6 +16,9 @@
 #include "base/log.h"
 #include "engine/engine.h"
 #include "server/api/watch/watch_stream.h"
+#include "server/batches/batch_runner.h"
+#include "server/batches/batch_store.h"
+#include "server/batches/file_store.h"
 #include "server/http/listener.h"
 #include "server/http/server_context.h"
 #include "server/http/unix_socket.h"
@@ -34,12 +38,22 @@ class Server::Implementation {
       : context_(std::move(options), std::move(models), std::move(metrics), std::move(access),
                  std::move(tracer)),
         io_(context_.options.io_threads) {}
-  ~Implementation() { JoinThreads(); }
+  ~Implementation() {
+    context_.batch_runner.reset();
+    JoinThreads();
+  }
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
 
   Result<void> Start() {
     const ServerOptions& options = context_.options;
+    if (!options.files_directory.empty()) {
+      WEFT_ASSIGN_OR_RETURN(context_.files,
+                            FileStore::Open({.directory = options.files_directory,
+                                             .max_bytes = options.files_disk_bytes,
+                                             .now = [] { return int64_t{std::time(nullptr)}; }}));
+      context_.batches = std::make_unique<BatchStore>(*context_.files);
+    }
     if (options.listens_on_tcp) {
       WEFT_ASSIGN_OR_RETURN(tcp_acceptor_, OpenTcpListener(io_, {options.host, options.port}));
       port_ = EndpointOf(*tcp_acceptor_).port();
@@ -62,6 +76,10 @@ class Server::Implementation {
     }
     if (unix_acceptor_) Accept(*unix_acceptor_, {});  // who may read it is the file's matter
     asio::co_spawn(io_, KeepWatch(context_), asio::detached);
+    if (context_.batches != nullptr) {
+      context_.batch_runner =
+          std::make_unique<BatchRunner>(context_, *context_.files, *context_.batches);
+    }
     for (int i = 0; i < context_.options.io_threads; ++i) {
       threads_.emplace_back([this] { RunHandlers(); });
     }
@@ -74,6 +92,7 @@ class Server::Implementation {
     if (std::exchange(is_stopped_, true)) return;
     context_.draining = true;
     context_.arriving_bodies.GiveUp();
+    if (context_.batch_runner != nullptr) context_.batch_runner->Stop();
     context_.models->Shutdown(deadline);
     const Clock::time_point last = std::max(deadline, Clock::now() + kWriteGrace);
     while (context_.active_requests > 0 && Clock::now() < last) {

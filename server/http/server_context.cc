@@ -5,6 +5,9 @@
 #include <fmt/core.h>
 
 #include "base/resources.h"
+#include "server/batches/batch_runner.h"
+#include "server/batches/batch_store.h"
+#include "server/batches/file_store.h"
 #include "server/http/processor_clock.h"
 
 namespace weft {
@@ -26,6 +29,8 @@ ServerContext::ServerContext(ServerOptions options_, std::shared_ptr<ModelRegist
       request_budget(options.request_memory_bytes),
       responses(options.response_store_bytes),
       preparation(options.preparation_threads) {}
+
+ServerContext::~ServerContext() = default;
 
 ByteBudget& ServerContext::BudgetOf(const std::string& key_name) {
   const std::shared_ptr<const ApiKeys> keys = access->keys();

@@ -25,10 +25,17 @@
 
 namespace weft {
 
+class BatchRunner;
+class BatchStore;
+class FileStore;
+
 struct ServerContext {
   ServerContext(ServerOptions options_, std::shared_ptr<ModelRegistry> models_,
                 std::shared_ptr<Metrics> metrics_, std::shared_ptr<const Access> access_,
                 std::shared_ptr<Tracer> tracer_);
+  ~ServerContext();
+  ServerContext(const ServerContext&) = delete;
+  ServerContext& operator=(const ServerContext&) = delete;
 
   // What a request may hold memory of; `key_name` as in HttpRequest.
   ByteBudget& BudgetOf(const std::string& key_name);
@@ -47,6 +54,9 @@ struct ServerContext {
   RefusalPacing refusal_pacing;
   RequestBudget request_budget;
   ResponseStore responses;
+  // Set before there are sessions, or nullptr: not offered.
+  std::unique_ptr<FileStore> files;
+  std::unique_ptr<BatchStore> batches;
   PreparationQueue preparation;
   std::atomic<int32_t> preparations{0};     // on or waiting for its threads
   std::atomic<bool> draining{false};        // no new work; running work goes on
@@ -56,8 +66,9 @@ struct ServerContext {
   ExtraConnections extra_connections;           // nor these
   ArrivingBodies arriving_bodies;
   WatchHistory watch;
-  std::atomic<int32_t> watchers{0};  // streams of it
-  BackgroundRuns background;         // count among active_requests
+  std::atomic<int32_t> watchers{0};           // streams of it
+  BackgroundRuns background;                  // count among active_requests
+  std::unique_ptr<BatchRunner> batch_runner;  // as batches; refers to all of it
 
  private:
   RandomSequence random_;

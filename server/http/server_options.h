@@ -56,7 +56,10 @@ struct ServerOptions {
   // More of a stream that its client has not read yet: the stream is cut.
   size_t max_stream_backlog_bytes = 1 << 20;
   uint64_t response_store_bytes = 64u << 20;  // of /v1/responses; 0: none are stored
-  int send_buffer_bytes = 256 << 10;          // the kernel's, a connection
+  std::string files_directory;                // of /v1/files and /v1/batches; empty: not offered
+  uint64_t files_disk_bytes = uint64_t{10} << 30;  // of all files and results there; more: 413
+  int32_t batch_lines = 32;                        // of batches, computed at once
+  int send_buffer_bytes = 256 << 10;               // the kernel's, a connection
 
   std::chrono::milliseconds idle_timeout{75'000};  // between requests; then closed
   std::chrono::milliseconds header_timeout{

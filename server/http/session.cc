@@ -13,6 +13,9 @@
 #include <fmt/core.h>
 
 #include "base/log.h"
+#include "server/api/batches/batch_answers.h"
+#include "server/api/files/file_answers.h"
+#include "server/api/files/upload_receiver.h"
 #include "server/api/job_memory.h"
 #include "server/api/model_wait.h"
 #include "server/api/models/model_commands.h"
@@ -47,8 +50,8 @@ constexpr std::string_view kNoMemory =
     R"({"error":{"message":"the server is out of memory; try again in a second",)"
     R"("type":"server_error","param":null,"code":"overloaded"}})";
 
-ApiError ReadErrorOf(ReadStatus status, const Connection& connection,
-                     const ServerOptions& options) {
+ApiError ReadErrorOf(ReadStatus status, const Connection& connection, const ServerOptions& options,
+                     uint64_t max_body_bytes) {
   switch (status) {
     case ReadStatus::kTimedOut:
       return HttpError(408, "request_timeout", "the request did not arrive in time; send it again");
@@ -62,7 +65,7 @@ ApiError ReadErrorOf(ReadStatus status, const Connection& connection,
     case ReadStatus::kBodyTooLarge:
       return HttpError(413, "body_too_large",
                        fmt::format("the request's body is larger than {} bytes; send a shorter one",
-                                   options.max_body_bytes));
+                                   max_body_bytes));
     case ReadStatus::kShuttingDown:
       return HttpError(503, "shutting_down", "the server is shutting down; try another one");
     case ReadStatus::kBudgetSpent:
@@ -71,6 +74,19 @@ ApiError ReadErrorOf(ReadStatus status, const Connection& connection,
       return HttpError(400, "malformed_request",
                        fmt::format("not an HTTP request: {}", connection.read_error()));
   }
+}
+
+// What a head may announce. Which route's it is says LimitBody.
+uint64_t LargestBody(const ServerContext& context) {
+  constexpr uint64_t kFormBytes = 65536;  // of an upload, beside its file
+  const uint64_t max_bytes = context.options.max_body_bytes;
+  return context.files == nullptr ? max_bytes : std::max(max_bytes, kMaxFileBytes + kFormBytes);
+}
+
+// Of a request whose head is there. False: it announces more.
+bool LimitBody(uint64_t max_bytes, RequestParser& parser) {
+  parser.body_limit(max_bytes);
+  return parser.content_length().value_or(0) <= max_bytes;
 }
 
 class Session {
@@ -99,7 +115,12 @@ class Session {
                                                    PrepareContext& prepare_context,
                                                    ByteBudget::Hold& held);
   asio::awaitable<ReadStatus> ReadBody(RequestParser& parser, HttpRequest& request,
-                                       ByteBudget::Hold& held);
+                                       ByteBudget::Hold& held, size_t part_bytes);
+  asio::awaitable<ExchangeOutcome> AnswerUnread(ReadStatus status, RequestParser& parser,
+                                                const HttpRequest& request,
+                                                const ByteBudget::Hold& held);
+  asio::awaitable<ExchangeOutcome> ReceiveUpload(RequestParser& parser, HttpRequest& request,
+                                                 ByteBudget::Hold& held);
   asio::awaitable<ExchangeOutcome> Upgrade(const RequestParser& parser, const HttpRequest& request);
   asio::awaitable<void> ServeSocket(const HttpRequest& request);
   void Record(const HttpRequest& request, std::string_view route, const ExchangeOutcome& outcome,
@@ -109,6 +130,7 @@ class Session {
   const Entrance entrance_;
   ServerContext& context_;
   bool is_first_ = true;                                // request of the connection
+  uint64_t max_body_bytes_ = 0;                         // of this request
   std::optional<HttpRequest> upgraded_ = std::nullopt;  // which has made it a WebSocket
 };
 
@@ -151,7 +173,7 @@ asio::awaitable<bool> Session::ServeOne() {
   const Clock::time_point started = Clock::now();
   RequestParser parser;
   parser.header_limit(context_.options.max_header_bytes);
-  parser.body_limit(context_.options.max_body_bytes);
+  parser.body_limit(LargestBody(context_));
   parser.on_chunk_header(CheckChunkHeader);
   const ReadStatus status = co_await connection_->ReadHead(parser);
   if (status == ReadStatus::kClosed) co_return false;
@@ -169,9 +191,15 @@ asio::awaitable<ExchangeOutcome> Session::Answer(ReadStatus status, RequestParse
   CpuStopwatch spent;
   HttpRequest request = ToHttpRequest(parser, entrance_, context_);
   const RouteMatch match = FindRoute(request.method, request.path);
-  const std::optional<ApiError> error = status == ReadStatus::kOk
-                                            ? FramingErrorOf(parser.get())
-                                            : ReadErrorOf(status, *connection_, context_.options);
+  const bool is_upload = match.route != nullptr && match.route->id == RouteId::kUploadFile;
+  max_body_bytes_ = is_upload ? LargestBody(context_) : context_.options.max_body_bytes;
+  if (status == ReadStatus::kOk && !LimitBody(max_body_bytes_, parser)) {
+    status = ReadStatus::kBodyTooLarge;
+  }
+  const std::optional<ApiError> error =
+      status == ReadStatus::kOk
+          ? FramingErrorOf(parser.get())
+          : ReadErrorOf(status, *connection_, context_.options, max_body_bytes_);
   ExchangeOutcome outcome;
   if (error) {
     outcome = co_await SendResponse(*connection_, request, ErrorResponse(*error, request), false);
@@ -210,27 +238,55 @@ asio::awaitable<ExchangeOutcome> Session::Exchange(RequestParser& parser, HttpRe
   if (match.route->method == "POST" && !held.Take(kExchangeBytes)) {
     co_return co_await AnswerWithoutBody(parser, request, ErrorResponse(Overloaded(), request));
   }
+  if (match.route->id == RouteId::kUploadFile) {
+    co_return co_await ReceiveUpload(parser, request, held);
+  }
   const bool has_body = !parser.is_done();
   if (has_body) {
-    const ReadStatus status = co_await ReadBody(parser, request, held);
-    if (status == ReadStatus::kClosed) {
-      ExchangeOutcome gone;
-      gone.status = kClientGone;
-      co_return gone;
-    }
-    if (status != ReadStatus::kOk) {
-      const HeldBody::value_type& body = parser.get().body();
-      const ApiError error = body.is_refused ? NoRoom(held, body.wanted_bytes)
-                                             : ReadErrorOf(status, *connection_, context_.options);
-      const HttpResponse refusal = ErrorResponse(error, request);
-      if (status == ReadStatus::kBudgetSpent) {
-        co_return co_await AnswerWithoutBody(parser, request, refusal);
-      }
-      co_return co_await SendResponse(*connection_, request, refusal, false);
-    }
+    const ReadStatus status =
+        co_await ReadBody(parser, request, held, std::numeric_limits<size_t>::max());
+    if (status != ReadStatus::kOk) co_return co_await AnswerUnread(status, parser, request, held);
     request.body = std::move(parser.get().body().text);
   }
   co_return co_await Dispatch(request, match, std::move(held));
+}
+
+asio::awaitable<ExchangeOutcome> Session::AnswerUnread(ReadStatus status, RequestParser& parser,
+                                                       const HttpRequest& request,
+                                                       const ByteBudget::Hold& held) {
+  if (status == ReadStatus::kClosed) {
+    ExchangeOutcome gone;
+    gone.status = kClientGone;
+    co_return gone;
+  }
+  const HeldBody::value_type& body = parser.get().body();
+  const ApiError error = body.is_refused
+                             ? NoRoom(held, body.wanted_bytes)
+                             : ReadErrorOf(status, *connection_, context_.options, max_body_bytes_);
+  const HttpResponse refusal = ErrorResponse(error, request);
+  if (status == ReadStatus::kBudgetSpent) {
+    co_return co_await AnswerWithoutBody(parser, request, refusal);
+  }
+  co_return co_await SendResponse(*connection_, request, refusal, false);
+}
+
+asio::awaitable<ExchangeOutcome> Session::ReceiveUpload(RequestParser& parser, HttpRequest& request,
+                                                        ByteBudget::Hold& held) {
+  UploadReceiver receiver(request, context_);
+  std::optional<ApiError> refusal = co_await receiver.Begin();
+  while (!refusal && !parser.is_done()) {
+    const ReadStatus status = co_await ReadBody(parser, request, held, kUploadPartBytes);
+    if (status != ReadStatus::kOk) co_return co_await AnswerUnread(status, parser, request, held);
+    std::string& part = parser.get().body().text;
+    refusal = co_await receiver.Take(part);
+    part.clear();
+  }
+  if (refusal) {
+    co_return co_await AnswerWithoutBody(parser, request, ErrorResponse(*refusal, request));
+  }
+  const HttpResponse response = co_await receiver.Finish();
+  co_return co_await SendResponse(*connection_, request, response,
+                                  request.keep_alive && !context_.draining);
 }
 
 asio::awaitable<ExchangeOutcome> Session::Upgrade(const RequestParser& parser,
@@ -281,7 +337,7 @@ asio::awaitable<ExchangeOutcome> Session::AnswerWithoutBody(const RequestParser&
 }
 
 asio::awaitable<ReadStatus> Session::ReadBody(RequestParser& parser, HttpRequest& request,
-                                              ByteBudget::Hold& held) {
+                                              ByteBudget::Hold& held, size_t part_bytes) {
   const ArrivingBodies::Entry arriving(context_.arriving_bodies, connection_);
   if (!request.expect.empty() && request.is_http_1_1) {
     const bool written = co_await connection_->Write(kContinue);
@@ -290,7 +346,7 @@ asio::awaitable<ReadStatus> Session::ReadBody(RequestParser& parser, HttpRequest
   }
   // Said before those that arrive are told.
   if (context_.draining) co_return ReadStatus::kShuttingDown;
-  co_return co_await connection_->ReadBody(parser, held);
+  co_return co_await connection_->ReadBodyPart(parser, held, part_bytes);
 }
 
 asio::awaitable<ExchangeOutcome> Session::Dispatch(HttpRequest& request, const RouteMatch& match,
@@ -311,13 +367,23 @@ asio::awaitable<ExchangeOutcome> Session::Dispatch(HttpRequest& request, const R
     co_return co_await SendResponse(*connection_, request, done,
                                     request.keep_alive && !context_.draining);
   }
+  if (match.route->id == RouteId::kFileContent) {
+    co_return co_await SendFileContent(*connection_, request, match.argument, context_);
+  }
   const bool is_there = co_await AwaitStored(*connection_, request, match, context_);
   if (!is_there) {
     ExchangeOutcome gone;
     gone.status = kClientGone;
     co_return gone;
   }
-  HttpResponse response = HandlePlainRoute(request, match, context_);
+  HttpResponse response;
+  if (NeedsFiles(match.route->id)) {
+    const auto answer_stored = IsAboutBatches(match.route->id) ? AnswerBatches : AnswerFiles;
+    const std::function<void()> work = [&] { response = answer_stored(request, match, context_); };
+    co_await RunOnDisk(context_, work);
+  } else {
+    response = HandlePlainRoute(request, match, context_);
+  }
   // Until the client has taken it. What the operators' own address says is not the clients' to use
   // up; what is short is among what a connection takes.
   if (response.body.size() > kShortAnswerBytes && !entrance_.is_for_metrics) {

@@ -117,6 +117,14 @@ struct Metrics::Families {
   Gauge& memory_limit =
       Gauges(registry, "weft_memory_limit_bytes", "The limit for the whole process.").Add({});
   std::atomic<uint64_t> reserve_bytes{0};
+  Family<Counter>& batch_lines =
+      Counters(registry, "weft_batch_lines_total", "Lines of batches, by what became of them.");
+  Gauge& files_disk =
+      Gauges(registry, "weft_files_bytes", "What files and results of batches take on disk.")
+          .Add({});
+  Gauge& files_disk_limit =
+      Gauges(registry, "weft_files_limit_bytes", "What they may take; 0: they are not offered.")
+          .Add({});
   Gauge& resident_bytes =
       Gauges(registry, "weft_process_resident_bytes", "Resident memory of the process.").Add({});
 };
@@ -133,6 +141,11 @@ void Metrics::CountHttpRequest(std::string_view route, int status, double durati
 
 void Metrics::CountKey(const std::string& name, int64_t prompt_tokens, int64_t completion_tokens) {
   families_->key_requests.Add({{"key", name}}).Increment();
+  CountKeyTokens(name, prompt_tokens, completion_tokens);
+}
+
+void Metrics::CountKeyTokens(const std::string& name, int64_t prompt_tokens,
+                             int64_t completion_tokens) {
   const auto count = [&](const char* kind, int64_t tokens) {
     if (tokens == 0) return;
     families_->key_tokens.Add({{"key", name}, {"kind", kind}})
@@ -140,6 +153,15 @@ void Metrics::CountKey(const std::string& name, int64_t prompt_tokens, int64_t c
   };
   count("prompt", prompt_tokens);
   count("completion", completion_tokens);
+}
+
+void Metrics::CountBatchLine(bool is_answered) {
+  families_->batch_lines.Add({{"result", is_answered ? "answered" : "refused"}}).Increment();
+}
+
+void Metrics::SetFilesDisk(uint64_t used_bytes, uint64_t limit_bytes) {
+  families_->files_disk.Set(static_cast<double>(used_bytes));
+  families_->files_disk_limit.Set(static_cast<double>(limit_bytes));
 }
 
 void Metrics::CountUnknownFields(int32_t count) { families_->unknown_fields.Increment(count); }

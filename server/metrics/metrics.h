@@ -36,6 +36,11 @@ class Metrics {
   void CountHttpRequest(std::string_view route, int status, double duration_s);
   // A request with an API key, by the key's name.
   void CountKey(const std::string& name, int64_t prompt_tokens, int64_t completion_tokens);
+  // Its tokens alone: of a batch's line, which is no request of HTTP.
+  void CountKeyTokens(const std::string& name, int64_t prompt_tokens, int64_t completion_tokens);
+  void CountBatchLine(bool is_answered);
+  // What files and results take on disk, and may take.
+  void SetFilesDisk(uint64_t used_bytes, uint64_t limit_bytes);
   void CountUnknownFields(int32_t count);
   // Tools that the schema of their arguments does not hold all of.
   void CountLooseTools(int32_t count);

@@ -117,8 +117,8 @@ inline void CheckParked(const EngineCore& core) {
   for (const Sequence* sequence : Waiting(core)) ASSERT_TRUE(sequence->kept_logits.empty());
 }
 
-// While a job without slots waits for some, no other holds more than half of them, except a single
-// search that is wider.
+// While a job in the foreground without slots waits for some, no other holds more than half of
+// them, except a single search that is wider.
 class ShareCheck {
  public:
   // Before a step.
@@ -139,6 +139,7 @@ class ShareCheck {
     int32_t shared_count = 0;
     for (const auto& [place, job] : core_.scheduler().line().jobs()) {
       const Sequence* waiting = *job->waiting.begin();
+      if (waiting->is_background()) continue;  // it has what others leave
       if (job->slot_count > 0 || std::ranges::count(waited_, waiting) == 0) continue;
       for (const auto& [job_id, count] : slots) {
         const bool is_search =

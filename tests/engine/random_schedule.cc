@@ -200,6 +200,7 @@ Schedule RandomSchedule(Random& random) {
       request.job_id = other.job_id != 0 ? other.job_id : other.id;
     }
     request.priority = OneIn(random, 6) ? Between(random, -1, 1) : 0;
+    if (OneIn(random, 6)) request.priority = kBackgroundPriority;
     if (OneIn(random, 4)) SearchBeams(random, schedule, request);
     if (request.source.empty() && OneIn(random, 6)) Pool(random, request);
     if (i % 3 == 0) {

@@ -26,6 +26,7 @@ LIBRARIES = [
     ("the client of HTTP", r"curl/", ["server/hub/", "server/commands/chat/"]),
     ("lines that are typed", r"histedit\.h", ["server/commands/chat/"]),
     ("metrics", r"prometheus/", ["server/"]),
+    ("the database", r"sqlite3\.h", ["server/batches/"]),
     ("TLS", r"openssl/ssl", ["server/", "loadtest/"]),
     ("command lines", r"CLI/", ["server/", "loadtest/"]),
     ("BLAS", r"(openblas/)?cblas\.h", ["model/"]),

@@ -31,7 +31,7 @@ class Usage(unittest.TestCase):
     def test_help_lists_every_command(self):
         status, text, _ = weft("--help")
         self.assertEqual(status, 0)
-        for command in ("serve", "chat", "generate", "embed", "rerank", "bench", "inspect", "tokenize", "pull", "models", "rm", "doctor", "completions", "loadtest"):
+        for command in ("serve", "chat", "generate", "embed", "rerank", "batch", "bench", "inspect", "tokenize", "pull", "models", "rm", "doctor", "completions", "loadtest"):
             self.assertIn(f"\n  {command} ", text)
             self.assertEqual(weft(command, "--help")[0], 0)
 
@@ -88,7 +88,7 @@ class Usage(unittest.TestCase):
                 self.assertEqual((status, out, err.count("\n")), (2, "", 1), err)
 
     def test_help_has_no_values_of_flags(self):
-        for command in (["generate"], ["embed"], ["rerank"], ["bench"], ["tokenize"], ["inspect"], ["health"], ["serve"],
+        for command in (["generate"], ["embed"], ["rerank"], ["batch"], ["bench"], ["tokenize"], ["inspect"], ["health"], ["serve"],
                         ["loadtest"], ["loadtest", "sweep"], ["loadtest", "compare"]):
             with self.subTest(command=command):
                 status, text, _ = weft(*command, "--help")

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "proto/batches/batch_object.h"
 #include "proto/chat/chat_request.h"
 #include "proto/classify/classify_request.h"
 #include "proto/completions/completion_request.h"
@@ -166,6 +167,12 @@ std::vector<Endpoint> Endpoints() {
        .body = {{"inputs", "a"}},
        .companions = json::object(),
        .parse = [](const std::string& body) { return UnknownFields(ParseSparseRequest(body)); }},
+      {.schema = "BatchRequest",
+       .body = {{"input_file_id", "file-1"},
+                {"endpoint", "/v1/completions"},
+                {"completion_window", "24h"}},
+       .companions = json::object(),
+       .parse = [](const std::string& body) { return UnknownFields(ParseBatchRequest(body)); }},
       {.schema = "RerankRequest",
        .body = {{"query", "a"}, {"documents", {"a"}}},
        .companions = json::object(),

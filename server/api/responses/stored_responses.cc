@@ -18,6 +18,7 @@
 #include "proto/responses/stored_response_json.h"
 #include "server/api/responses/response_store.h"
 #include "server/http/await.h"
+#include "server/http/list_page.h"
 #include "server/http/server_context.h"
 
 namespace weft {
@@ -26,6 +27,7 @@ namespace asio = boost::asio;
 
 namespace {
 
+constexpr int32_t kListedItems = 20;
 constexpr int32_t kMaxListedItems = 100;
 
 ApiError NotFound(std::string_view id) {
@@ -36,15 +38,6 @@ ApiError NotFound(std::string_view id) {
   return error;
 }
 
-// Of a parameter that is there more than once, the last.
-std::optional<std::string> Parameter(const HttpRequest& request, std::string_view name) {
-  std::optional<std::string> value;
-  for (auto& [key, text] : QueryParameters(request.target)) {
-    if (key == name) value = std::move(text);
-  }
-  return value;
-}
-
 // How a response is fetched: whole, or as the events of a stream.
 struct Fetching {
   bool stream = false;
@@ -53,7 +46,7 @@ struct Fetching {
 
 ApiResult<Fetching> ReadFetching(const HttpRequest& request) {
   Fetching fetching;
-  if (const auto stream = Parameter(request, "stream")) {
+  if (const auto stream = QueryParameter(request.target, "stream")) {
     if (*stream != "true" && *stream != "false") {
       return tl::unexpected(InvalidField(
           "stream",
@@ -61,7 +54,7 @@ ApiResult<Fetching> ReadFetching(const HttpRequest& request) {
     }
     fetching.stream = *stream == "true";
   }
-  const std::optional<std::string> after = Parameter(request, "starting_after");
+  const std::optional<std::string> after = QueryParameter(request.target, "starting_after");
   if (!after) return fetching;
   if (!fetching.stream) {
     return tl::unexpected(InvalidField(
@@ -94,38 +87,9 @@ ApiResult<HttpResponse> Fetch(const HttpRequest& request, const StoredResponse& 
   return response;
 }
 
-struct Page {
-  int32_t limit = 20;
-  bool newest_first = true;
-  std::optional<std::string> after;  // the id of the item before the first
-};
-
-ApiResult<Page> ReadPage(const HttpRequest& request) {
-  Page page;
-  if (const auto limit = Parameter(request, "limit")) {
-    const auto [end, error] =
-        std::from_chars(limit->data(), limit->data() + limit->size(), page.limit);
-    if (error != std::errc() || end != limit->data() + limit->size() || page.limit < 1 ||
-        page.limit > kMaxListedItems) {
-      return tl::unexpected(
-          InvalidField("limit", fmt::format("'limit' must be an integer from 1 to {}, not '{}'",
-                                            kMaxListedItems, limit->substr(0, 40))));
-    }
-  }
-  if (const auto order = Parameter(request, "order")) {
-    if (*order != "asc" && *order != "desc") {
-      return tl::unexpected(InvalidField(
-          "order", fmt::format("'order' must be asc or desc, not '{}'", order->substr(0, 40))));
-    }
-    page.newest_first = *order == "desc";
-  }
-  page.after = Parameter(request, "after");
-  return page;
-}
-
 // What the model was given: the conversation before the request, and the request's own items.
 ApiResult<std::string> ListInput(const HttpRequest& request, const StoredResponse& response) {
-  const ApiResult<Page> page = ReadPage(request);
+  const ApiResult<ListPage> page = ReadListPage(request.target, kListedItems, kMaxListedItems);
   if (!page) return tl::unexpected(page.error());
   StoredItems items = response.history;
   items.insert(items.end(), response.input.begin(), response.input.end());

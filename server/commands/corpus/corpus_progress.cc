@@ -41,9 +41,9 @@ void CorpusCounts::Add(int64_t token_count, int64_t dropped_count) {
 }
 
 std::string ProgressText(const CorpusCounts& counts, std::optional<uint64_t> total,
-                         std::chrono::duration<double> elapsed) {
-  std::string text = fmt::format("{} texts, {} texts/s", Grouped(counts.texts),
-                                 RateText(counts.texts, elapsed.count()));
+                         std::chrono::duration<double> elapsed, std::string_view noun) {
+  std::string text = fmt::format("{0} {2}, {1} {2}/s", Grouped(counts.texts),
+                                 RateText(counts.texts, elapsed.count()), noun);
   if (!total || *total == 0 || counts.done == 0) return text;
   // A file may grow while it is read.
   const double share =
@@ -52,10 +52,11 @@ std::string ProgressText(const CorpusCounts& counts, std::optional<uint64_t> tot
   return text + fmt::format(", {:.0f}%, {} to go", std::floor(100 * share), TimeText(rest));
 }
 
-std::string SummaryText(const CorpusCounts& counts, std::chrono::duration<double> elapsed) {
-  return fmt::format("{} texts of {} tokens in {:.1f} s: {} texts/s", Grouped(counts.texts),
+std::string SummaryText(const CorpusCounts& counts, std::chrono::duration<double> elapsed,
+                        std::string_view noun) {
+  return fmt::format("{0} {4} of {1} tokens in {2:.1f} s: {3} {4}/s", Grouped(counts.texts),
                      Grouped(counts.tokens), elapsed.count(),
-                     RateText(counts.texts, elapsed.count()));
+                     RateText(counts.texts, elapsed.count()), noun);
 }
 
 std::string CutText(const CorpusCounts& counts) {
@@ -64,8 +65,8 @@ std::string CutText(const CorpusCounts& counts) {
                      Grouped(counts.cut_texts), Grouped(counts.dropped_tokens));
 }
 
-CorpusProgress::CorpusProgress(bool is_quiet, std::optional<uint64_t> total)
-    : is_quiet_(is_quiet), is_terminal_(isatty(STDERR_FILENO) == 1), total_(total) {}
+CorpusProgress::CorpusProgress(bool is_quiet, std::optional<uint64_t> total, std::string_view noun)
+    : is_quiet_(is_quiet), is_terminal_(isatty(STDERR_FILENO) == 1), total_(total), noun_(noun) {}
 
 void CorpusProgress::Clear() {
   if (has_line_) fmt::print(stderr, "\r\033[K");
@@ -81,14 +82,15 @@ void CorpusProgress::Show(const CorpusCounts& counts) {
     return;
   shown_ = now;
   Clear();
-  fmt::print(stderr, "{}{}", ProgressText(counts, total_, now - begin_), is_terminal_ ? "" : "\n");
+  fmt::print(stderr, "{}{}", ProgressText(counts, total_, now - begin_, noun_),
+             is_terminal_ ? "" : "\n");
   has_line_ = is_terminal_;
   std::fflush(stderr);
 }
 
 void CorpusProgress::Finish(const CorpusCounts& counts) {
   Clear();
-  if (!is_quiet_) fmt::print(stderr, "{}\n", SummaryText(counts, Clock::now() - begin_));
+  if (!is_quiet_) fmt::print(stderr, "{}\n", SummaryText(counts, Clock::now() - begin_, noun_));
   if (const std::string cut = CutText(counts); !cut.empty()) fmt::print(stderr, "{}\n", cut);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace weft {
 
@@ -20,17 +21,20 @@ struct CorpusCounts {
 };
 
 // "12,000 texts, 1,500 texts/s, 24%, 25 s to go"; without `total` neither share nor time.
+// `noun`: what is counted, as "texts".
 std::string ProgressText(const CorpusCounts& counts, std::optional<uint64_t> total,
-                         std::chrono::duration<double> elapsed);
+                         std::chrono::duration<double> elapsed, std::string_view noun = "texts");
 // "100,000 texts of 2,345,678 tokens in 81.2 s: 1,231 texts/s"
-std::string SummaryText(const CorpusCounts& counts, std::chrono::duration<double> elapsed);
+std::string SummaryText(const CorpusCounts& counts, std::chrono::duration<double> elapsed,
+                        std::string_view noun = "texts");
 // "12 texts were too long: 345 of their tokens were dropped"; empty: none was.
 std::string CutText(const CorpusCounts& counts);
 
 // A line that is replaced, on a terminal; elsewhere one every ten seconds.
 class CorpusProgress {
  public:
-  CorpusProgress(bool is_quiet, std::optional<uint64_t> total);
+  // `noun` outlives it.
+  CorpusProgress(bool is_quiet, std::optional<uint64_t> total, std::string_view noun = "texts");
   ~CorpusProgress() { Clear(); }
   CorpusProgress(const CorpusProgress&) = delete;
   CorpusProgress& operator=(const CorpusProgress&) = delete;
@@ -48,6 +52,7 @@ class CorpusProgress {
   const bool is_quiet_;
   const bool is_terminal_;
   const std::optional<uint64_t> total_;
+  const std::string_view noun_;
   const Clock::time_point begin_ = Clock::now();
   Clock::time_point shown_ = begin_;
   bool has_line_ = false;
