@@ -52,7 +52,7 @@ class LinePool::Signal {
 
 class LinePool::Run {
  public:
-  Run(PoolLine line, ServerContext& context, std::shared_ptr<Signal> signal)
+  Run(PoolLine line, ServerContext& context, const std::shared_ptr<Signal>& signal)
       : context_(context),
         queue_(std::make_shared<EventQueue>(context.options.max_stream_backlog_bytes,
                                             context.request_budget.batches(),
