@@ -70,6 +70,7 @@ class FakeDisk {
   }
 
   TestModelOptions model_options;  // of what is loaded, but for the id
+  std::chrono::milliseconds step_time{0};
 
  private:
   void Note(std::string event) {
@@ -104,6 +105,7 @@ class FakeDisk {
     TestModelOptions test_options = model_options;
     test_options.id = disk.id;
     const auto model = std::make_shared<TestModel>(test_options);
+    model->SetStepTime(step_time);
     RunningModel running{
         .served = model->Served(),
         .memory = {.weight_bytes = disk.file_bytes, .kv_bytes = bytes - disk.file_bytes},

@@ -120,12 +120,12 @@ TEST_F(RequestedModelsTest, WithoutANameTheOneUsedLastIsMeant) {
 
 TEST_F(RequestedModelsTest, AModelThatAnswersStays) {
   ServerOptions options;
-  options.model_patience = milliseconds(50);
-  disk_.model_options.max_context = 1 << 20;
-  disk_.model_options.block_count = 1 << 18;
+  options.model_patience = milliseconds(300);
+  disk_.step_time = milliseconds(5);
   Start(options);
   RawClient stream{Endpoint(server_->port())};
-  stream.Send(CompletionPost(R"({"model":"a","prompt":"x","max_tokens":1000000,"stream":true})"));
+  stream.Send(CompletionPost(
+      R"({"model":"a","prompt":"x","max_tokens":500,"ignore_eos":true,"stream":true})"));
   ASSERT_TRUE(stream.ReadUntil("data: "));
   const RawResponse busy = Complete("b");
   EXPECT_EQ(busy.status, 503);
