@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: describe_commands.sh WEFT DIRECTORY
 # Writes what `weft` says of itself below DIRECTORY, as it is installed below /usr: a manual page of --help for each command
-# (help2man's, with what it does not know of CLI11 mended), and completions, if the binary prints them.
+# (help2man's), and completions, if the binary prints them.
 set -euo pipefail
 weft=$(readlink -f "$1")
 share=$2/share
@@ -9,28 +9,33 @@ rm -rf "${share:?}"/{man,bash-completion,zsh,fish}
 mkdir -p "$share/man/man1"
 version=$("$weft" --version)
 date=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%F)
-PATH=$(dirname "$weft"):$PATH # pages name the program, not its folder
 
-see_also=$(mktemp)
-trap 'rm -f "$see_also"' EXIT
+scratch=$(mktemp -d)
+trap 'rm -r "$scratch"' EXIT
+# Stands before the binary, and has CLI11's help as help2man expects it: two spaces before a description also where an option fills
+# its column of 30, and between "-h," and "--help".
+cat >"$scratch/weft" <<SCRIPT
+#!/bin/sh
+"$weft" "\$@" | sed -E '/ in \[[^]]*\][^ ]*\$/!s/^(  -.{25}[^ ]) ([^ ])/\1  \2/; s/^( +-[a-z]),--/\1, --/; s/^usage:/Usage:/'
+SCRIPT
+chmod +x "$scratch/weft"
+PATH=$scratch:$PATH
 
-# page NAME SUMMARY COMMAND: help2man names a page by the first word of the command, and reads "-h,--help" as one option.
+# page NAME SUMMARY COMMAND: help2man calls a page by the first word of the command.
 page() {
   help2man --no-info --section=1 --manual='Weft' --source="$version" --version-string="$version" --name="$2" \
-    --include="$see_also" "$3" |
-    sed -E -e "s/^\.TH .* \"[^\"]* [0-9]{4}\"/.TH ${1^^} \"1\" \"$date\"/" -e '/^\.SH NAME$/{n;s/^[^\\]* \\-/'"$1"' \\-/}' \
-      -e 's/^(\\fB\\-[a-z]\\fR),(\\-\\-[a-z\\-]+)/\1, \\fB\2\\fR/' \
-      -e '/^\.SH DESCRIPTION$/{N;s/\.SH DESCRIPTION\nusage: (.*)/.SH SYNOPSIS\n.B \1\n.SH COMMANDS/}' \
+    --include="$scratch/see_also" "$3" |
+    sed -E -e "s/^\.TH .* \"[^\"]* [0-9]{4}\"/.TH ${1^^} \"1\" \"$date\"/" -e '/^\.SH NAME$/{n;s/^[^\]* \\-/'"$1"' \\-/}' \
       -e '/^\.IP$/{N;s/^\.IP\nweft COMMAND/.PP\nweft COMMAND/}' |
     gzip -9n >"$share/man/man1/$1.1.gz"
 }
 
 # Lines of `weft --help` are "  COMMAND   summary".
 commands=$("$weft" --help | sed -n 's/^  \([a-z]*\)  *\([^ ].*\)/\1 \2/p' | grep -v '^weft ')
-printf '[SEE ALSO]\n' >"$see_also"
-sed 's/\([a-z]*\) .*/.BR weft\\-\1 (1),/; $s/,$//' <<<"$commands" >>"$see_also"
+printf '[SEE ALSO]\n' >"$scratch/see_also"
+sed 's/\([a-z]*\) .*/.BR weft\\-\1 (1),/; $s/,$//' <<<"$commands" >>"$scratch/see_also"
 page weft 'inference server for language models on CPUs' weft
-printf '[SEE ALSO]\n.BR weft (1)\n' >"$see_also"
+printf '[SEE ALSO]\n.BR weft (1)\n' >"$scratch/see_also"
 while read -r command summary; do page "weft-$command" "$summary" "weft $command"; done <<<"$commands"
 
 # complete SHELL FILE
