@@ -1,12 +1,13 @@
-"""Fresh Debian systems, made by debootstrap and kept in a folder; a copy of one that programs run in by chroot, or that systemd boots
-in a container of systemd-nspawn's, without a network. Needs root."""
+"""Fresh Debian systems, made by debootstrap and kept in a folder; a copy of one that programs run in by chroot, or that systemd
+boots in a container of systemd-nspawn's, without a network. Needs root."""
 
 import os
 import shutil
 import subprocess
 import time
 
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+IN_ITS_ENVIRONMENT = ["env", "-i", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                      "DEBIAN_FRONTEND=noninteractive"]
 BOOT_TIMEOUT_S = 60
 
 
@@ -48,19 +49,18 @@ class FreshSystem:
     def path(self, inside):
         return os.path.join(self.root, inside.lstrip("/"))
 
-    def chroot(self, *command, **options):
+    def chroot(self, *command):
         """(exit status, output) of a command that sees these files and no others, with this machine's network."""
         shutil.copy("/etc/resolv.conf", self.path("/etc/resolv.conf"))
-        inside = ["unshare", "--mount", "--pid", "--fork", "--kill-child", f"--mount-proc={self.path('/proc')}", "chroot", self.root,
-                  "env", "-i", f"PATH={PATH}", "DEBIAN_FRONTEND=noninteractive", *command]
-        return finished(inside, **options)
+        return finished(["unshare", "--mount", "--pid", "--fork", "--kill-child", f"--mount-proc={self.path('/proc')}",
+                         "chroot", self.root, *IN_ITS_ENVIRONMENT, *command])
 
     def boot(self):
         """Starts systemd; returns once it says that the system has come up."""
         inside_a_unit = [] if os.path.exists("/run/systemd/system") else ["--keep-unit"]
         self._nspawn = subprocess.Popen(
-            ["systemd-nspawn", "--quiet", f"--directory={self.root}", "--boot", "--register=no", *inside_a_unit, "--private-network",
-             "--console=pipe"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            ["systemd-nspawn", "--quiet", f"--directory={self.root}", "--boot", "--register=no", *inside_a_unit,
+             "--private-network", "--console=pipe"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + BOOT_TIMEOUT_S
         while True:
             children = f"/proc/{self._nspawn.pid}/task/{self._nspawn.pid}/children"
@@ -73,15 +73,21 @@ class FreshSystem:
                 raise AssertionError(f"{self.root} does not boot within {BOOT_TIMEOUT_S} s")
             time.sleep(0.2)
 
-    def booted(self, *command, **options):
+    def booted(self, *command):
         """(exit status, output) of a command in the system that runs."""
-        return finished(["nsenter", f"--target={self._leader}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--root",
-                         "--wd=/", "env", "-i", f"PATH={PATH}", "DEBIAN_FRONTEND=noninteractive", *command], **options)
+        return finished(["nsenter", f"--target={self._leader}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup",
+                         "--root", "--wd=/", *IN_ITS_ENVIRONMENT, *command])
 
 
-def finished(command, **options):
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-                          timeout=300, **options)
+    def beside(self, *command):
+        """Starts a program of this machine in the network of the system that runs; it ends with its standard input."""
+        return subprocess.Popen(["nsenter", f"--target={self._leader}", "--net", *command], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True)
+
+
+def finished(command):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, timeout=300)
     return done.returncode, done.stdout
 
 

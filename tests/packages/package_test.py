@@ -16,9 +16,18 @@ import fresh_system
 from fresh_system import FreshSystem
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+UNIT = "usr/lib/systemd/system/weft.service"
 GENERATE = ("generate", "--prompt", "Once upon a time", "-n", "16", "--temperature", "0")
+# A Hub with one model; the first argument is where small_hub.py is, the second the model's file.
+HUB = """import sys
+sys.path.insert(0, sys.argv[1])
+from small_hub import SmallHub
+with open(sys.argv[2], "rb") as file, SmallHub({"test/tale": {"tale.gguf": file.read()}}) as hub:
+    print(hub.endpoint, flush=True)
+    sys.stdin.read()
+"""
 # What systemd and dpkg write down of every service and package, and do not take back.
-LOGS_AND_NOTES = re.compile(r"/(var/(log|cache|lib/(dpkg|apt|systemd))|run|tmp|var/tmp|proc|sys|dev)(/|$)|/var/lib/private$")
+LOGS_AND_NOTES = re.compile(r"/(var/(log|cache|tmp|lib/(dpkg|apt|systemd))|run|tmp|proc|sys|dev)(/|$)")
 
 
 class Failure(Exception):
@@ -77,29 +86,33 @@ class PackageTest:
             expected = "drwxr-xr-x" if path.endswith("/") else "-rwxr-xr-x" if programs else "-rw-r--r--"
             require((mode, owner) == (expected, "root/root"), f"{path}: {mode} {owner}")
         paths = {path for *_, path in files}
-        for path in ("usr/bin/weft", "usr/bin/weft-loadtest", "usr/share/weft/weft-demo.gguf", "usr/lib/systemd/system/weft.service",
-                     "usr/share/man/man1/weft-serve.1.gz", "usr/share/doc/weft/docs/OPERATIONS.md", "etc/default/weft"):
+        for path in ("usr/bin/weft", "usr/bin/weft-loadtest", "usr/share/weft/weft-demo.gguf", UNIT, "usr/share/man/man1/weft-serve.1.gz", "usr/share/doc/weft/docs/OPERATIONS.md", "etc/default/weft"):
             require("./" + path in paths, f"{path} is not there")
         return f"{len(files)} files and folders, of root, none that others may write"
 
     def check_service(self):
         template = fresh_system.make(self.systems, "bookworm", ["systemd", "systemd-sysv"])
         with FreshSystem(template, os.path.join(self.scratch, "bookworm")) as system:
-            fields = subprocess.run(["dpkg-deb", "--field", self.deb, "Depends"], stdout=subprocess.PIPE, text=True, check=True).stdout
-            needed = [name.split()[0] for name in fields.split(",")]
+            depends = subprocess.run(["dpkg-deb", "--field", self.deb, "Depends"], stdout=subprocess.PIPE, text=True, check=True)
+            needed = [name.split()[0] for name in depends.stdout.split(",")]
             succeed(system.chroot("apt-get", "update"))
             succeed(system.chroot("apt-get", "install", "-y", "--no-install-recommends", *needed))
             before = files_of(system.root)
             os.link(self.deb, system.path("/root/weft.deb"))
             system.boot()
-            said = [self.installed(system), self.confined(system), self.reconfigured(system), self.reloaded(system)]
+            said = []
+            for part in (self.installed, self.confined, self.reconfigured, self.reloaded, self.fetches):
+                try:
+                    said.append(part(system))
+                except Failure as error:
+                    raise Failure(f"{error}; the service's log:\n{journal(system)}") from error
             succeed(system.booted("dpkg", "--remove", "weft"))
             require(system.booted("systemctl", "is-active", "weft")[0] != 0, "the service runs on, removed")
             require(os.path.exists(system.path("/etc/default/weft")), "dpkg --remove took the settings")
             require(not os.path.exists(system.path("/usr/share/weft")), "dpkg --remove left the model")
             succeed(system.booted("dpkg", "--purge", "weft"))
             os.remove(system.path("/root/weft.deb"))
-            left = files_of(system.root) - before
+            left = files_of(system.root) - before - {"/var/lib/private"}  # where systemd keeps what is of such users
             require(not left, f"left behind: {sorted(left)}")
         return "; ".join([*said, "removed and purged without a trace"])
 
@@ -110,7 +123,8 @@ class PackageTest:
         wait_until(lambda: is_ready(system), "ready once it is installed")
         text = succeed(system.booted("weft", *GENERATE))
         require(len(text) > 20 and text == self.here(), f"weft generate: {text!r}, and here {self.here()!r}")
-        require(succeed(system.booted("systemd-analyze", "verify", "--man=no", "/usr/lib/systemd/system/weft.service")) == "", "the unit has faults")
+        faults = succeed(system.booted("systemd-analyze", "verify", "--man=no", "/" + UNIT))
+        require(faults == "", faults)
         return "installed, it serves, and generates the same text"
 
     def confined(self, system):
@@ -149,6 +163,22 @@ class PackageTest:
         restart_with(system, "")
         wait_until(lambda: is_ready(system), "ready again")
         return "reloads with keys, restarts without, and gives up where a flag is wrong"
+
+    def fetches(self, system):
+        with system.beside(sys.executable, "-c", HUB, os.path.join(ROOT, "tests/integration"),
+                           os.path.join(ROOT, "model/demo/weft-demo.gguf")) as hub:
+            with open(system.path("/etc/default/weft"), "a", encoding="ascii") as file:
+                file.write(f"HF_ENDPOINT={hub.stdout.readline()}")
+            restart_with(system, "--model hf:test/tale:tale.gguf")
+            wait_until(lambda: is_ready(system), "ready with a model of the Hub's")
+            hub.stdin.close()
+        models = succeed(system.booted("env", "HF_HOME=/var/lib/weft", "weft", "models"))
+        require("test/tale" in models, models)
+        with open(system.path("/etc/default/weft"), "a", encoding="ascii") as file:
+            file.write("HF_HUB_OFFLINE=1\n")
+        restart_with(system, "--model hf:test/tale:tale.gguf")
+        wait_until(lambda: is_ready(system), "ready with what was fetched")
+        return "it fetches a model into /var/lib/weft, and needs no Hub the next time"
 
     # ---- the archive ----
 
