@@ -137,12 +137,17 @@ Result<std::string> Ask(const ServerAddress& address, std::chrono::milliseconds 
   return Exchange(request, socket.handle(), ssl.get());
 }
 
-// The arguments of the process with this folder; empty if it has gone, or is the kernel's.
+// The arguments of the process with this folder; empty if it has gone, or is the kernel's. The
+// portable archive's are those of its loader, `weft --library-path FOLDER PROGRAM ARGUMENT...`, of
+// which the loader's own are left out.
 std::vector<std::string> CommandLineOf(const std::filesystem::path& process) {
   std::ifstream file(process / "cmdline", std::ios::binary);
   std::vector<std::string> arguments;
   for (std::string argument; std::getline(file, argument, '\0');) {
     arguments.push_back(std::move(argument));
+  }
+  if (arguments.size() > 3 && arguments[1] == "--library-path") {
+    arguments.erase(arguments.begin() + 1, arguments.begin() + 4);
   }
   return arguments;
 }

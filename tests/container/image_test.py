@@ -103,6 +103,12 @@ class ImageTest:
                                               f"{LARGEST_BYTES / 1e6:.0f} MB")
         return f"{other_bytes / 1e6:.1f} MB compressed without the model, {(other_bytes + model_bytes) / 1e6:.1f} MB with it"
 
+    def check_certificates(self):
+        with open(os.path.join(self.root, "etc/ssl/certs/ca-certificates.crt"), encoding="ascii") as file:
+            count = file.read().count("-----BEGIN CERTIFICATE-----")
+        require(count > 50, f"{count} certificates of authorities")
+        return f"{count} authorities that `weft pull` trusts"
+
     def check_sbom(self):
         def read(path):
             with open(os.path.join(self.root, path), "rb") as file:
@@ -288,8 +294,8 @@ def build(engine, revision):
 
 
 def check_all(test):
-    checks = [test.check_version, test.check_configuration, test.check_labels, test.check_size, test.check_sbom, test.check_user,
-              test.check_health, test.check_generation, test.check_drain, test.check_limits, test.check_cpuset, test.check_any_x86]
+    checks = [test.check_version, test.check_configuration, test.check_labels, test.check_size, test.check_certificates,
+              test.check_sbom, test.check_user, test.check_health, test.check_generation, test.check_drain, test.check_limits, test.check_cpuset, test.check_any_x86]
     failed, left_out = [], []
     for check in checks:
         name = check.__name__.removeprefix("check_").replace("_", " ")

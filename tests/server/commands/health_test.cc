@@ -134,6 +134,13 @@ TEST(HealthCheckTest, FindsTheServerByItsCommandLine) {
   EXPECT_THAT(serve({"--port", "0"}), HasSubstr("a port that the system chose"));
   EXPECT_THAT(serve({"--nonsense"}), HasSubstr("--nonsense"));
 
+  proc.Write("7/cmdline", Arguments({"/opt/weft/lib/weft", "--library-path", "/opt/weft/lib",
+                                     "/opt/weft/lib/weft.bin", "serve", "--port", "82"}));
+  EXPECT_EQ(Found(proc), "http://127.0.0.1:82");
+  proc.Write("7/cmdline", Arguments({"/opt/weft/lib/weft", "--library-path", "/opt/weft/lib"}));
+  EXPECT_THAT(Found(proc), HasSubstr("no 'weft serve'"));
+
+  proc.Write("7/cmdline", Arguments({"weft", "serve"}));
   proc.Write("8/cmdline", Arguments({"weft", "serve"}));
   EXPECT_THAT(Found(proc), HasSubstr("more than one"));
 }
