@@ -86,7 +86,8 @@ class PackageTest:
             expected = "drwxr-xr-x" if path.endswith("/") else "-rwxr-xr-x" if programs else "-rw-r--r--"
             require((mode, owner) == (expected, "root/root"), f"{path}: {mode} {owner}")
         paths = {path for *_, path in files}
-        for path in ("usr/bin/weft", "usr/bin/weft-loadtest", "usr/share/weft/weft-demo.gguf", UNIT, "usr/share/man/man1/weft-serve.1.gz", "usr/share/doc/weft/docs/OPERATIONS.md", "etc/default/weft"):
+        for path in ("usr/bin/weft", "usr/bin/weft-loadtest", "usr/share/weft/weft-demo.gguf", UNIT, "etc/default/weft",
+                     "usr/share/man/man1/weft-serve.1.gz", "usr/share/doc/weft/docs/OPERATIONS.md"):
             require("./" + path in paths, f"{path} is not there")
         return f"{len(files)} files and folders, of root, none that others may write"
 
