@@ -3,6 +3,7 @@ boots in a container of systemd-nspawn's, without a network. Needs root."""
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 
@@ -42,8 +43,11 @@ class FreshSystem:
 
     def __exit__(self, *_):
         if self._nspawn is not None:
-            self._nspawn.kill()  # and the kernel all that is in it
-            self._nspawn.wait()
+            if self._leader:
+                os.kill(int(self._leader), signal.SIGKILL)  # and the kernel all that is in it
+            else:
+                self._nspawn.kill()
+            self._nspawn.wait()  # which waits for all of it
         shutil.rmtree(self.root)
 
     def path(self, inside):

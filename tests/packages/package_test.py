@@ -7,6 +7,7 @@ import argparse
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,8 @@ from fresh_system import FreshSystem
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 UNIT = "usr/lib/systemd/system/weft.service"
+DROP_IN = "etc/systemd/system/weft.service.d"
+STAFF = 50  # the number that Debian gives the group
 GENERATE = ("generate", "--prompt", "Once upon a time", "-n", "16", "--temperature", "0")
 # A Hub with one model; the first argument is where small_hub.py is, the second the model's file.
 HUB = """import sys
@@ -86,7 +89,8 @@ class PackageTest:
             expected = "drwxr-xr-x" if path.endswith("/") else "-rwxr-xr-x" if programs else "-rw-r--r--"
             require((mode, owner) == (expected, "root/root"), f"{path}: {mode} {owner}")
         paths = {path for *_, path in files}
-        for path in ("usr/bin/weft", "usr/bin/weft-loadtest", "usr/share/weft/weft-demo.gguf", UNIT, "usr/share/man/man1/weft-serve.1.gz", "usr/share/doc/weft/docs/OPERATIONS.md", "etc/default/weft"):
+        for path in ("usr/bin/weft", "usr/bin/weft-loadtest", "usr/share/weft/weft-demo.gguf", UNIT, "etc/default/weft",
+                     "usr/share/man/man1/weft-serve.1.gz", "usr/share/doc/weft/docs/OPERATIONS.md"):
             require("./" + path in paths, f"{path} is not there")
         return f"{len(files)} files and folders, of root, none that others may write"
 
@@ -142,10 +146,16 @@ class PackageTest:
     def reconfigured(self, system):
         with open(system.path("/etc/keys"), "w", encoding="ascii") as file:
             file.write("someone:secret-of-someone\n")
+        os.chmod(system.path("/etc/keys"), 0o640)
+        os.chown(system.path("/etc/keys"), 0, STAFF)
+        os.makedirs(system.path(DROP_IN))
+        with open(system.path(DROP_IN + "/here.conf"), "w", encoding="ascii") as file:
+            file.write("[Service]\nSupplementaryGroups=staff\n")
+        succeed(system.booted("systemctl", "daemon-reload"))
         restart_with(system, "--port 8090 --api-key-file /etc/keys --unix-socket /run/weft/socket")
         wait_until(lambda: system.booted("weft", "health") == (0, "http://127.0.0.1:8090 is ready\n"), "ready on its new port")
         succeed(system.booted("test", "-S", "/run/weft/socket"))
-        return "it takes its arguments from /etc/default/weft"
+        return "it takes its arguments from /etc/default/weft, and reads what its group may"
 
     def reloaded(self, system):
         pid = main_pid(system)
@@ -153,6 +163,8 @@ class PackageTest:
         wait_until(lambda: journal(system).count(" from /etc/keys") == 2, "the keys read again")
         require(main_pid(system) == pid, "a reload with keys restarted the server")
         os.remove(system.path("/etc/keys"))
+        shutil.rmtree(system.path(DROP_IN))
+        succeed(system.booted("systemctl", "daemon-reload"))
         restart_with(system, "")
         wait_until(lambda: is_ready(system), "ready without keys")
         pid = main_pid(system)
