@@ -14,8 +14,8 @@
 
 namespace weft {
 
-// Called on the packing thread after every tensor: bytes of the file done so far, and in all. False:
-// pack no more, the weights are for nobody.
+// Called on the packing thread after every tensor: bytes of the file done so far, and in all.
+// False: pack no more, the weights are for nobody.
 using PackingProgress = std::function<bool(int64_t done_bytes, int64_t total_bytes)>;
 
 class Weights {

@@ -30,6 +30,7 @@
 #include "server/http/admission.h"
 #include "server/http/head_checks.h"
 #include "server/http/processor_clock.h"
+#include "server/http/read_error.h"
 #include "server/http/request_framing.h"
 #include "server/http/web_socket.h"
 #include "server/tracing/request_spans.h"
@@ -49,32 +50,6 @@ constexpr std::string_view kNoMemory =
     "Retry-After: 1\r\nContent-Length: 129\r\nConnection: close\r\n\r\n"
     R"({"error":{"message":"the server is out of memory; try again in a second",)"
     R"("type":"server_error","param":null,"code":"overloaded"}})";
-
-ApiError ReadErrorOf(ReadStatus status, const Connection& connection, const ServerOptions& options,
-                     uint64_t max_body_bytes) {
-  switch (status) {
-    case ReadStatus::kTimedOut:
-      return HttpError(408, "request_timeout", "the request did not arrive in time; send it again");
-    case ReadStatus::kTruncated:
-      return HttpError(400, "incomplete_request", "the connection ended before the request did");
-    case ReadStatus::kHeaderTooLarge:
-      return HttpError(431, "header_too_large",
-                       fmt::format("the request's head has more than {} bytes or {} fields; send "
-                                   "fewer or shorter ones",
-                                   options.max_header_bytes, ServerOptions::kMaxHeaderFields));
-    case ReadStatus::kBodyTooLarge:
-      return HttpError(413, "body_too_large",
-                       fmt::format("the request's body is larger than {} bytes; send a shorter one",
-                                   max_body_bytes));
-    case ReadStatus::kShuttingDown:
-      return HttpError(503, "shutting_down", "the server is shutting down; try another one");
-    case ReadStatus::kBudgetSpent:
-      return Overloaded();
-    default:
-      return HttpError(400, "malformed_request",
-                       fmt::format("not an HTTP request: {}", connection.read_error()));
-  }
-}
 
 // What a head may announce. Which route's it is says LimitBody.
 uint64_t LargestBody(const ServerContext& context) {

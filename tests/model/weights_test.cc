@@ -78,6 +78,7 @@ TEST(WeightsTest, PeakIsTheFileAndItsLargestTensor) {
                                               peak, static_cast<int64_t>(ResidentBytes()) - before);
                                           EXPECT_EQ(total_bytes, model.file_bytes());
                                           EXPECT_EQ(done_bytes, total_bytes / 16 * ++calls);
+                                          return true;
                                         });
   EXPECT_EQ(calls, kLayers + 1);
   const int64_t largest = model.file_bytes() / (kLayers + 1);

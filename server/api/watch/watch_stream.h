@@ -10,7 +10,8 @@
 
 namespace weft {
 
-// Ends a second of context.watch at once and then each second, until the io_context stops. One a server.
+// Ends a second of context.watch at once and then each second, until the io_context stops. One a
+// server.
 boost::asio::awaitable<void> KeepWatch(ServerContext& context);
 
 // Goes on until the client leaves or the server shuts down. Who does not see all keys sees what its
