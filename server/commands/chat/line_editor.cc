@@ -1,5 +1,6 @@
 #include "server/commands/chat/line_editor.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -73,8 +74,14 @@ TypedLine LineEditor::Read(std::string_view prompt, std::string& line) {
   State& it = *state_;
   it.prompt = prompt;
   it.was_interrupted = false;
+  // A signal in place of the key would leave the terminal to its own editing of lines.
+  sigset_t interrupt, before;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &interrupt, &before);
   int length = 0;
   const char* const typed = el_gets(it.editor.get(), &length);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (it.was_interrupted) return TypedLine::kInterrupted;
   if (typed == nullptr || length <= 0) return TypedLine::kEnd;
   line.assign(typed, static_cast<size_t>(length));

@@ -162,8 +162,8 @@ TEST(LlamaServerTest, WithoutTokensForItNothingIsFilledIn) {
   const TestServer server;
   const RawResponse refused =
       server.PostTo("/infill", R"({"input_prefix":"a","input_suffix":"b"})");
-  EXPECT_EQ(refused.status, 501);
-  EXPECT_EQ(ErrorOf(refused)["type"], "not_supported_error");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(ErrorOf(refused)["type"], "invalid_request_error");
 }
 
 TEST(LlamaServerTest, SlotsAreNumbers) {
@@ -181,8 +181,8 @@ TEST(LlamaServerTest, TheServerStaysAsItIs) {
   const TestServer server;
   for (const char* const path : {"/props", "/slots/0?action=save", "/lora-adapters"}) {
     const RawResponse refused = server.PostTo(path, "{}");
-    EXPECT_EQ(refused.status, 501) << path;
-    EXPECT_EQ(ErrorOf(refused)["type"], "not_supported_error");
+    EXPECT_EQ(refused.status, 405) << path;
+    EXPECT_EQ(ErrorOf(refused)["type"], "invalid_request_error");
   }
 }
 
