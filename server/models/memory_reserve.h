@@ -15,7 +15,7 @@ struct RequestMemory {
 };
 
 struct MemoryReserve {
-  uint64_t program_bytes = 16ULL << 20;  // with its libraries, as measured
+  uint64_t program_bytes = 18ULL << 20;  // with its libraries, as measured
   uint64_t request_bytes = 0;            // requests and connections
   uint64_t constraint_bytes = 0;         // what is known about texts that requests constrain
   uint64_t stored_bytes = 0;             // responses that the server keeps
