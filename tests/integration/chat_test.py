@@ -10,6 +10,7 @@ import select
 import signal
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 
@@ -73,6 +74,9 @@ class Terminal:
         os.write(self.handle, (line + "\n").encode())
 
     def press(self, key):
+        """Keys are keys once the line editor has the terminal, which is a moment after its prompt is there."""
+        if not wait_for(lambda: not termios.tcgetattr(self.handle)[3] & termios.ICANON):
+            raise AssertionError("no line is edited")
         os.write(self.handle, key.encode())
 
     def leave(self):

