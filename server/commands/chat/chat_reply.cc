@@ -37,17 +37,11 @@ Result<void> ChatReply::Take(std::string_view data, const Show& show) {
   if (chunk.contains("error")) {
     return Fail(ErrorCode::kUnavailable, "{}", ErrorMessageOf(data));
   }
-  const json& usage = MemberOf(chunk, "usage");
-  if (usage.is_object()) {
-    completion_tokens_ = NumberOf(usage, "completion_tokens", completion_tokens_);
-    prompt_tokens_ = NumberOf(usage, "prompt_tokens", prompt_tokens_);
-  }
   const json& choices = MemberOf(chunk, "choices");
   if (!choices.is_array() || choices.empty() || !choices[0].is_object()) return {};
   const json& delta = MemberOf(choices[0], "delta");
   if (!delta.is_object()) return {};
   if (const std::string text = TextOf(delta, "reasoning_content"); !text.empty()) {
-    reasoning_ += text;
     show(Part::kReasoning, text);
   }
   if (const std::string text = TextOf(delta, "content"); !text.empty()) {

@@ -25,19 +25,13 @@ class ChatReply {
   Result<void> Take(std::string_view data, const Show& show);
 
   const std::string& content() const { return content_; }
-  const std::string& reasoning() const { return reasoning_; }
   const std::map<int64_t, ReplyCall>& calls() const { return calls_; }  // by their index
   const std::string& finish_reason() const { return finish_reason_; }   // empty: it has not ended
-  int64_t completion_tokens() const { return completion_tokens_; }      // -1: not said
-  int64_t prompt_tokens() const { return prompt_tokens_; }              // -1: not said
 
  private:
   std::string content_;
-  std::string reasoning_;
   std::map<int64_t, ReplyCall> calls_;
   std::string finish_reason_;
-  int64_t completion_tokens_ = -1;
-  int64_t prompt_tokens_ = -1;
 };
 
 // The message of an error object of OpenAI's, or the beginning of the text that is none.

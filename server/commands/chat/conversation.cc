@@ -78,10 +78,7 @@ Result<void> Conversation::Set(const std::string& name, const std::string& value
 ordered_json Conversation::Body(const std::string& model) const {
   ordered_json messages = messages_;
   if (!system_.empty()) messages.insert(messages.begin(), Message("system", system_));
-  ordered_json body = {{"model", model},
-                       {"messages", std::move(messages)},
-                       {"stream", true},
-                       {"stream_options", {{"include_usage", true}}}};
+  ordered_json body = {{"model", model}, {"messages", std::move(messages)}, {"stream", true}};
   for (const auto& [name, value] : settings_.items()) {
     if (name == kReasoning) {
       body["chat_template_kwargs"] = {{"enable_thinking", value == "on"}};
