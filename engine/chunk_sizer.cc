@@ -38,8 +38,9 @@ int32_t ChunkSizer::RowsInTurn(int32_t first_position, int32_t end_position, con
                                const StepLimit& limit) const {
   const double seconds = cost_.PredictSeconds(plan.shape);
   const int32_t rows_left = limit.rows - plan.row_count;
-  const StepLimit half = {.rows = plan.row_count + rows_left / 2,
-                          .seconds = seconds + (limit.seconds - seconds) / 2};
+  StepLimit half = limit;
+  half.rows = plan.row_count + rows_left / 2;
+  half.seconds = seconds + (limit.seconds - seconds) / 2;
   const int32_t pending_count = end_position - first_position;
   if (whole_prompts_) {
     const bool fits = plan.row_count == 0 ||
@@ -56,12 +57,14 @@ int32_t ChunkSizer::RowsInTurn(int32_t first_position, int32_t end_position, con
 
 int32_t ChunkSizer::RowsWithin(const StepPlan& plan, const StepLimit& limit, int32_t first_position,
                                int32_t pending_count) const {
-  int32_t most = std::min(pending_count, limit.rows - plan.row_count);
+  int32_t most = std::min(
+      {pending_count, limit.rows - plan.row_count, limit.chunk_rows - plan.shape.chunk_rows});
   if (limit.has_seconds()) {
     most = std::min(most, cost_.trusted_chunk_rows() - plan.shape.chunk_rows);
   }
   if (most <= 0) return 0;
   const auto fits = [&](int32_t row_count) {
+    if (plan.row_count + row_count <= limit.granted_rows) return true;
     StepShape shape = plan.shape;
     shape.AddChunk(first_position, row_count);
     return cost_.PredictSeconds(shape) <= limit.seconds;
@@ -74,7 +77,11 @@ int32_t ChunkSizer::RowsWithin(const StepPlan& plan, const StepLimit& limit, int
     const int32_t middle = (low + high) / 2;
     (fits(middle * kTileRows - plan.row_count) ? low : high) = middle;
   }
-  return std::max(low * kTileRows - plan.row_count, 0);
+  int32_t row_count = std::max(low * kTileRows - plan.row_count, 0);
+  // Of a tile that others have begun, what fits: these wait for a whole one in vain.
+  if (row_count > 0 || !limit.is_spare) return row_count;
+  while (row_count < most && fits(row_count + 1)) ++row_count;
+  return row_count;
 }
 
 void ChunkSizer::Extend(StepPlan& plan, const StepLimit& limit) const {

@@ -15,7 +15,9 @@ struct StepLimit {
 
   int32_t rows = 0;
   double seconds = 0;
-  bool is_spare = false;  // what others leave: nobody gets rows that do not fit
+  bool is_spare = false;     // what others leave: nobody gets rows that do not fit
+  int32_t granted_rows = 0;  // so many the step may have, whatever they take
+  int32_t chunk_rows = std::numeric_limits<int32_t>::max();  // of prompts; all of `rows` besides
   bool has_seconds() const { return seconds < kUnlimited; }
 };
 

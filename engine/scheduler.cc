@@ -16,7 +16,11 @@ bool IsPrompt(const Sequence* sequence) {
 }  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options, BlockPools& pools)
-    : options_(options), pools_(pools), cache_(pools), chunks_(cost_, options.whole_prompts) {
+    : options_(options),
+      pools_(pools),
+      cache_(pools),
+      chunks_(cost_, options.whole_prompts),
+      share_(options.max_batch_tokens, options.max_stall) {
   WEFT_CHECK(options.max_batch_tokens > 0 && options.max_sequences > 0);
   WEFT_CHECK(options.max_stall.count() > 0);
 }

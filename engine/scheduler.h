@@ -38,9 +38,9 @@
 //     and leaves a state where they part.
 //   * Requests in the background (kBackgroundPriority) get what the others leave. None is admitted
 //     while another waits, none counts where slots are shared out, and where another needs slots or
-//     blocks they give up theirs, the newest first. Beside others' rows they get so many as make
-//     the step 3% longer at most, by what is known of its cost; alone, a step of `max_stall`, so
-//     that who comes does not wait for longer. While all others are parked they wait, too.
+//     blocks they give up theirs, the newest first. Beside others' rows they get what
+//     BackgroundShare says; alone, a step of `max_stall`, so that who comes does not wait for
+//     longer. While all others are parked they wait, too.
 //   * Parked sequences keep slots and blocks, and take part in no step.
 //   * Where a running sequence needs a block and none is free, the newest running sequence gives up
 //     all of its own, goes back to the line and is computed again later. So the oldest that runs
@@ -55,6 +55,7 @@
 #include <set>
 #include <vector>
 
+#include "engine/background_share.h"
 #include "engine/chunk_sizer.h"
 #include "engine/prefix_cache.h"
 #include "engine/sequence.h"
@@ -194,6 +195,7 @@ class Scheduler {
   int32_t running_slots_ = 0;
   StepCostModel cost_;
   const ChunkSizer chunks_;
+  BackgroundShare share_;
 };
 
 }  // namespace weft

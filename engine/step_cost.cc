@@ -11,8 +11,6 @@ namespace {
 // So few hardly cost more than none.
 constexpr int32_t kFewChunkRows = 24;
 constexpr int32_t kSmallStepRows = 64;
-// For so many steps a sample counts as fresh; at that age it has half the weight of a new one.
-constexpr int64_t kFreshSteps = 32;
 
 int Magnitude(int32_t count) { return std::bit_width(static_cast<uint32_t>(count)); }
 
@@ -67,14 +65,15 @@ bool StepCostModel::knows_small_steps() const {
   return last_small_ >= 0 && observed_count_ - last_small_ <= 8 * kFreshSteps;
 }
 
-bool StepCostModel::knows_chunks_beyond(int32_t chunk_rows) const {
+int32_t StepCostModel::chunk_rows_of_late(int64_t step_count) const {
+  int32_t most = 0;
   for (const auto& [size_class, alike] : samples_) {
     for (const Sample& sample : alike) {
-      if (sample.counts[2] > chunk_rows && observed_count_ - sample.number <= kFreshSteps)
-        return true;
+      if (observed_count_ - sample.number > step_count) continue;
+      most = std::max(most, static_cast<int32_t>(sample.counts[2]));
     }
   }
-  return false;
+  return most;
 }
 
 int32_t StepCostModel::trusted_chunk_rows() const {

@@ -51,7 +51,12 @@ class StepCostModel {
   bool knows_small_steps() const;
   // Whether one of the last steps had more chunk rows than that. If not, what more rows would cost
   // is a guess.
-  bool knows_chunks_beyond(int32_t chunk_rows) const;
+  bool knows_chunks_beyond(int32_t chunk_rows) const { return chunk_rows_of_late() > chunk_rows; }
+  // The most that one of so many last steps had.
+  int32_t chunk_rows_of_late(int64_t step_count = kFreshSteps) const;
+
+  // For so many steps a sample counts as fresh; at that age it has half the weight of a new one.
+  static constexpr int64_t kFreshSteps = 32;
 
  private:
   static constexpr size_t kCostCount = 5;

@@ -68,6 +68,7 @@ void BatchRunner::Work() {
 
 Result<void> BatchRunner::Turn() {
   WEFT_RETURN_IF_ERROR(CleanUp());
+  WEFT_RETURN_IF_ERROR(CheckInputs());
   WEFT_RETURN_IF_ERROR(TakeUp());
   WEFT_RETURN_IF_ERROR(EndWhatIsDone());
   WEFT_RETURN_IF_ERROR(AddLines());
@@ -82,6 +83,47 @@ Result<void> BatchRunner::CleanUp() {
   cleaned_at_ = files_.now();
   WEFT_RETURN_IF_ERROR(files_.RemoveExpired());
   return batches_.RemoveOld();
+}
+
+Result<void> BatchRunner::CheckInputs() {
+  WEFT_ASSIGN_OR_RETURN(std::vector<StoredBatch> unchecked, batches_.Unchecked());
+  for (StoredBatch& batch : unchecked) {
+    if (is_stopped_) return {};
+    WEFT_RETURN_IF_ERROR(CheckInput(std::move(batch)));
+  }
+  return {};
+}
+
+Result<void> BatchRunner::CheckInput(StoredBatch batch) {
+  RegularFile file;
+  WEFT_ASSIGN_OR_RETURN(BatchInput input, ReadInput(batch.object, file));
+  if (!input.errors.empty()) return SetFailed(batch, std::move(input.errors));
+  batch.object.status = BatchStatus::kInProgress;
+  batch.object.in_progress_at = files_.now();
+  batch.object.total_count = std::ssize(input.lines);
+  // Where it has been cancelled meanwhile, that stays.
+  return batches_.Update(batch, BatchStatus::kValidating).map([](bool) {});
+}
+
+Result<BatchInput> BatchRunner::ReadInput(const BatchObject& batch, RegularFile& file) const {
+  Result<RegularFile> opened = files_.OpenInput(batch.input_file_id);
+  if (opened) {
+    file = *std::move(opened);
+    return ReadBatchInput(file, batch.endpoint,
+                          {.max_line_bytes = context_.options.max_body_bytes});
+  }
+  BatchInput missing;
+  missing.errors = {
+      {.code = "missing_file", .message = "the input file is gone", .param = {}, .line = {}}};
+  return missing;
+}
+
+Result<void> BatchRunner::SetFailed(StoredBatch& batch, std::vector<BatchError> errors) {
+  const BatchStatus status = batch.object.status;
+  batch.object.errors = std::move(errors);
+  batch.object.status = BatchStatus::kFailed;
+  batch.object.failed_at = files_.now();
+  return batches_.Update(batch, status).map([](bool) {});
 }
 
 Result<void> BatchRunner::TakeUp() {
@@ -105,38 +147,18 @@ Result<void> BatchRunner::TakeUp() {
 Result<std::unique_ptr<BatchRunner::Active>> BatchRunner::Begin(StoredBatch batch) {
   auto active = std::make_unique<Active>();
   active->batch = std::move(batch);
-  BatchObject& object = active->batch.object;
-  const BatchStatus status = object.status;
-  if (status != BatchStatus::kValidating && status != BatchStatus::kInProgress) return active;
-  BatchInput input;
-  Result<RegularFile> file = files_.OpenInput(object.input_file_id);
-  if (file) {
-    WEFT_ASSIGN_OR_RETURN(input,
-                          ReadBatchInput(*file, object.endpoint,
-                                         {.max_line_bytes = context_.options.max_body_bytes}));
-  } else {
-    input.errors = {
-        {.code = "missing_file", .message = "the input file is gone", .param = {}, .line = {}}};
-  }
+  const BatchObject& object = active->batch.object;
+  if (object.status == BatchStatus::kValidating) return nullptr;  // the next turn checks it
+  if (object.status != BatchStatus::kInProgress) return active;
+  WEFT_ASSIGN_OR_RETURN(BatchInput input, ReadInput(object, active->file));
   if (!input.errors.empty()) {
-    object.errors = std::move(input.errors);
-    object.status = BatchStatus::kFailed;
-    object.failed_at = files_.now();
-    WEFT_RETURN_IF_ERROR(batches_.Update(active->batch, status));
+    WEFT_RETURN_IF_ERROR(SetFailed(active->batch, std::move(input.errors)));
     return nullptr;
   }
   active->hold.emplace(context_.request_budget.batches());
   if (!active->hold->Take(input.lines.size() * sizeof(InputLine))) {
     not_before_ = Clock::now() + kPauseWithoutRoom;
     return nullptr;  // the next turn tries again
-  }
-  active->file = *std::move(file);
-  if (status == BatchStatus::kValidating) {
-    object.status = BatchStatus::kInProgress;
-    object.in_progress_at = files_.now();
-    object.total_count = std::ssize(input.lines);
-    WEFT_ASSIGN_OR_RETURN(const bool is_as_it_was, batches_.Update(active->batch, status));
-    if (!is_as_it_was) return nullptr;  // cancelled meanwhile: the next turn sees it
   }
   WEFT_ASSIGN_OR_RETURN(const std::set<int64_t> done, batches_.LinesDone(active->batch));
   std::erase_if(input.lines, [&](const InputLine& line) { return done.contains(line.number); });

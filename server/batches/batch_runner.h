@@ -48,9 +48,15 @@ class BatchRunner {
   void Work();
   // What there is to do now, then a wait. Error: the disk fails.
   Result<void> Turn();
+  // Checks the inputs of all that are new, whosoever's turn it is.
+  Result<void> CheckInputs();
+  Result<void> CheckInput(StoredBatch batch);
+  // Opens the file, too; that there is none is an error in the input.
+  Result<BatchInput> ReadInput(const BatchObject& batch, RegularFile& file) const;
+  Result<void> SetFailed(StoredBatch& batch, std::vector<BatchError> errors);
   // Looks what there is to work on, and what has become of it.
   Result<void> TakeUp();
-  // Reads the batch's input. nullptr: there is nothing to run.
+  // Reads the batch's input again. nullptr: there is nothing to run.
   Result<std::unique_ptr<Active>> Begin(StoredBatch batch);
   Result<void> EndWhatIsDone();
   Result<void> End(Active& active, BatchStatus status);

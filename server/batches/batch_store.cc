@@ -167,15 +167,21 @@ Result<void> BatchStore::Save(const StoredBatch& batch) {
       .Run();
 }
 
+Result<std::vector<StoredBatch>> BatchStore::Unchecked() {
+  return Where("NOT has_ended AND status='validating'");
+}
+
 Result<std::vector<StoredBatch>> BatchStore::Unended() {
+  return Where(
+      "NOT has_ended AND (status='cancelling' OR sequence IN "
+      "(SELECT MIN(sequence) FROM batches WHERE NOT has_ended GROUP BY owner))");
+}
+
+Result<std::vector<StoredBatch>> BatchStore::Where(std::string_view condition) {
   const std::lock_guard lock(database_.mutex());
-  WEFT_ASSIGN_OR_RETURN(
-      Statement select,
-      database_.Prepare(fmt::format(
-          "SELECT {} FROM batches WHERE NOT has_ended AND (status='cancelling' OR sequence IN "
-          "(SELECT MIN(sequence) FROM batches WHERE NOT has_ended GROUP BY owner)) ORDER BY "
-          "sequence",
-          kBatchColumns)));
+  WEFT_ASSIGN_OR_RETURN(Statement select, database_.Prepare(fmt::format(
+                                              "SELECT {} FROM batches WHERE {} ORDER BY sequence",
+                                              kBatchColumns, condition)));
   std::vector<StoredBatch> batches;
   while (true) {
     WEFT_ASSIGN_OR_RETURN(const bool has_row, select.Step());

@@ -51,6 +51,8 @@ class BatchStore {
   // From now on it is cancelling. Errors besides: 400 "batch_has_ended".
   ApiResult<BatchObject> Cancel(const std::string& owner, const std::string& id);
 
+  // Those whose input has not been checked yet, the oldest first.
+  Result<std::vector<StoredBatch>> Unchecked();
   // What there is to do: of each owner's that have not ended the oldest, and all that are being
   // cancelled; the oldest first.
   Result<std::vector<StoredBatch>> Unended();
@@ -67,6 +69,8 @@ class BatchStore {
   Result<void> RemoveOld();
 
  private:
+  // Of which this holds, in SQL; the oldest first.
+  Result<std::vector<StoredBatch>> Where(std::string_view condition);
   Result<std::optional<StoredBatch>> Lookup(const std::string& owner, const std::string& id);
   Result<void> Save(const StoredBatch& batch);
   // The id of a file of these results, which is known with the transaction; nullopt: there are

@@ -18,7 +18,7 @@
 #include "server/api/route_functions.h"
 #include "server/http/router.h"
 #include "server/http/server_context.h"
-#include "server/models/model_registry.h"
+#include "server/models/pending_model.h"
 
 namespace weft {
 namespace {
@@ -63,7 +63,6 @@ class LinePool::Run {
     if (has_ended_) signal->Set();
   }
   ~Run() {
-    if (load_ != nullptr && !load_->Take()) context_.models->StopWaiting(ticket_);
     queue_->Close();
     const bool is_answered = job_.answer != nullptr && job_.answer->finished();
     if (!is_answered) AbortJob(job_, engine_ids_);
@@ -74,30 +73,12 @@ class LinePool::Run {
   uint64_t tag() const { return result_.line.tag; }
   // What has come meanwhile. True: it has ended.
   bool Consume() {
-    if (!has_ended_) Guarded([this] { load_ == nullptr ? TakeEvents() : TakeModel(); });
+    if (!has_ended_) Guarded([this] { pending_ ? TakeModel() : TakeEvents(); });
     return has_ended_;
   }
   PoolResult TakeResult() { return std::move(result_); }
 
  private:
-  // Of a model that is not loaded yet; shared with the registry's thread.
-  class Load {
-   public:
-    void Set(ApiResult<ModelLease> result) {
-      const std::lock_guard lock(mutex_);
-      result_ = std::move(result);
-    }
-    // nullopt: it goes on.
-    std::optional<ApiResult<ModelLease>> Take() {
-      const std::lock_guard lock(mutex_);
-      return result_;
-    }
-
-   private:
-    std::mutex mutex_;
-    std::optional<ApiResult<ModelLease>> result_;
-  };
-
   // The top of a handler: what is thrown, for want of memory most likely, ends here.
   void Guarded(const std::function<void()>& work) {
     try {
@@ -153,26 +134,18 @@ class LinePool::Run {
   }
 
   void LoadModel(const std::string& id) {
-    load_ = std::make_shared<Load>();
-    ApiResult<ModelRegistry::Ticket> ticket =
-        context_.models->Load(id, [load = load_, signal = signal_](ApiResult<ModelLease> result) {
-          load->Set(std::move(result));
-          signal->Set();
-        });
-    if (ticket) {
-      ticket_ = *ticket;
-    } else {
-      load_ = nullptr;
-      Refuse(ticket.error());
-    }
+    ApiResult<PendingModel> pending =
+        PendingModel::Begin(*context_.models, id, [signal = signal_] { signal->Set(); });
+    if (!pending) return Refuse(pending.error());
+    pending_.emplace(*std::move(pending));
   }
 
   void TakeModel() {
-    std::optional<ApiResult<ModelLease>> loaded = load_->Take();
-    if (!loaded) return;
-    load_ = nullptr;
-    if (!*loaded) return Refuse(loaded->error());
-    lease_ = **std::move(loaded);
+    if (!pending_->has_ended()) return;
+    ApiResult<ModelLease> model = pending_->Take();
+    pending_.reset();
+    if (!model) return Refuse(model.error());
+    lease_ = *std::move(model);
     Prepare();
   }
 
@@ -214,9 +187,8 @@ class LinePool::Run {
   const std::shared_ptr<Signal> signal_;
   PoolResult result_;
   ByteBudget::Hold held_{context_.request_budget.batches()};  // then the job's
-  std::shared_ptr<Load> load_;                                // nullptr: nothing is waited for
-  ModelRegistry::Ticket ticket_ = 0;                          // of it
-  ModelLease lease_;                                          // of the model that was waited for
+  std::optional<PendingModel> pending_;                       // the model that is waited for
+  ModelLease lease_;                                          // of it
   GenerationJob job_;
   const std::string request_id_ = context_.NextRequestId();
   std::vector<RequestId> engine_ids_;

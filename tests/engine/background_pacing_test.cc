@@ -1,5 +1,6 @@
 // Streams do not feel what is computed in the background: seeded schedules against the fake model,
 // whose clock follows a cost function that the scheduler does not know.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "engine/engine_core.h"
@@ -36,8 +38,18 @@ struct Counts {
   int64_t steps = 0;       // with rows in the foreground, once costs are known
   int64_t long_steps = 0;  // of them, longer than without the background by more than 5%
   int64_t shared_steps = 0;
-  int64_t idle_rows = 0;  // in the background, in steps of its own
+  int64_t idle_rows = 0;           // in the background, in steps of its own
+  int64_t rows_beside = 0;         // in the background, in the others
+  std::vector<double> gaps;        // what steps with rows in the foreground took
+  std::vector<double> gaps_alone;  // and would have taken without the background
 };
+
+// A value that one in a hundred exceeds.
+double Worst(std::vector<double> values) {
+  const auto worst = values.begin() + std::ssize(values) * 99 / 100;
+  std::ranges::nth_element(values, worst);
+  return *worst;
+}
 
 class BackgroundRun {
  public:
@@ -46,7 +58,7 @@ class BackgroundRun {
     weights_s_ = Between(1, 60) / 1000.0;
     row_s_ = std::pow(10.0, Between(-450, -300) / 100.0);  // 0.03 to 1 ms
     read_s_ = Between(0, 1) * row_s_ / Between(1000, 10'000);
-    options_.max_context = 3000;
+    options_.max_context = 4000;
     options_.max_batch_tokens = 256;
     options_.max_sequences = 32;
     options_.prefix_cache = false;
@@ -57,6 +69,23 @@ class BackgroundRun {
       return std::chrono::nanoseconds(static_cast<int64_t>(1e9 * noise * Seconds(all_)));
     };
     core_.emplace(options_, runner_, [this] { return runner_.now(); });
+  }
+
+  // Streams that never stop, others' prompts about `gap_steps` apart (0: none), and a batch that
+  // comes when they are at work.
+  Counts RunBusy(int32_t gap_steps) {
+    constexpr int kAloneSteps = 30;
+    constexpr int kSteps = 2500;
+    for (int i = Between(1, 6); i > 0; --i) Add(Between(1, 100), 2800, 0);
+    for (int step = 0; step < kSteps; ++step) {
+      if (step == kAloneSteps) {
+        for (int i = 0; i < 40; ++i) Add(Between(1, 400), Between(1, 60), kBackgroundPriority);
+      }
+      if (gap_steps > 0 && Between(1, gap_steps) == 1) Add(Between(1, 800), Between(1, 200), 0);
+      Step();
+    }
+    EXPECT_EQ(runner_.complaint(), "");
+    return counts_;
   }
 
   Counts Run() {
@@ -113,6 +142,9 @@ class BackgroundRun {
     ++counts_.steps;
     counts_.shared_steps += all_.rows > foreground.rows ? 1 : 0;
     counts_.long_steps += Seconds(all_) > 1.05 * Seconds(foreground) ? 1 : 0;
+    counts_.rows_beside += all_.rows - foreground.rows;
+    counts_.gaps.push_back(Seconds(all_));
+    counts_.gaps_alone.push_back(Seconds(foreground));
   }
 
   std::mt19937_64 random_;
@@ -142,6 +174,22 @@ TEST(BackgroundPacing, StreamsDoNotFeelIt) {
   EXPECT_GT(sum.steps, 30'000);
   EXPECT_GT(sum.shared_steps, sum.steps / 20);
   EXPECT_LT(sum.long_steps, sum.steps / 200);
+}
+
+TEST(BackgroundPacing, GetsOnBesideStreamsThatNeverStop) {
+  constexpr int kRuns = 10;
+  for (const int32_t gap_steps : {0, 100}) {
+    double worst = 0;
+    for (const uint64_t seed : FixedSeeds(kRuns)) {
+      SCOPED_TRACE(fmt::format("seed {}, prompts every {} steps", seed, gap_steps));
+      const Counts counts = BackgroundRun(seed).RunBusy(gap_steps);
+      EXPECT_EQ(counts.idle_rows, 0);
+      EXPECT_GE(counts.rows_beside, 5);
+      worst += Worst(counts.gaps) / Worst(counts.gaps_alone) / kRuns;
+    }
+    if (AskedSeed()) continue;
+    EXPECT_LT(worst, 1.05) << "prompts every " << gap_steps << " steps";
+  }
 }
 
 }  // namespace

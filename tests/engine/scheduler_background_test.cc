@@ -1,4 +1,5 @@
 // What requests in the background get of steps, and what they leave to all others.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <vector>
@@ -76,6 +77,61 @@ TEST_F(SchedulerBackgroundTest, ItsPromptsDoNotLengthenTheStepsOfStreams) {
   EXPECT_THAT(Step(), ElementsAre(1));
   Teach(/*fixed_ms=*/20, /*row_ms=*/0.01);
   EXPECT_THAT(Step(), ElementsAre(1, 47));  // 0.6 ms, three tiles with the stream
+}
+
+TEST_F(SchedulerBackgroundTest, ItsFirstPromptBeginsBesideAStreamThatNeverStops) {
+  Start({.block_size = 16, .max_batch_tokens = 512, .max_sequences = 8}, 1000);
+  Add(3);
+  Step();
+  TeachDecoding(/*fixed_ms=*/20, /*row_ms=*/0.1);
+  const Sequence& behind = AddBehind(100);
+  int32_t alone = 0;
+  while (behind.computed_count == 0 && alone < 1000) {
+    alone += Step().size() == 1 ? 1 : 0;
+    TeachDecoding(/*fixed_ms=*/20, /*row_ms=*/0.1);
+  }
+  EXPECT_EQ(alone, 256);
+  EXPECT_EQ(behind.computed_count, 1);  // what a row costs is to be learned
+  Teach(1, 20.2, 1);
+  EXPECT_THAT(Step(), ElementsAre(1, 2));  // twice as many, of a tile that is not full
+  Teach(2, 20.3, 1);
+  EXPECT_THAT(Step(), ElementsAre(1, 4));
+}
+
+TEST_F(SchedulerBackgroundTest, BesidePromptsThatNeverStopItGetsOn) {
+  Start({.block_size = 16, .max_batch_tokens = 64, .max_sequences = 8}, 10'000);
+  Teach(40, 24, 50);  // nothing but chunks
+  const Sequence& behind = AddBehind(1);
+  std::vector<const Sequence*> prompts;
+  for (int i = 0; i < 300; ++i) {
+    prompts.push_back(&Add(40));
+    Step();
+    Remove(*prompts.back());
+    Teach(40, 24, 1);
+  }
+  EXPECT_EQ(behind.computed_count, 1);
+}
+
+TEST_F(SchedulerBackgroundTest, WhoHasWaitedForLongGetsAStepAsLongAsOthersHave) {
+  Start({.block_size = 16, .max_batch_tokens = 512, .max_sequences = 8}, 1000);
+  Teach(/*fixed_ms=*/20, /*row_ms=*/1);
+  AddBehind(400);
+  Step();  // alone
+  Add(100);
+  Step();
+  const Sequence& stream = Add(20);  // while the first one gets its second token
+  Step();
+  const double longest = plan_.predicted_seconds;
+  EXPECT_NEAR(longest, 0.041, 0.002);
+  double behind = 0;
+  for (int i = 0; i < 300; ++i) {
+    Teach(/*fixed_ms=*/20, /*row_ms=*/1);
+    Step();
+    if (plan_.row_count > 2) behind = std::max(behind, plan_.predicted_seconds);
+  }
+  EXPECT_EQ(stream.state, SequenceState::kRunning);
+  EXPECT_GT(behind, 0.035);
+  EXPECT_LE(behind, longest + 1e-4);
 }
 
 TEST_F(SchedulerBackgroundTest, SlotsAreGivenUpToWhoeverComes) {

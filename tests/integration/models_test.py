@@ -189,6 +189,52 @@ class Room(ModelsCase):
             self.assertEqual(self.loaded(), {"first"})
 
 
+class Batches(ModelsCase):
+    def await_end(self, batch):
+        deadline = time.monotonic() + 60
+        while batch["status"] in ("validating", "in_progress", "finalizing"):
+            self.assertLess(time.monotonic(), deadline, batch)
+            time.sleep(0.05)
+            batch = self.ask("GET", f"/v1/batches/{batch['id']}")[1]
+        self.assertEqual(batch["status"], "completed", batch)
+        return batch
+
+    def run_batch(self, bodies):
+        """({custom_id: body of the answer}, {custom_id: code of the error})"""
+        lines = "".join(json.dumps({"custom_id": name, "method": "POST", "url": "/v1/completions", "body": body}) + "\n"
+                        for name, body in bodies.items())
+        form = ('--b\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--b\r\nContent-Disposition: form-data; '
+                f'name="file"; filename="in.jsonl"\r\n\r\n{lines}\r\n--b--\r\n')
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        with contextlib.closing(connection):
+            connection.request("POST", "/v1/files", form, {"Content-Type": "multipart/form-data; boundary=b"})
+            file = json.loads(connection.getresponse().read())["id"]
+        batch = self.await_end(self.ask("POST", "/v1/batches", {"input_file_id": file, "endpoint": "/v1/completions",
+                                                                "completion_window": "24h"})[1])
+        answers, errors = ({answer["custom_id"]: answer["response"]["body"] for answer in self.lines(batch[kind])}
+                           for kind in ("output_file_id", "error_file_id"))
+        return answers, {name: body["error"]["code"] for name, body in errors.items()}
+
+    def lines(self, file):
+        return [json.loads(line) for line in self.ask("GET", f"/v1/files/{file}/content")[1].splitlines()] if file else []
+
+    def test_a_line_has_its_model_loaded(self):
+        files = self.enterContext(tempfile.TemporaryDirectory())
+        # Of the larger models there is room for one.
+        with self.serving(*Room.limit, "--files-dir", str(pathlib.Path(files, "files"))):
+            alone = self.complete("first")
+            body = {"prompt": "Once upon a time", "max_tokens": 24, "temperature": 0, "logprobs": 1}
+            bodies = {f"{model} {i}": body | {"model": model} for i in range(3) for model in ("second", "first", "small")}
+            answers, errors = self.run_batch(bodies | {name: body | {"model": name} for name in ("broken", "nobody")})
+            self.assertEqual(set(answers), set(bodies))
+            for name, answer in answers.items():
+                self.assertEqual(answer["model"], name.split()[0])
+                if "small" not in name:
+                    self.assertEqual(answer["choices"], alone)
+            self.assertEqual(errors, {"broken": "model_not_loadable", "nobody": "model_not_found"})
+            self.assertIn('weft_models_left_total{reason="room"}', self.ask("GET", "/metrics")[1])
+
+
 class Leaving(ModelsCase):
     def test_idle_models_leave(self):
         with self.serving("--keep-alive", "1s"):

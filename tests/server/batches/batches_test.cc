@@ -155,6 +155,28 @@ TEST_F(BatchesTest, WhatIsWrongWithAFileIsSaidByLine) {
             "batch_has_ended");
 }
 
+TEST_F(BatchesTest, AKeysSecondBatchIsCheckedAtOnceAndWaits) {
+  ServerOptions options;
+  options.batch_lines = 1;
+  Start(options);
+  std::vector<json> lines;
+  for (int i = 0; i < 20; ++i) {
+    lines.push_back(Line(std::to_string(i), {{"prompt", "b"}, {"max_tokens", 400}}));
+  }
+  server->model.SetStepTime(std::chrono::milliseconds(2));
+  const std::string first = Create(Upload(lines));
+  const std::string second = Create(Upload({Line("a", {{"prompt", "x"}, {"max_tokens", 1}})}));
+  const std::string wrong = Create(Upload({Line("a", {{"stream", true}})}));
+  const json waiting = Await(second, "in_progress");
+  EXPECT_EQ(waiting["request_counts"], (json{{"total", 1}, {"completed", 0}, {"failed", 0}}));
+  Await(wrong, "failed");
+  EXPECT_EQ(Asked("GET", "/v1/batches/" + second)["status"], "in_progress");
+  EXPECT_EQ(Asked("GET", "/v1/batches/" + first)["status"], "in_progress");
+  server->model.SetStepTime({});
+  Await(second, "completed");
+  EXPECT_EQ(Asked("GET", "/v1/batches/" + first)["status"], "completed");
+}
+
 TEST_F(BatchesTest, ACancelledBatchKeepsWhatIsDone) {
   ServerOptions options;
   options.batch_lines = 1;
