@@ -3,29 +3,6 @@
 #include "base/check.h"
 
 namespace weft {
-namespace {
-
-constexpr std::array<DataTypeTraits, kDataTypeCount> kTraits = {{
-    {"F32", 1, 4},
-    {"F16", 1, 2},
-    {"BF16", 1, 2},
-    {"Q8_0", 32, 34},
-    {"Q4_0", 32, 18},
-    {"Q4_1", 32, 20},
-    {"Q5_0", 32, 22},
-    {"Q5_1", 32, 24},
-    {"Q4_K", 256, 144},
-    {"Q5_K", 256, 176},
-    {"Q6_K", 256, 210},
-    {"MXFP4", 32, 17},
-    {"U8", 1, 1},
-    {"I64", 1, 8},
-}};
-
-}  // namespace
-
-const DataTypeTraits& TraitsOf(DataType type) { return kTraits[static_cast<size_t>(type)]; }
-
 int64_t RowBytes(DataType type, int64_t columns) {
   const DataTypeTraits& traits = TraitsOf(type);
   WEFT_CHECK(columns % traits.block_elements == 0);

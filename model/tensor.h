@@ -11,28 +11,21 @@ namespace weft {
 
 using TokenId = int32_t;
 
-// Element types of a model file. Names and block formats are ggml's.
+// Element types of a model file: X(name) for each. Names and block formats are ggml's; each is
+// defined in model/formats/blocks/. The last two are no weights: bytes, of which safetensors keep
+// MXFP4's codes and scales in a tensor each, and indices that checkpoints keep beside their
+// weights, such as BERT's position_ids.
+#define WEFT_DATA_TYPES(X)                                                                   \
+  X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q4_K) X(Q5_K) X(Q6_K)      \
+  X(MXFP4) X(U8) X(I64)
+
 enum class DataType : uint8_t {
-  kF32,
-  kF16,
-  kBF16,
-  kQ8_0,
-  kQ4_0,
-  kQ4_1,
-  kQ5_0,
-  kQ5_1,
-  kQ4_K,
-  kQ5_K,
-  kQ6_K,
-  kMXFP4,
-  // Bytes. By themselves they are no weights, but safetensors keep MXFP4's codes and scales in a
-  // tensor of bytes each.
-  kU8,
-  // Indices that checkpoints keep beside their weights, such as BERT's position_ids.
-  kI64,
+#define WEFT_DATA_TYPE(name) k##name,
+  WEFT_DATA_TYPES(WEFT_DATA_TYPE)
+#undef WEFT_DATA_TYPE
 };
-inline constexpr int kDataTypeCount = 14;
-inline constexpr int kWeightTypeCount = 12;  // those before kU8, which Weft computes with
+inline constexpr int kWeightTypeCount = static_cast<int>(DataType::kU8);  // Weft computes with
+inline constexpr int kDataTypeCount = static_cast<int>(DataType::kI64) + 1;
 
 struct DataTypeTraits {
   std::string_view name;   // as model files and people write it: "Q4_K"

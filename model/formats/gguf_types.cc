@@ -1,62 +1,27 @@
 #include "model/formats/gguf_types.h"
 
-#include <array>
-#include <optional>
+#include <algorithm>
 #include <string_view>
+
+#include "model/formats/block_format.h"
 
 namespace weft {
 namespace {
 
-struct GgmlType {
+struct OtherType {
+  uint32_t number;
   std::string_view name;
-  std::optional<DataType> type = std::nullopt;
 };
 
-// Indexed by number; some were removed from ggml, but old files have them.
-constexpr std::array<GgmlType, 42> kGgmlTypes = {{
-    {"F32", DataType::kF32},
-    {"F16", DataType::kF16},
-    {"Q4_0", DataType::kQ4_0},
-    {"Q4_1", DataType::kQ4_1},
-    {"Q4_2"},
-    {"Q4_3"},
-    {"Q5_0", DataType::kQ5_0},
-    {"Q5_1", DataType::kQ5_1},
-    {"Q8_0", DataType::kQ8_0},
-    {"Q8_1"},
-    {"Q2_K"},  // 10
-    {"Q3_K"},
-    {"Q4_K", DataType::kQ4_K},
-    {"Q5_K", DataType::kQ5_K},
-    {"Q6_K", DataType::kQ6_K},
-    {"Q8_K"},
-    {"IQ2_XXS"},
-    {"IQ2_XS"},
-    {"IQ3_XXS"},
-    {"IQ1_S"},
-    {"IQ4_NL"},  // 20
-    {"IQ3_S"},
-    {"IQ2_S"},
-    {"IQ4_XS"},
-    {"I8"},
-    {"I16"},
-    {"I32"},
-    {"I64"},
-    {"F64"},
-    {"IQ1_M"},
-    {"BF16", DataType::kBF16},  // 30
-    {"Q4_0_4_4"},
-    {"Q4_0_4_8"},
-    {"Q4_0_8_8"},
-    {"TQ1_0"},
-    {"TQ2_0"},
-    {"IQ4_NL_4_4"},
-    {"IQ4_NL_4_8"},
-    {"IQ4_NL_8_8"},
-    {"MXFP4", DataType::kMXFP4},
-    {"NVFP4"},  // 40
-    {"Q1_0"},
-}};
+// Those that Weft does not compute with; some were removed from ggml, but old files have them.
+constexpr OtherType kOtherTypes[] = {
+    {4, "Q4_2"},        {5, "Q4_3"},        {9, "Q8_1"},        {10, "Q2_K"},    {11, "Q3_K"},
+    {15, "Q8_K"},       {16, "IQ2_XXS"},    {17, "IQ2_XS"},     {18, "IQ3_XXS"}, {19, "IQ1_S"},
+    {20, "IQ4_NL"},     {21, "IQ3_S"},      {22, "IQ2_S"},      {23, "IQ4_XS"},  {24, "I8"},
+    {25, "I16"},        {26, "I32"},        {27, "I64"},        {28, "F64"},     {29, "IQ1_M"},
+    {31, "Q4_0_4_4"},   {32, "Q4_0_4_8"},   {33, "Q4_0_8_8"},   {34, "TQ1_0"},   {35, "TQ2_0"},
+    {36, "IQ4_NL_4_4"}, {37, "IQ4_NL_4_8"}, {38, "IQ4_NL_8_8"}, {40, "NVFP4"},   {41, "Q1_0"},
+};
 
 std::string SupportedNames() {
   std::string names;
@@ -70,16 +35,17 @@ std::string SupportedNames() {
 }  // namespace
 
 Result<DataType> DataTypeOfGgml(uint32_t number) {
-  if (number >= kGgmlTypes.size()) {
-    return Fail(ErrorCode::kUnsupported, "type number {} is not known, expected one of {}", number,
-                SupportedNames());
+  for (int i = 0; i < kWeightTypeCount; ++i) {
+    const auto type = static_cast<DataType>(i);
+    if (FormatOf(type).ggml_type == number) return type;
   }
-  const GgmlType& entry = kGgmlTypes[number];
-  if (!entry.type) {
-    return Fail(ErrorCode::kUnsupported, "type {} is not supported, expected one of {}", entry.name,
-                SupportedNames());
+  const auto* const other = std::ranges::find(kOtherTypes, number, &OtherType::number);
+  if (other != std::end(kOtherTypes)) {
+    return Fail(ErrorCode::kUnsupported, "type {} is not supported, expected one of {}",
+                other->name, SupportedNames());
   }
-  return *entry.type;
+  return Fail(ErrorCode::kUnsupported, "type number {} is not known, expected one of {}", number,
+              SupportedNames());
 }
 
 }  // namespace weft

@@ -1,14 +1,8 @@
 #include "model/formats/mxfp4.h"
 
-#include <bit>
-
 #include "base/check.h"
 
 namespace weft {
-
-float HalfScaleMXFP4(uint8_t e) {
-  return std::bit_cast<float>(e < 2 ? uint32_t{0x00200000} << e : (e - uint32_t{1}) << 23);
-}
 
 void JoinRowMXFP4(const std::byte* codes, const std::byte* scales, int64_t columns,
                   std::byte* out) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <immintrin.h>
 
-#include "model/formats/mxfp4.h"
 #include "model/kernels/isa_functions.h"
 #include "model/kernels/kv_page.h"
 #include "model/kernels/panel_layout.h"
@@ -20,6 +19,7 @@ namespace {
 #include "model/kernels/generic_exp.inc"
 #include "model/kernels/generic_spans.inc"
 #include "model/kernels/generic_prefetch.inc"
+#include "model/kernels/generic_panel_scales.inc"
 #include "model/kernels/tile_bf16.inc"
 #include "model/kernels/generic_bf16_unpack.inc"
 #include "model/kernels/amx_tile_config.inc"

@@ -31,13 +31,13 @@ class Numbers {
   uint64_t state_ = 0x9e3779b97f4a7c15;
 };
 
-// MXFP4's scales, which are a byte each.
+// Of scales that are exponents.
 void SetNearExponents(PackedMatrix& weights, Numbers& numbers) {
   constexpr int64_t kGroups = kColumns / kGroupColumns;
   for (int64_t panel = 0; panel < weights.panel_count(); ++panel) {
     std::byte* const bytes = weights.storage.data() + panel * weights.panel_bytes;
     for (int64_t group = 0; group < kGroups; ++group) {
-      std::byte* const exponents = bytes + FieldsOf(kPanelMXFP4, group, kGroups).scale;
+      std::byte* const exponents = bytes + FieldsOf(LayoutOf(weights.layout), group, kGroups).scale;
       for (int64_t lane = 0; lane < kPanelRows; ++lane) {
         exponents[lane] = static_cast<std::byte>(120 + numbers.Bits() % 8);
       }
@@ -47,7 +47,7 @@ void SetNearExponents(PackedMatrix& weights, Numbers& numbers) {
 
 // Random panels. Odd bytes are such that an f16 or bf16 which ends in one is finite, and near
 // enough to others that their sums round.
-PackedMatrix RandomWeights(const KernelTable& kernels, DataType layout, Numbers& numbers) {
+PackedMatrix RandomWeights(const KernelTable& kernels, PanelFormat layout, Numbers& numbers) {
   PackedMatrix weights;
   weights.layout = layout;
   weights.rows = kOutputs;
@@ -60,7 +60,9 @@ PackedMatrix RandomWeights(const KernelTable& kernels, DataType layout, Numbers&
     byte = static_cast<std::byte>(odd ? (bits & 0x87) | 0x38 : bits);
     odd = !odd;
   }
-  if (layout == DataType::kMXFP4) SetNearExponents(weights, numbers);
+  if (IsQuantized(layout) && TraitsOf(layout).scale == PanelScale::kExponent) {
+    SetNearExponents(weights, numbers);
+  }
   return weights;
 }
 
@@ -88,7 +90,8 @@ bool SameProduct(const KernelTable& a, const KernelTable& b, MatmulTask task) {
   return std::memcmp(y_a.data(), y_b.data(), size * sizeof(float)) == 0;
 }
 
-bool SameForLayout(const KernelTable& a, const KernelTable& b, DataType layout, Numbers& numbers) {
+bool SameForLayout(const KernelTable& a, const KernelTable& b, PanelFormat layout,
+                   Numbers& numbers) {
   const OperandType type = b.operand_type(layout);
   const PackedMatrix weights = RandomWeights(b, layout, numbers);
   const AlignedBuffer operands = RandomOperands(b, type, numbers);
@@ -145,10 +148,9 @@ std::vector<float> Attend(const KernelTable& kernels, AttentionTask task) {
 bool SameProducts(const KernelTable& a, const KernelTable& b) {
   const ScopedFlushDenormals flush;
   Numbers numbers;
-  for (const DataType layout :
-       {DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0, DataType::kQ4_1, DataType::kQ5_0,
-        DataType::kQ5_1, DataType::kQ4_K, DataType::kQ5_K, DataType::kQ6_K, DataType::kMXFP4}) {
-    if (!SameForLayout(a, b, layout, numbers)) return false;
+  if (!SameForLayout(a, b, PanelFormat::kBF16, numbers)) return false;
+  for (int i = 0; i < kQuantizedPanels; ++i) {
+    if (!SameForLayout(a, b, QuantizedPanel(i), numbers)) return false;
   }
   return true;
 }

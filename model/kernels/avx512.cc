@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <immintrin.h>
 
-#include "model/formats/mxfp4.h"
 #include "model/kernels/isa_functions.h"
 #include "model/kernels/kv_page.h"
 #include "model/kernels/panel_layout.h"
@@ -21,6 +20,7 @@ namespace {
 #include "model/kernels/generic_rows.inc"
 #include "model/kernels/generic_recurrence.inc"
 #include "model/kernels/generic_prefetch.inc"
+#include "model/kernels/generic_panel_scales.inc"
 #include "model/kernels/generic_walk.inc"
 #include "model/kernels/tile_f32.inc"
 #include "model/kernels/generic_bf16_unpack.inc"

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <immintrin.h>
 
-#include "model/formats/mxfp4.h"
 #include "model/kernels/isa_functions.h"
 #include "model/kernels/kv_page.h"
 #include "model/kernels/panel_layout.h"
@@ -18,6 +17,7 @@ namespace {
 #include "model/kernels/vector_avx512.inc"
 #include "model/kernels/generic_lanes.inc"
 #include "model/kernels/generic_prefetch.inc"
+#include "model/kernels/generic_panel_scales.inc"
 #include "model/kernels/generic_walk.inc"
 #include "model/kernels/dot_avx512_vnni.inc"
 #include "model/kernels/generic_int8_unpack.inc"

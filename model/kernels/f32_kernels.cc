@@ -178,9 +178,9 @@ void MultiplyGathered(const Product& whole, const int32_t* x_rows) {
 
 }  // namespace
 
-DataType PackedLayout(DataType /*file_type*/) { return DataType::kF32; }
+PanelFormat PackedLayout(DataType /*file_type*/) { return PanelFormat::kF32; }
 
-int64_t PanelBytes(DataType /*layout*/, int64_t columns) {
+int64_t PanelBytes(PanelFormat /*layout*/, int64_t columns) {
   return kPanelRows * columns * static_cast<int64_t>(sizeof(float));
 }
 

@@ -6,8 +6,8 @@
 
 namespace weft::f32 {
 
-DataType PackedLayout(DataType file_type);
-int64_t PanelBytes(DataType layout, int64_t columns);
+PanelFormat PackedLayout(DataType file_type);
+int64_t PanelBytes(PanelFormat layout, int64_t columns);
 void PackPanels(const TensorView& source, int64_t first_panel, int64_t panel_count,
                 PackedMatrix& packed);
 void UnpackRow(const PackedMatrix& weights, int64_t row, float* out);

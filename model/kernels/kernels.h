@@ -253,8 +253,8 @@ struct KernelTable {
 
   // --- weights ---
   // The layout that a file's type gets, and the bytes of one panel of it.
-  DataType (*packed_layout)(DataType file_type);
-  int64_t (*panel_bytes)(DataType layout, int64_t columns);
+  PanelFormat (*packed_layout)(DataType file_type);
+  int64_t (*panel_bytes)(PanelFormat layout, int64_t columns);
   // Packs panels [first_panel, first_panel + panel_count) of `source` (a matrix in file format)
   // into `packed`, whose fields and storage are set. Different panels may be packed at the same
   // time.
@@ -263,7 +263,7 @@ struct KernelTable {
   // One row of the matrix as the definition sees it (bf16 values for bf16): the embedding lookup.
   void (*unpack_row)(const PackedMatrix& weights, int64_t row, float* out);
   // What products with weights in this layout read on their left.
-  OperandType (*operand_type)(DataType layout);
+  OperandType (*operand_type)(PanelFormat layout);
   void (*matmul)(const MatmulTask& task);
   // The rows that a product multiplies with what it has unpacked of the weights: of more rows it
   // goes over the weights again.

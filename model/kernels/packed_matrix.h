@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/aligned_buffer.h"
-#include "model/tensor.h"
+#include "model/kernels/panel_format.h"
 
 namespace weft {
 
@@ -14,13 +14,10 @@ inline constexpr int64_t kPanelRows = 16;
 // k of one step of the accumulation that the bf16 definition fixes.
 inline constexpr int64_t kGroupColumns = 32;
 
-// (rows, columns) weights as CeilDivide(rows, 16) panels of equal size; the panel layout is that of
-// `layout`, the same on all instruction sets, so that a packed matrix means one thing. Read-only
-// once packed.
+// (rows, columns) weights as CeilDivide(rows, 16) panels of equal size, laid out as `layout` is,
+// the same on all instruction sets, so that a packed matrix means one thing. Read-only once packed.
 struct PackedMatrix {
-  // kF32: dense row-major float32 (the f32 arithmetic). Otherwise the file's type (F32 and F16
-  // become kBF16 under bf16: exactly what the definition rounds to).
-  DataType layout = DataType::kF32;
+  PanelFormat layout = PanelFormat::kF32;
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t panel_bytes = 0;

@@ -5,30 +5,22 @@
 #include <cstdint>
 
 #include "model/kernels/packed_matrix.h"
+#include "model/kernels/weight_group.h"
 #include "model/tensor.h"
 
 namespace weft {
 
-DataType PackedLayoutBF16(DataType file_type);
-int64_t PanelBytesBF16(DataType layout, int64_t columns);
+PanelFormat PackedLayoutBF16(DataType file_type);
+int64_t PanelBytesBF16(PanelFormat layout, int64_t columns);
 // KernelTable::pack_panels. Rows that the matrix does not have become zeros.
 void PackPanelsBF16(const TensorView& source, int64_t first_panel, int64_t panel_count,
                     PackedMatrix& packed);
 // The weights of one lane (0 .. 15) of a panel, rounded to bf16: out[0 .. columns).
-void UnpackLaneBF16(DataType layout, const std::byte* panel, int64_t lane, int64_t columns,
+void UnpackLaneBF16(PanelFormat layout, const std::byte* panel, int64_t lane, int64_t columns,
                     float* out);
-
-// One lane's group of a quantised panel as the int8 arithmetic sees it (scalar_int8.cc).
-struct Int8Weights {
-  int32_t
-      codes[kGroupColumns];  // in order of k, minus the type's zero point; MXFP4: doubled values
-  int32_t half_scale[2];     // Q6_K: of k < 16 and of k >= 16; other types: 1
-  float scale;
-  float minimum;
-  bool has_minimum;
-};
-Int8Weights UnpackInt8(DataType layout, const std::byte* panel, int64_t lane, int64_t group,
-                       int64_t group_count);
+// One lane's group of a quantised panel.
+WeightGroup UnpackGroup(PanelFormat layout, const std::byte* panel, int64_t lane, int64_t group,
+                        int64_t group_count);
 
 // KernelTable::unpack_row.
 void UnpackRowBF16(const PackedMatrix& weights, int64_t row, float* out);

@@ -1,4 +1,4 @@
-// Where things lie in a panel (16 outputs) of a PackedMatrix, for every layout. One layout serves
+// Where things lie in a panel (16 outputs) of a PackedMatrix, for every format. One layout serves
 // both the bf16 and the int8 arithmetic.
 //
 // A panel is a row of blocks; a block is 8 groups (the last one may have fewer); a group is 32 k of
@@ -9,27 +9,24 @@
 // The 32 codes of a lane's group fall into 8 quads of 4, each a byte of a 32-bit word: element k is
 // byte ByteOf(k) of quad QuadOf(k). Int8 dot products eat a quad at a time, with activations in the
 // same order; and a shift and a mask with 0x000f000f of a word of 4-bit codes leave a pair (even k,
-// odd k), AMX's bf16 operand order. Fields of a group:
+// odd k), AMX's bf16 operand order.
 //
-//   kBF16    codes [16 pairs][16 lanes][2] bf16; pair p is (k = 2p, k = 2p + 1)
+// A plane of n bits (1, 2, 4, 8) is word [n][16 lanes]; word w holds the quads from 8 / n * w on:
+// of byte j of the t-th of these the bits from 8j + n * t. Codes of 2, 4 and 8 bits are a plane;
+// of 5 and 6 bits a plane of 4 low ones and, as the high bits, one of the rest. Fields of a group:
 //
-//   kQ8_0    codes [8 quads][16 lanes][4] int8; scale [16] f16
+//   kBF16     codes [16 pairs][16 lanes][2] bf16; pair p is (k = 2p, k = 2p + 1)
+//   others    codes, and high bits if there are
 //
-//   others   codes of 4 bits: word [4][16 lanes]; word z holds quad 2z in the low halves of its
-//            bytes and quad 2z + 1 in the high halves
+//   PanelScale      scale                              trailer
+//   kHalf           [16] f16
+//   kExponent       [16] uint8
+//   kBytes          [16] int8                          d [16] f16, dmin [16] f16 or padding
+//   kHalvesBytes    [2][16] int8, k < 16 and k >= 16   likewise
 //
-//   Q5_x     high bits: word [16 lanes]; of byte j of quad t at bit 8j + t
-//
-//   Q6_K     high bits: word [2][16 lanes]; of byte j of quad 4y + t the two bits from 8j + 2t of
-//            word y
-//
-//   MXFP4    scale [16] uint8: the exponent
-//
-//   Qx_0, _1 scale [16] f16; Qx_1 also minimum [16] f16
-//
-//   Q4_K, Q5_K  scale [16] uint8, minimum [16] uint8; trailer d [16] f16, dmin [16] f16
-//
-//   Q6_K     scale [2][16] int8, for k < 16 and k >= 16; trailer d [16] f16, 32 bytes of padding
+//   PanelMinimum    minimum
+//   kHalf           [16] f16
+//   kBytes          [16] uint8
 //
 // That is the file's size for MXFP4 and Q4_0 .. Q8_0, 1.01 times it for Q6_K, 1.03 times for Q4_K
 // and Q5_K.
@@ -37,10 +34,10 @@
 
 #include <cstdint>
 
+#include "model/kernels/panel_format.h"
+
 namespace weft {
 
-// `static` and not `inline` here and below: every translation unit has its own, so that none leaks
-// from one instruction set to another.
 static constexpr int QuadOf(int64_t k) { return static_cast<int>(k / 8 * 2 + k / 2 % 2); }
 static constexpr int ByteOf(int64_t k) { return static_cast<int>(k % 2 * 2 + k / 4 % 2); }
 
@@ -57,16 +54,23 @@ struct PanelLayout {
 };
 
 static constexpr int64_t kBlockGroups = 8;
+
+// Bits of a code that lie in its low plane.
+static constexpr int LowBitsOf(const PanelTraits& traits) { return traits.code_bits == 8 ? 8 : 4; }
+
+static constexpr PanelLayout LayoutOf(const PanelTraits& traits) {
+  constexpr int64_t kPlane = 64;  // bytes of a plane of one bit
+  constexpr int64_t kScale[] = {32, 16, 16, 32};
+  constexpr int64_t kMinimum[] = {0, 32, 16};
+  const int64_t low_bits = LowBitsOf(traits);
+  return {kPlane * low_bits, kPlane * (traits.code_bits - low_bits),
+          kScale[static_cast<int>(traits.scale)], kMinimum[static_cast<int>(traits.minimum)],
+          HasSuperBlock(traits) ? 64 : 0};
+}
 static constexpr PanelLayout kPanelBF16 = {1024, 0, 0, 0, 0};
-static constexpr PanelLayout kPanelQ8_0 = {512, 0, 32, 0, 0};
-static constexpr PanelLayout kPanelQ4_0 = {256, 0, 32, 0, 0};
-static constexpr PanelLayout kPanelMXFP4 = {256, 0, 16, 0, 0};
-static constexpr PanelLayout kPanelQ4_1 = {256, 0, 32, 32, 0};
-static constexpr PanelLayout kPanelQ5_0 = {256, 64, 32, 0, 0};
-static constexpr PanelLayout kPanelQ5_1 = {256, 64, 32, 32, 0};
-static constexpr PanelLayout kPanelQ4_K = {256, 0, 16, 16, 64};
-static constexpr PanelLayout kPanelQ5_K = {256, 64, 16, 16, 64};
-static constexpr PanelLayout kPanelQ6_K = {256, 128, 32, 0, 64};
+static constexpr PanelLayout LayoutOf(PanelFormat format) {
+  return IsQuantized(format) ? LayoutOf(TraitsOf(format)) : kPanelBF16;
+}
 
 static constexpr int64_t PanelBytes(const PanelLayout& layout, int64_t group_count) {
   return group_count * layout.group_bytes() + group_count / kBlockGroups * layout.trailer;

@@ -18,7 +18,7 @@
 //   Q6_K        32          d             none
 //   MXFP4       0           2^(e - 128)   none
 //
-// MXFP4's codes are the integers of kCodesMXFP4, twice the values. Its scale is zero for e < 2: it
+// MXFP4's codes are the integers of kCodesE2M1, twice the values. Its scale is zero for e < 2: it
 // would be a denormal.
 #include "model/kernels/scalar_int8.h"
 
@@ -71,8 +71,9 @@ float MultiplyGroup(const Int8Weights& weights, const Int8Group& x, float sum) {
   for (int64_t k = 0; k < kGroupColumns; ++k) {
     dots[k / 16] += weights.codes[k] * x.codes[4 * QuadOf(k) + ByteOf(k)];
   }
-  const int32_t dot = dots[0] * weights.half_scale[0] + dots[1] * weights.half_scale[1];
-  sum = FusedMultiplyAdd(static_cast<float>(dot), weights.scale * x.scale, sum);
+  const float first = static_cast<float>(dots[0]) * weights.half_scale[0];
+  const float dot = FusedMultiplyAdd(static_cast<float>(dots[1]), weights.half_scale[1], first);
+  sum = FusedMultiplyAdd(dot, weights.scale * x.scale, sum);
   if (weights.has_minimum) sum = FusedMultiplyAdd(weights.minimum, x.scaled_sum, sum);
   return sum;
 }
@@ -100,8 +101,9 @@ void MatmulInt8(const MatmulTask& task, const std::byte* panel) {
       for (int64_t group = 0; group < groups; ++group) {
         Int8Group x;
         std::memcpy(&x, task.x + row * task.x_row_bytes + group * task.x_group_bytes, sizeof(x));
-        sum = MultiplyGroup(
-            UnpackInt8(weights.layout, own_panel, output % kPanelRows, group, groups), x, sum);
+        const WeightGroup packed =
+            UnpackGroup(weights.layout, own_panel, output % kPanelRows, group, groups);
+        sum = MultiplyGroup(IntegersOf(weights.layout, packed), x, sum);
       }
       float& y = task.y[r * task.y_stride + output];
       y = task.accumulate ? y + sum : sum;

@@ -13,9 +13,9 @@
 namespace weft {
 namespace {
 
-OperandType OperandOfBF16(DataType /*layout*/) { return OperandType::kBF16; }
-OperandType OperandOfF32(DataType /*layout*/) { return OperandType::kF32; }
-OperandType OperandOfInt8(DataType layout) {
+OperandType OperandOfBF16(PanelFormat /*layout*/) { return OperandType::kBF16; }
+OperandType OperandOfF32(PanelFormat /*layout*/) { return OperandType::kF32; }
+OperandType OperandOfInt8(PanelFormat layout) {
   return IsQuantized(layout) ? OperandType::kInt8 : OperandType::kBF16;
 }
 

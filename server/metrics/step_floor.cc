@@ -15,7 +15,7 @@ namespace {
 
 ProductCost CostOfMatrix(const BoundMatrix& bound, const KernelTable& kernels) {
   const TensorView& matrix = bound.view;
-  const DataType layout = kernels.packed_layout(bound.type());
+  const PanelFormat layout = kernels.packed_layout(bound.type());
   const auto weights = static_cast<double>(matrix.rows() * matrix.columns());
   ProductCost cost;
   cost.bytes = static_cast<double>(CeilDivide(matrix.rows(), kPanelRows) *

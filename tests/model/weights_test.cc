@@ -163,14 +163,14 @@ TEST(WeightsTest, MatricesBecomeQ8_0) {
   const PackedMatrix& expected = weights.matrix(MatrixId{3});
   int64_t packed_bytes = 0;
   const auto expect_same = [&](const PackedMatrix& matrix) {
-    EXPECT_EQ(matrix.layout, DataType::kQ8_0);
+    EXPECT_EQ(matrix.layout, PanelFormat::kQ8_0);
     EXPECT_TRUE(std::ranges::equal(matrix.storage.bytes(), expected.storage.bytes()));
     packed_bytes += matrix.panel_count() * matrix.panel_bytes;
   };
   for (int i = 0; i < 4; ++i) expect_same(weights.matrix(MatrixId{i}));
   expect_same(weights.stack(StackId{0})[0]);
   const PackedMatrix& plain = weights.matrix(MatrixId{4});
-  EXPECT_EQ(plain.layout, DataType::kBF16);  // 80 columns are no whole blocks
+  EXPECT_EQ(plain.layout, PanelFormat::kBF16);  // 80 columns are no whole blocks
   packed_bytes += plain.panel_count() * plain.panel_bytes;
   EXPECT_EQ(Weights::PackedBytes(tensors, Bf16()), packed_bytes);
 }

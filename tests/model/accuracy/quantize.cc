@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "model/formats/dequantize.h"
-#include "model/formats/mxfp4.h"
 #include "model/formats/quantize.h"
+#include "model/kernels/weight_group.h"
 #include "tests/model/formats/gguf_builder.h"
 
 namespace weft {
@@ -161,8 +161,8 @@ void QuantizeMXFP4(std::span<const float> x, ByteWriter& out) {
     const auto error = [&](int8_t code) {
       return std::abs(static_cast<float>(code) * scale - x[i]);
     };
-    const auto nearest = std::ranges::min_element(kCodesMXFP4, {}, error);
-    codes[i] = static_cast<int>(nearest - std::begin(kCodesMXFP4));
+    const auto nearest = std::ranges::min_element(kCodesE2M1, {}, error);
+    codes[i] = static_cast<int>(nearest - std::begin(kCodesE2M1));
   }
   out.Number(e);
   WriteNibbles(codes, out);

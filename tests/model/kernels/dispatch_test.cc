@@ -93,11 +93,11 @@ TEST_F(DispatchTest, TablesSayWhatTheyAre) {
 #endif
   const KernelTable& int8 = KernelsFor(Arithmetic::kInt8, Isa::kScalar);
   EXPECT_EQ(int8.name, "int8/scalar");
-  EXPECT_EQ(int8.operand_type(DataType::kQ4_K), OperandType::kInt8);
-  EXPECT_EQ(int8.operand_type(DataType::kBF16), OperandType::kBF16);
+  EXPECT_EQ(int8.operand_type(PanelFormat::kQ4_K), OperandType::kInt8);
+  EXPECT_EQ(int8.operand_type(PanelFormat::kBF16), OperandType::kBF16);
   const KernelTable& f32 = KernelsFor(Arithmetic::kF32, Isa::kScalar);
   EXPECT_EQ(f32.name, "f32/blas");
-  EXPECT_EQ(f32.operand_type(DataType::kF32), OperandType::kF32);
+  EXPECT_EQ(f32.operand_type(PanelFormat::kF32), OperandType::kF32);
   EXPECT_EQ(f32.kv_type, KvType::kF32);
 }
 

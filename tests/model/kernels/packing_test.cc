@@ -71,11 +71,11 @@ INSTANTIATE_TEST_SUITE_P(AllTypes, PackingTest, testing::ValuesIn(kAllTypes),
 
 TEST(PackedLayoutTest, PlainTypesBecomeBFloat16) {
   const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
-  EXPECT_EQ(kernels.packed_layout(DataType::kF32), DataType::kBF16);
-  EXPECT_EQ(kernels.packed_layout(DataType::kF16), DataType::kBF16);
-  EXPECT_EQ(kernels.packed_layout(DataType::kQ4_K), DataType::kQ4_K);
+  EXPECT_EQ(kernels.packed_layout(DataType::kF32), PanelFormat::kBF16);
+  EXPECT_EQ(kernels.packed_layout(DataType::kF16), PanelFormat::kBF16);
+  EXPECT_EQ(kernels.packed_layout(DataType::kQ4_K), PanelFormat::kQ4_K);
   EXPECT_EQ(KernelsFor(Arithmetic::kF32, Isa::kScalar).packed_layout(DataType::kQ4_K),
-            DataType::kF32);
+            PanelFormat::kF32);
 }
 
 }  // namespace
