@@ -342,7 +342,7 @@ void DescribeMemory(const Checkpoint& checkpoint, const KernelTable& kernels,
 
 void DescribeKvQ8(const Checkpoint& checkpoint, const InspectOptions& options, std::string& text) {
   const ModelSpec& spec = checkpoint.spec;
-  const KernelTable& kernels = KernelsFor(kAutoArithmetic, options.isa, KvType::kQ8);
+  const KernelTable& kernels = KernelsFor(Arithmetic::kInt8, options.isa, KvType::kQ8);
   if (const Result<void> possible = CheckKvType(spec, kernels, KvType::kQ8); !possible) {
     Line(text, "--kv-type q8", "{}", possible.error().message);
     return;

@@ -21,8 +21,10 @@ std::span<const OperandType> OperandTypesOf(Arithmetic arithmetic) {
     case Arithmetic::kF32:
       return types.subspan(0, 1);
     case Arithmetic::kBF16:
+    case Arithmetic::kBF16Pair:
       return types.subspan(1, 1);
     case Arithmetic::kInt8:
+    case Arithmetic::kInt8Pair:
       return types.subspan(1, 2);
   }
   return types;

@@ -1,4 +1,4 @@
-// The bf16 and int8 arithmetics for AVX2 with FMA and F16C.
+// The bf16, bf16pair and int8 arithmetics for AVX2 with FMA and F16C.
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
@@ -25,6 +25,7 @@ namespace {
 #include "model/kernels/tile_f32.inc"
 #include "model/kernels/generic_bf16_unpack.inc"
 #include "model/kernels/generic_bf16.inc"
+#include "model/kernels/generic_pair.inc"
 #include "model/kernels/dot_avx2.inc"
 #include "model/kernels/generic_int8_unpack.inc"
 #include "model/kernels/generic_int8.inc"
@@ -70,5 +71,6 @@ constexpr PeakLoop kInt8Peak = {"AVX2 maddubs", int64_t{6} * 4 * 32 * 2, RunInt8
 constexpr IsaFunctions kFunctions = kGenericFunctions;
 
 void MatmulInt8(const MatmulTask& task, const std::byte* panel) { MultiplyInt8(task, panel); }
+void MatmulBF16Pair(const MatmulTask& task, const std::byte* panel) { MultiplyPairs(task, panel); }
 
 }  // namespace weft::avx2

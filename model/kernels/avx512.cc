@@ -1,4 +1,4 @@
-// The bf16 arithmetic for AVX-512 (F, BW, DQ, VL), and what int8 shares with it.
+// The bf16 and bf16pair arithmetics for AVX-512 (F, BW, DQ, VL), and what int8 shares with them.
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
@@ -25,6 +25,7 @@ namespace {
 #include "model/kernels/tile_f32.inc"
 #include "model/kernels/generic_bf16_unpack.inc"
 #include "model/kernels/generic_bf16.inc"
+#include "model/kernels/generic_pair.inc"
 #include "model/kernels/generic_spans.inc"
 #include "model/kernels/generic_kv_common.inc"
 #include "model/kernels/generic_kv_bf16.inc"
@@ -55,5 +56,7 @@ constexpr IsaFunctions kFunctionsWithVnni = WithVnni(kGenericFunctions);
 constexpr IsaFunctions kFunctionsWithAmx = WithAmx(kFunctionsWithVnni);
 
 constexpr PeakLoop kFloatPeak = {"AVX-512 FMA", kFloatPeakOperations<16>, RunFloatPeak<16>};
+
+void MatmulBF16Pair(const MatmulTask& task, const std::byte* panel) { MultiplyPairs(task, panel); }
 
 }  // namespace weft::avx512

@@ -100,6 +100,10 @@ std::string_view NameOf(Arithmetic arithmetic) {
       return "bf16";
     case Arithmetic::kInt8:
       return "int8";
+    case Arithmetic::kBF16Pair:
+      return "bf16pair";
+    case Arithmetic::kInt8Pair:
+      return "int8+bf16pair";
   }
   return "unknown";
 }

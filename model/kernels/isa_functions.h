@@ -49,19 +49,26 @@ struct IsaFunctions {
 
 // MatmulInt8: products of int8 operands with quantised weights, otherwise like `matmul`.
 // MatmulBF16: `matmul` of a set that shares the rest of its functions with another.
+// MatmulBF16Pair: like `matmul`, as the bf16pair arithmetic has it.
 namespace scalar {
 extern const IsaFunctions kFunctions;
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);
+void MatmulBF16Pair(const MatmulTask& task, const std::byte* panel);
 }  // namespace scalar
 namespace avx2 {
 extern const IsaFunctions kFunctions;
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);
+void MatmulBF16Pair(const MatmulTask& task, const std::byte* panel);
 }  // namespace avx2
 namespace avx512 {
 extern const IsaFunctions kFunctions;
 extern const IsaFunctions kFunctionsWithVnni;  // the same but for what namespace avx512_vnni has
 extern const IsaFunctions kFunctionsWithAmx;   // that, but for what namespace amx has
+void MatmulBF16Pair(const MatmulTask& task, const std::byte* panel);
 }  // namespace avx512
+namespace avx512_bf16 {
+void MatmulBF16Pair(const MatmulTask& task, const std::byte* panel);
+}  // namespace avx512_bf16
 namespace avx512_vnni {
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);
 void AttentionQ8(const AttentionTask& task);

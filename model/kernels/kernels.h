@@ -12,6 +12,11 @@
 //   over the odd k, from +0; acc = acc + (even + odd). acc starts at +0. All float32, round to
 //   nearest even. That is AMX's tdpbf16ps.
 //
+// - The `bf16pair` arithmetic has another dot product of the same operands and is the same in all
+//   else: one chain over all pairs (k = 2p, k = 2p + 1) in ascending order, of each the odd k first:
+//   acc = fma(x_odd, w_odd, acc); acc = fma(x_even, w_even, acc). That is AVX-512 BF16's
+//   vdpbf16ps, whatever instruction set computes it.
+//
 // - Weights: the file's dequantisation (formats/dequantize.h), rounded to bf16. Activations,
 //   queries, keys, values: rounded to bf16 (denormals to zero, ties to even).
 //
@@ -29,6 +34,7 @@
 // The `int8` arithmetic is the same but for products with quantised weights, whose left operand is
 // quantised to 8 bits in groups of 32 (Int8Group): integer dot products in a group, which are
 // exact, and float32 fma over the groups in ascending order. scalar_int8.cc is the definition.
+// `int8+bf16pair` is int8 where weights are quantised and bf16pair where they are not.
 //
 // NaN is NaN, whichever its sign and payload. Weights are finite: what a file's infinite scale
 // makes is not finite either, but may be NaN here and infinity there.
@@ -46,9 +52,7 @@
 
 namespace weft {
 
-enum class Arithmetic { kF32, kBF16, kInt8 };
-// What runs where nobody asks for another: quantised weights in int8, others in bf16.
-inline constexpr Arithmetic kAutoArithmetic = Arithmetic::kInt8;
+enum class Arithmetic { kF32, kBF16, kInt8, kBF16Pair, kInt8Pair };
 // What the KV cache holds: float32 (the f32 arithmetic, always), bf16, or codes of 8 bits with one
 // scale a position and head for keys and one for values.
 enum class KvType { kF32, kBF16, kQ8 };
@@ -348,9 +352,13 @@ bool RequestTiles();
 // The table for an arithmetic on an instruction set; where a set has no kernels of its own the next
 // lower one's, and the table's name says which. The first time for AMX, some products and some
 // attention are computed and compared with AVX-512's: on a processor where they differ, AVX-512's
-// table serves and the log says so. `kv_type` is kBF16 or kQ8; the f32 arithmetic has kF32 whatever
+// table serves and the log says so. So it is with AVX-512 BF16's products and FMAs. `kv_type` is kBF16 or kQ8; the f32 arithmetic has kF32 whatever
 // it says, and LoadBlas() (model/kernels/blas.h) comes before its products.
 const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa, KvType kv_type = KvType::kBF16);
+
+// What runs where nobody asks for another: quantised weights in int8, others in bf16 where AMX
+// multiplies them, and in bf16pair elsewhere.
+Arithmetic AutoArithmetic(Isa isa);
 
 // The k largest of values[0..n) into indices, largest first; equal values: the lower index first.
 // NaN counts as the smallest.

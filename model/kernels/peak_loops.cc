@@ -8,7 +8,7 @@ PeakLoops PeakLoopsFor(Isa isa, const CpuFeatures& cpu) {
     case Isa::kAmx:
       return {avx512::kFloatPeak, amx::kBF16Peak, amx::kInt8Peak};
     case Isa::kAvx512:
-      return {avx512::kFloatPeak, avx512::kFloatPeak,
+      return {avx512::kFloatPeak, cpu.avx512_bf16 ? avx512_bf16::kPairPeak : avx512::kFloatPeak,
               cpu.avx512_vnni ? avx512_vnni::kInt8Peak : avx2::kInt8Peak};
     case Isa::kAvx2:
       return {avx2::kFloatPeak, avx2::kFloatPeak, avx2::kInt8Peak};

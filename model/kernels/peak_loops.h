@@ -18,7 +18,7 @@ struct PeakLoop {
 };
 
 // The instructions that this instruction set's kernels multiply with: float32 in attention, bf16
-// (AMX's; of others float32) and int8 in products with weights.
+// (AMX's or AVX-512's; of others float32) and int8 in products with weights.
 struct PeakLoops {
   PeakLoop float32;
   PeakLoop bf16;
@@ -36,6 +36,9 @@ extern const PeakLoop kFloatPeak;
 }
 namespace avx512_vnni {
 extern const PeakLoop kInt8Peak;
+}
+namespace avx512_bf16 {
+extern const PeakLoop kPairPeak;
 }
 // Only on threads of a process that has asked for the tiles (ChooseIsa).
 namespace amx {

@@ -1,5 +1,5 @@
-// The definition of the bf16 arithmetic: plain code, one value at a time. Attention is in
-// scalar_attention.cc, what the int8 arithmetic has of its own in scalar_int8.cc.
+// The definition of the bf16 and bf16pair arithmetics: plain code, one value at a time. Attention is
+// in scalar_attention.cc, what the int8 arithmetic has of its own in scalar_int8.cc.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -16,7 +16,9 @@
 namespace weft::scalar {
 namespace {
 
-void Matmul(const MatmulTask& task, const std::byte* panel) {
+// dot_product(x, w, count): of a row and an output's weights.
+template <typename DotProduct>
+void MultiplyAll(const MatmulTask& task, const std::byte* panel, const DotProduct& dot_product) {
   const PackedMatrix& weights = *task.weights;
   const int64_t groups = OperandGroups(weights.columns);
   const int64_t columns = groups * kGroupColumns;
@@ -39,11 +41,15 @@ void Matmul(const MatmulTask& task, const std::byte* panel) {
     UnpackLaneBF16(weights.layout, panel + panel_offset * weights.panel_bytes, output % kPanelRows,
                    weights.columns, w.data());
     for (int64_t r = 0; r < task.row_count; ++r) {
-      const float dot = Dot(x.data() + r * columns, w.data(), 1, columns);
+      const float dot = dot_product(x.data() + r * columns, w.data(), columns);
       float& y = task.y[r * task.y_stride + output];
       y = task.accumulate ? y + dot : dot;
     }
   }
+}
+
+void Matmul(const MatmulTask& task, const std::byte* panel) {
+  MultiplyAll(task, panel, [](const float* x, const float* w, int64_t n) { return Dot(x, w, 1, n); });
 }
 
 void ToOperandBF16(const float* x, int64_t n, std::byte* out, int64_t group_stride_bytes) {
@@ -184,6 +190,10 @@ void DenseDot(const float* x, const float* w, int64_t rows, int64_t columns, flo
 }
 
 }  // namespace
+
+void MatmulBF16Pair(const MatmulTask& task, const std::byte* panel) {
+  MultiplyAll(task, panel, DotPairs);
+}
 
 constexpr IsaFunctions kFunctions = {
     .matmul = Matmul,

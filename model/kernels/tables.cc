@@ -26,9 +26,20 @@ void MatmulBF16(const MatmulTask& task) {
 
 using Matmul = void (*)(const MatmulTask& task, const std::byte* panel);
 
+template <Matmul kMatmul>
+void MatmulOf(const MatmulTask& task) {
+  kMatmul(task, task.weights->panel(task.first_panel));
+}
+
 template <const IsaFunctions& kIsa, Matmul kMatmulInt8>
 void MatmulByType(const MatmulTask& task) {
   const Matmul matmul = IsQuantized(task.weights->layout) ? kMatmulInt8 : kIsa.matmul;
+  matmul(task, task.weights->panel(task.first_panel));
+}
+
+template <Matmul kMatmulInt8, Matmul kMatmulPair>
+void MatmulInt8OrPair(const MatmulTask& task) {
+  const Matmul matmul = IsQuantized(task.weights->layout) ? kMatmulInt8 : kMatmulPair;
   matmul(task, task.weights->panel(task.first_panel));
 }
 
@@ -84,6 +95,23 @@ KernelTable TableInt8(std::string_view name, Isa isa) {
   return table;
 }
 
+template <const IsaFunctions& kIsa, Matmul kMatmulPair>
+KernelTable TableBF16Pair(std::string_view name, Isa isa) {
+  KernelTable table = TableBF16<kIsa>(name, isa);
+  table.arithmetic = Arithmetic::kBF16Pair;
+  table.matmul = MatmulOf<kMatmulPair>;
+  return table;
+}
+
+template <const IsaFunctions& kIsa, Matmul kMatmulInt8, Matmul kMatmulPair>
+KernelTable TableInt8Pair(std::string_view name, Isa isa) {
+  KernelTable table = TableBF16<kIsa>(name, isa);
+  table.arithmetic = Arithmetic::kInt8Pair;
+  table.operand_type = OperandOfInt8;
+  table.matmul = MatmulInt8OrPair<kMatmulInt8, kMatmulPair>;
+  return table;
+}
+
 template <const IsaFunctions& kIsa>
 KernelTable WithKvQ8(KernelTable table) {
   table.kv_type = KvType::kQ8;
@@ -116,48 +144,103 @@ KernelTable TableF32(Isa isa) {
   return table;
 }
 
-template <const IsaFunctions& kIsa, Matmul kMatmulInt8>
-const KernelTable& Table(Arithmetic arithmetic, KvType kv_type, std::string_view bf16_name,
-                         std::string_view int8_name, Isa isa) {
+struct TableNames {
+  std::string_view bf16;
+  std::string_view int8;
+  std::string_view bf16_pair;
+  std::string_view int8_pair;
+};
+
+template <const IsaFunctions& kIsa, Matmul kMatmulInt8, Matmul kMatmulPair>
+const KernelTable& Table(Arithmetic arithmetic, KvType kv_type, const TableNames& names, Isa isa) {
   static const KernelTable f32 = TableF32<kIsa>(isa);
-  static const KernelTable bf16 = TableBF16<kIsa>(bf16_name, isa);
-  static const KernelTable int8 = TableInt8<kIsa, kMatmulInt8>(int8_name, isa);
+  static const KernelTable bf16 = TableBF16<kIsa>(names.bf16, isa);
+  static const KernelTable int8 = TableInt8<kIsa, kMatmulInt8>(names.int8, isa);
+  static const KernelTable pair = TableBF16Pair<kIsa, kMatmulPair>(names.bf16_pair, isa);
+  static const KernelTable int8_pair =
+      TableInt8Pair<kIsa, kMatmulInt8, kMatmulPair>(names.int8_pair, isa);
   static const KernelTable bf16_q8 = WithKvQ8<kIsa>(bf16);
   static const KernelTable int8_q8 = WithKvQ8<kIsa>(int8);
+  static const KernelTable pair_q8 = WithKvQ8<kIsa>(pair);
+  static const KernelTable int8_pair_q8 = WithKvQ8<kIsa>(int8_pair);
+  const bool q8 = kv_type == KvType::kQ8;
   switch (arithmetic) {
     case Arithmetic::kF32:
       return f32;
     case Arithmetic::kBF16:
-      return kv_type == KvType::kQ8 ? bf16_q8 : bf16;
+      return q8 ? bf16_q8 : bf16;
     case Arithmetic::kInt8:
-      return kv_type == KvType::kQ8 ? int8_q8 : int8;
+      return q8 ? int8_q8 : int8;
+    case Arithmetic::kBF16Pair:
+      return q8 ? pair_q8 : pair;
+    case Arithmetic::kInt8Pair:
+      return q8 ? int8_pair_q8 : int8_pair;
   }
   return bf16;
 }
 
 #if defined(__x86_64__)
-const KernelTable& TableAvx512(Arithmetic arithmetic, KvType kv_type) {
+// Of bf16pair by FMAs.
+const KernelTable& TableAvx512WithoutBF16(Arithmetic arithmetic, KvType kv_type) {
   if (DetectCpu().avx512_vnni) {
-    return Table<avx512::kFunctionsWithVnni, avx512_vnni::MatmulInt8>(
-        arithmetic, kv_type, "bf16/avx512", "int8/avx512", Isa::kAvx512);
+    static constexpr TableNames kNames = {"bf16/avx512", "int8/avx512",
+                                          "bf16pair/avx512 without BF16",
+                                          "int8+bf16pair/avx512 without BF16"};
+    return Table<avx512::kFunctionsWithVnni, avx512_vnni::MatmulInt8, avx512::MatmulBF16Pair>(
+        arithmetic, kv_type, kNames, Isa::kAvx512);
   }
-  return Table<avx512::kFunctions, avx2::MatmulInt8>(arithmetic, kv_type, "bf16/avx512",
-                                                     "int8/avx512 without VNNI", Isa::kAvx512);
+  static constexpr TableNames kNames = {"bf16/avx512", "int8/avx512 without VNNI",
+                                        "bf16pair/avx512 without BF16",
+                                        "int8+bf16pair/avx512 without VNNI and BF16"};
+  return Table<avx512::kFunctions, avx2::MatmulInt8, avx512::MatmulBF16Pair>(arithmetic, kv_type,
+                                                                             kNames, Isa::kAvx512);
+}
+
+const KernelTable& TableAvx512WithBF16(Arithmetic arithmetic, KvType kv_type) {
+  static constexpr TableNames kNames = {"bf16/avx512", "int8/avx512", "bf16pair/avx512",
+                                        "int8+bf16pair/avx512"};
+  return Table<avx512::kFunctionsWithVnni, avx512_vnni::MatmulInt8, avx512_bf16::MatmulBF16Pair>(
+      arithmetic, kv_type, kNames, Isa::kAvx512);
+}
+
+// Whether this processor has vdpbf16ps (and VNNI, which all that have it do) and it computes what
+// FMAs do.
+bool PairsServe() {
+  const CpuFeatures cpu = DetectCpu();
+  if (!cpu.avx512_bf16 || !cpu.avx512_vnni) return false;
+  constexpr Arithmetic kPair = Arithmetic::kBF16Pair;
+  if (SameProducts(TableAvx512WithBF16(kPair, KvType::kBF16),
+                   TableAvx512WithoutBF16(kPair, KvType::kBF16))) {
+    return true;
+  }
+  Log(LogLevel::kWarning,
+      "AVX-512 BF16: this processor's results differ from the definition; FMAs serve instead");
+  return false;
+}
+
+const KernelTable& TableAvx512(Arithmetic arithmetic, KvType kv_type) {
+  static const bool pairs_serve = PairsServe();
+  return pairs_serve ? TableAvx512WithBF16(arithmetic, kv_type)
+                     : TableAvx512WithoutBF16(arithmetic, kv_type);
 }
 
 const KernelTable& TableAmx(Arithmetic arithmetic, KvType kv_type) {
-  return Table<avx512::kFunctionsWithAmx, amx::MatmulInt8>(arithmetic, kv_type, "bf16/amx",
-                                                           "int8/amx", Isa::kAmx);
+  static constexpr TableNames kNames = {"bf16/amx", "int8/amx", "bf16pair/avx512 with AMX",
+                                        "int8+bf16pair/avx512 with AMX"};
+  return Table<avx512::kFunctionsWithAmx, amx::MatmulInt8, avx512_bf16::MatmulBF16Pair>(
+      arithmetic, kv_type, kNames, Isa::kAmx);
 }
 
-// Whether this processor has tiles, this process may use them and they multiply as defined.
+// Whether this processor has tiles, this process may use them and they multiply as defined, and so
+// does what serves where tiles do not.
 bool TilesServe() {
   const CpuFeatures cpu = DetectCpu();
   if (!cpu.amx_bf16 || !cpu.amx_int8 || !cpu.avx512_vnni || !cpu.avx512_bf16) return false;
   if (!RequestTiles()) return false;
-  for (const Arithmetic arithmetic : {Arithmetic::kBF16, Arithmetic::kInt8}) {
+  for (const Arithmetic arithmetic :
+       {Arithmetic::kBF16, Arithmetic::kInt8, Arithmetic::kBF16Pair}) {
     const KernelTable& amx = TableAmx(arithmetic, KvType::kBF16);
-    const KernelTable& avx512 = TableAvx512(arithmetic, KvType::kBF16);
+    const KernelTable& avx512 = TableAvx512WithoutBF16(arithmetic, KvType::kBF16);
     if (SameProducts(amx, avx512) && SameAttention(amx, avx512)) continue;
     Log(LogLevel::kWarning,
         "AMX: this processor's {} results differ from the definition; AVX-512 serves instead",
@@ -182,9 +265,12 @@ const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa, KvType kv_type) {
       return TableAmxOrAvx512(arithmetic, kv_type);
     case Isa::kAvx512:
       return TableAvx512(arithmetic, kv_type);
-    case Isa::kAvx2:
-      return Table<avx2::kFunctions, avx2::MatmulInt8>(arithmetic, kv_type, "bf16/avx2",
-                                                       "int8/avx2", Isa::kAvx2);
+    case Isa::kAvx2: {
+      static constexpr TableNames kNames = {"bf16/avx2", "int8/avx2", "bf16pair/avx2",
+                                            "int8+bf16pair/avx2"};
+      return Table<avx2::kFunctions, avx2::MatmulInt8, avx2::MatmulBF16Pair>(arithmetic, kv_type,
+                                                                             kNames, Isa::kAvx2);
+    }
 #else
     case Isa::kAmx:
     case Isa::kAvx512:
@@ -193,8 +279,15 @@ const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa, KvType kv_type) {
     case Isa::kScalar:
       break;
   }
-  return Table<scalar::kFunctions, scalar::MatmulInt8>(arithmetic, kv_type, "bf16/scalar",
-                                                       "int8/scalar", Isa::kScalar);
+  static constexpr TableNames kNames = {"bf16/scalar", "int8/scalar", "bf16pair/scalar",
+                                        "int8+bf16pair/scalar"};
+  return Table<scalar::kFunctions, scalar::MatmulInt8, scalar::MatmulBF16Pair>(
+      arithmetic, kv_type, kNames, Isa::kScalar);
+}
+
+Arithmetic AutoArithmetic(Isa isa) {
+  const bool has_tiles = KernelsFor(Arithmetic::kBF16, isa).isa == Isa::kAmx;
+  return has_tiles ? Arithmetic::kInt8 : Arithmetic::kInt8Pair;
 }
 
 }  // namespace weft

@@ -195,7 +195,8 @@ Result<void> Bench(BenchOptions options) {
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   if (options.arithmetic == Arithmetic::kF32) WEFT_RETURN_IF_ERROR(LoadBlas());
   const KernelTable& kernels =
-      KernelsFor(options.arithmetic, isa, options.kv_type.value_or(KvType::kBF16));
+      KernelsFor(options.arithmetic.value_or(AutoArithmetic(isa)), isa,
+                 options.kv_type.value_or(KvType::kBF16));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(options.model_path));
   if (options.quantize) QuantizeMatrices(checkpoint.tensors);
   WEFT_RETURN_IF_ERROR(CheckModel(checkpoint.spec, options));

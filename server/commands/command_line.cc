@@ -14,16 +14,19 @@
 
 namespace weft {
 
-void AddComputeFlags(CLI::App& app, Arithmetic& arithmetic, int32_t& thread_count) {
-  const std::map<std::string, Arithmetic> names = {{"auto", kAutoArithmetic},
-                                                   {"int8", Arithmetic::kInt8},
-                                                   {"bf16", Arithmetic::kBF16},
-                                                   {"f32", Arithmetic::kF32}};
+void AddComputeFlags(CLI::App& app, std::optional<Arithmetic>& arithmetic, int32_t& thread_count) {
+  const std::map<std::string, std::optional<Arithmetic>> names = {
+      {"auto", std::nullopt},
+      {"int8", Arithmetic::kInt8},
+      {"bf16", Arithmetic::kBF16},
+      {"bf16pair", Arithmetic::kBF16Pair},
+      {"f32", Arithmetic::kF32}};
   app.add_option_function<std::string>(
          "--compute",
          [&arithmetic, names](const std::string& name) { arithmetic = names.at(name); },
-         "The arithmetic: auto is int8 (with bf16 for weights that are not quantised)")
-      ->check(CLI::IsMember({"auto", "int8", "bf16", "f32"}))
+         "The arithmetic: auto is int8, and for weights that are not quantised bf16 with AMX and "
+         "bf16pair without")
+      ->check(CLI::IsMember({"auto", "int8", "bf16", "bf16pair", "f32"}))
       ->default_str("auto");
   app.add_option("--threads", thread_count, "Compute threads (what this process may use)")
       ->check(CLI::Range(1, 4096));

@@ -17,7 +17,7 @@ namespace weft {
 inline constexpr int kUsageError = 2;  // exit status
 
 // --compute, --threads
-void AddComputeFlags(CLI::App& app, Arithmetic& arithmetic, int32_t& thread_count);
+void AddComputeFlags(CLI::App& app, std::optional<Arithmetic>& arithmetic, int32_t& thread_count);
 // --weights: whether matrices that the file holds unquantised are quantised
 void AddWeightsFlag(CLI::App& app, bool& quantize);
 // --kv-type

@@ -156,7 +156,8 @@ Result<void> LoadedModel::ChooseKernels(const ModelOptions& options, Isa isa, Mo
     const ModelSpec& spec = model->checkpoint_.spec;
     const bool is_meant = !spec.is_encoder || !has_cache;
     const std::optional<KvType> kv_type = is_meant ? options.kv_type : std::nullopt;
-    model->kernels_ = &KernelsFor(options.arithmetic, isa, kv_type.value_or(KvType::kBF16));
+    model->kernels_ = &KernelsFor(options.arithmetic.value_or(AutoArithmetic(isa)), isa,
+                                  kv_type.value_or(KvType::kBF16));
     WEFT_RETURN_IF_ERROR(CheckKvType(spec, *model->kernels_, kv_type));
   }
   return {};
@@ -229,7 +230,8 @@ Result<LoadableModel> LoadableModel::Open(const ModelOptions& options, const Com
   const ModelSpec& spec = loadable.model_->checkpoint_.spec;
   const std::optional<KvType> kv_type = spec.is_encoder ? std::nullopt : options.kv_type;
   const KernelTable& kernels =
-      KernelsFor(options.arithmetic, compute.isa, kv_type.value_or(KvType::kBF16));
+      KernelsFor(options.arithmetic.value_or(AutoArithmetic(compute.isa)), compute.isa,
+                 kv_type.value_or(KvType::kBF16));
   WEFT_RETURN_IF_ERROR(CheckKvType(spec, kernels, kv_type));
   loadable.model_->kernels_ = &kernels;
   const auto own = static_cast<int32_t>(spec.context_length);

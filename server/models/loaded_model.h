@@ -33,7 +33,7 @@ struct Compute {
 
 struct ModelOptions {
   std::string path;
-  Arithmetic arithmetic = kAutoArithmetic;
+  std::optional<Arithmetic> arithmetic = {};  // nullopt: AutoArithmetic
   bool quantize = false;          // QuantizeMatrices
   std::optional<KvType> kv_type;  // nullopt: what goes with the arithmetic
   int32_t thread_count = 0;       // 0: what this process may use

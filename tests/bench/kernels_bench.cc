@@ -59,7 +59,9 @@ void Packing(benchmark::State& state, DataType type) {
 void RegisterAll() {
   std::vector<const KernelTable*> tables = AvailableTables();
   tables.push_back(&BlasTable());
-  for (const KernelTable* kernels : AvailableTables(Arithmetic::kInt8)) tables.push_back(kernels);
+  for (const Arithmetic arithmetic : {Arithmetic::kInt8, Arithmetic::kBF16Pair}) {
+    for (const KernelTable* kernels : AvailableTables(arithmetic)) tables.push_back(kernels);
+  }
   for (const DataType type : kAllTypes) {
     const std::string type_name(TraitsOf(type).name);
     for (const KernelTable* kernels : tables) {

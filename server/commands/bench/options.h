@@ -15,7 +15,7 @@ namespace weft {
 
 struct BenchOptions {
   std::string model_path;
-  Arithmetic arithmetic = kAutoArithmetic;
+  std::optional<Arithmetic> arithmetic = {};  // nullopt: AutoArithmetic
   bool quantize = false;  // QuantizeMatrices
   std::optional<KvType> kv_type;
   int32_t thread_count = 0;  // 0: what this process may use

@@ -44,7 +44,8 @@ class MatmulTest : public testing::TestWithParam<Case> {
   std::vector<const KernelTable*> Tables() {
     std::vector<const KernelTable*> tables = AvailableTables(GetParam().arithmetic);
 #if defined(__x86_64__)
-    if (software_amx::HasSoftwareAmx()) tables.push_back(&software_amx_);
+    const bool has_tiles = GetParam().arithmetic != Arithmetic::kBF16Pair;
+    if (has_tiles && software_amx::HasSoftwareAmx()) tables.push_back(&software_amx_);
 #endif
     return tables;
   }
@@ -228,6 +229,7 @@ std::vector<Case> AllCases() {
   std::vector<Case> cases;
   for (const DataType type : kAllTypes) {
     cases.push_back({Arithmetic::kBF16, type});
+    cases.push_back({Arithmetic::kBF16Pair, type});
     if (IsQuantized(type)) cases.push_back({Arithmetic::kInt8, type});
   }
   return cases;
