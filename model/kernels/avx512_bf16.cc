@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <immintrin.h>
 
-#include "model/formats/mxfp4.h"
 #include "model/kernels/isa_functions.h"
 #include "model/kernels/panel_layout.h"
 #include "model/kernels/peak_loops.h"
@@ -17,6 +16,7 @@ namespace {
 #include "model/kernels/vector_avx512.inc"
 #include "model/kernels/generic_lanes.inc"
 #include "model/kernels/generic_prefetch.inc"
+#include "model/kernels/generic_panel_scales.inc"
 #include "model/kernels/tile_bf16.inc"
 #include "model/kernels/generic_bf16_unpack.inc"
 #include "model/kernels/pair_walk.inc"

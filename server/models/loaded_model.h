@@ -73,6 +73,7 @@ class LoadedModel {
   const Checkpoint& checkpoint() const { return checkpoint_; }
   const TensorTotals& totals() const { return totals_; }
   const MemoryPlan& memory() const { return memory_; }
+  const KernelTable& kernels() const { return *kernels_; }
   // But for the model's name in requests.
   EngineFacts facts() const;
   int thread_count() const { return threads_->thread_count(); }
