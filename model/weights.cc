@@ -126,7 +126,7 @@ class Packer {
     packed.columns = view.columns();
     packed.panel_bytes = PanelBytes(matrix, kernels_);
     packed.storage = AlignedBuffer(static_cast<size_t>(packed.panel_count() * packed.panel_bytes));
-    // A tenth of a millisecond or two: so long a stream waits for a task's end.
+    // A tenth of a millisecond or less: so long a stream waits for a task's end.
     constexpr int64_t kTaskBytes = 32 << 10;
     const int64_t panels_per_task = std::clamp<int64_t>(kTaskBytes / packed.panel_bytes, 1, 8);
     const int64_t panel_count = packed.panel_count();
@@ -137,6 +137,8 @@ class Packer {
     threads_.ParallelForOnNodes(first_task, [&](int64_t task, int) {
       const int64_t first = task * panels_per_task;
       kernels_.pack_panels(view, first, std::min(panels_per_task, panel_count - first), packed);
+      // The threads are one more than the cores, beside an engine's. Without this the kernel lets
+      // that one wait for milliseconds between two steps, when it needs no turn but a core.
       std::this_thread::yield();
     });
     Finish(matrix);
