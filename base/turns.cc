@@ -1,5 +1,6 @@
 #include "base/turns.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -17,6 +18,7 @@ Turns::Turns(double patient_share, Clock clock)
 void Turns::Take(Urgency urgency) {
   std::unique_lock lock(mutex_);
   Waiter waiter{.urgency = urgency};
+  if (urgency == Urgency::kUrgent) waiter.since = clock_();
   Waiters& queue = urgency == Urgency::kUrgent ? urgent_ : patient_;
   queue.push_back(&waiter);
   if (!is_taken_) Pass();
@@ -28,8 +30,10 @@ void Turns::Give() {
   WEFT_CHECK(is_taken_);
   if (urgency_ == Urgency::kUrgent) {
     const auto now = clock_();
-    const std::chrono::duration<double> part = patient_share_ * (now - taken_at_);
-    patient_until_ = now + std::chrono::duration_cast<std::chrono::nanoseconds>(part);
+    const std::chrono::duration<double> share = patient_share_ * (now - taken_at_);
+    const auto part = std::chrono::duration_cast<std::chrono::nanoseconds>(share);
+    // Of one part at most: there is some of every second one.
+    patient_until_ = now + part - std::min(part, std::exchange(overdrawn_, {}));
   }
   wanted_.store(false, std::memory_order_relaxed);
   is_taken_ = false;
@@ -59,8 +63,12 @@ void Turns::Pass() {
   Waiter& next = *queue.front();
   queue.erase(queue.begin());
   is_taken_ = true;
+  if (next.urgency == Urgency::kUrgent) {
+    taken_at_ = clock_();
+    const auto due = std::max(patient_until_, next.since);
+    if (urgency_ == Urgency::kPatient) overdrawn_ = std::max(taken_at_ - due, {});
+  }
   urgency_ = next.urgency;
-  if (urgency_ == Urgency::kUrgent) taken_at_ = clock_();
   next.has_turn = true;
   next.changed.notify_one();
   // It looks to the time of a patient turn.

@@ -14,7 +14,8 @@ namespace weft {
 
 // Thread-safe. An urgent turn comes before patient ones, and makes the patient one that runs yield;
 // but behind an urgent turn a patient one that waits has its part of the time: so long as
-// `patient_share` of what the urgent one took. Who is equally urgent comes in order.
+// `patient_share` of what the urgent one took. What it takes longer than that until it yields is
+// left out of its next part. Who is equally urgent comes in order.
 class Turns {
  public:
   enum class Urgency { kPatient, kUrgent };
@@ -43,6 +44,7 @@ class Turns {
   struct Waiter {
     Urgency urgency;
     bool has_turn = false;
+    std::chrono::steady_clock::time_point since = {};  // of an urgent one
     std::condition_variable changed = {};
   };
   using Waiters = std::vector<Waiter*>;  // the first one is next
@@ -63,7 +65,8 @@ class Turns {
   Waiters patient_;
   std::chrono::steady_clock::time_point taken_at_{};
   std::chrono::steady_clock::time_point
-      patient_until_{};  // before it, a patient turn is left alone
+      patient_until_{};                   // before it, a patient turn is left alone
+  std::chrono::nanoseconds overdrawn_{};  // how long urgent ones have waited beyond that
 };
 
 // A turn for the life of this.

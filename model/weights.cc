@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <thread>
 
 #include "base/checked_math.h"
 #include "base/float_env.h"
@@ -125,15 +126,20 @@ class Packer {
     packed.columns = view.columns();
     packed.panel_bytes = PanelBytes(matrix, kernels_);
     packed.storage = AlignedBuffer(static_cast<size_t>(packed.panel_count() * packed.panel_bytes));
-    constexpr int64_t kPanelsPerTask = 8;
+    // A tenth of a millisecond or less: so long a stream waits for a task's end.
+    constexpr int64_t kTaskBytes = 32 << 10;
+    const int64_t panels_per_task = std::clamp<int64_t>(kTaskBytes / packed.panel_bytes, 1, 8);
     const int64_t panel_count = packed.panel_count();
     const auto first_task = [&](int node) {
       const int64_t panel = threads_.FirstOfNode(node, stretch.loop_panels) - stretch.first_panel;
-      return CeilDivide(std::clamp<int64_t>(panel, 0, panel_count), kPanelsPerTask);
+      return CeilDivide(std::clamp<int64_t>(panel, 0, panel_count), panels_per_task);
     };
     threads_.ParallelForOnNodes(first_task, [&](int64_t task, int) {
-      const int64_t first = task * kPanelsPerTask;
-      kernels_.pack_panels(view, first, std::min(kPanelsPerTask, panel_count - first), packed);
+      const int64_t first = task * panels_per_task;
+      kernels_.pack_panels(view, first, std::min(panels_per_task, panel_count - first), packed);
+      // The threads are one more than the cores, beside an engine's. Without this the kernel lets
+      // that one wait for milliseconds between two steps, when it needs no turn but a core.
+      std::this_thread::yield();
     });
     Finish(matrix);
     return packed;

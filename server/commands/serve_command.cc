@@ -24,6 +24,7 @@
 #include "server/commands/requested_models.h"
 #include "server/commands/serve_options.h"
 #include "server/commands/served_models.h"
+#include "server/commands/service_manager.h"
 #include "server/commands/shutdown_signals.h"
 #include "server/http/connection_limit.h"
 #include "server/http/server.h"
@@ -130,19 +131,31 @@ Result<std::shared_ptr<Tracer>> MakeTracer(const ServeOptions& options,
   return std::make_shared<Tracer>(tracing->sampler, std::move(exporter));
 }
 
+ServiceManager ServiceManagerOf(const char* notify_socket) {
+  return ServiceManager(notify_socket == nullptr ? "" : notify_socket);
+}
+
+// A service manager that does not listen is no reason not to serve.
+void WarnUnless(const Result<void>& told) {
+  if (!told) Log(LogLevel::kWarning, "{}", told.error().message);
+}
+
 // The models of --model, loaded; they are in the metrics.
 Result<std::vector<RunningModel>> LoadFixed(const ServeOptions& options,
                                             const ServedSettings& settings,
                                             std::span<const std::string> names,
                                             std::vector<Checkpoint> files, const Compute& compute,
                                             const std::shared_ptr<MatcherPool>& constraints,
-                                            Metrics& metrics) {
+                                            const ServiceManager& manager, Metrics& metrics) {
   std::vector<RunningModel> running;
   if (names.empty()) return running;
   std::vector<ModelOptions> model_options(names.size(), options.model);
   for (size_t i = 0; i < names.size(); ++i) {
     model_options[i].path = options.model_paths[i];
     model_options[i].meter = std::make_shared<EngineMeter>();
+    model_options[i].on_progress = [&manager, &name = names[i]](int percent) {
+      WarnUnless(manager.Starting(fmt::format("loading {}: {}%", name, percent)));
+    };
   }
   WEFT_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<LoadedModel>> models,
                         LoadedModel::LoadAll(model_options, std::move(files), compute));
@@ -160,6 +173,8 @@ Result<std::vector<RunningModel>> LoadFixed(const ServeOptions& options,
 }
 
 Result<void> Serve(ServeOptions options) {
+  const ServiceManager manager = ServiceManagerOf(std::getenv("NOTIFY_SOCKET"));
+  WarnUnless(manager.Starting("looking for the models"));
   const auto metrics = std::make_shared<Metrics>();
   if (options.model_paths.empty() && !options.loads_on_request()) {
     options.model_paths.emplace_back();
@@ -194,7 +209,7 @@ Result<void> Serve(ServeOptions options) {
   WEFT_ASSIGN_OR_RETURN(RegistryOptions registry,
                         RequestedModels(options, compute, constraints, metrics));
   WEFT_ASSIGN_OR_RETURN(registry.fixed, LoadFixed(options, settings, names, std::move(files),
-                                                  compute, constraints, *metrics));
+                                                  compute, constraints, manager, *metrics));
   if (options.loads_on_request()) {
     registry.room_bytes = RoomForRequested(options, reserve, registry.fixed);
   }
@@ -203,14 +218,17 @@ Result<void> Serve(ServeOptions options) {
   DeferFirstShutdownSignal();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
                         Server::Start(options.server, models, metrics, access, tracer));
-  PrintGreeting(options.server, options.log_format, server->port(), models->List());
+  const std::vector<ModelStatus> listed = models->List();
+  PrintGreeting(options.server, options.log_format, server->port(), listed);
+  WarnUnless(manager.Ready(fmt::format("{} models, {} loaded", listed.size(), names.size())));
 
   WaitForShutdownSignal([&access] { access->Reload(); });
   const auto timeout_s = static_cast<double>(options.shutdown_timeout.count()) / 1000;
   Log(LogLevel::kInfo, "shutting down: new requests get 503, running ones have {:.1f} s",
       timeout_s);
-  server->Stop(std::chrono::steady_clock::now() + options.shutdown_timeout);
   constexpr std::chrono::seconds kFlushTime{5};
+  WarnUnless(manager.Stopping(options.shutdown_timeout + 2 * kFlushTime));
+  server->Stop(std::chrono::steady_clock::now() + options.shutdown_timeout);
   tracer->Stop(std::chrono::steady_clock::now() + kFlushTime);
   Log(LogLevel::kInfo, "shut down");
   return {};

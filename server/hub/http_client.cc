@@ -19,7 +19,8 @@ constexpr int kMaxRedirects = 10;
 constexpr size_t kMaxHeaderBytes = 64 << 10;  // of an answer
 constexpr long kPieceBytes = 256 << 10;       // that a sink gets at most
 constexpr long kConnectSeconds = 15;
-constexpr long kStallSeconds = 30;  // with less than a byte a second
+constexpr long kStallSeconds = 30;      // with less than a byte a second
+constexpr int kMaxUnwantedPieces = 16;  // as they come: one that trickles has no end
 
 struct FreeUrl {
   void operator()(CURLU* url) const { curl_url_cleanup(url); }
@@ -78,6 +79,7 @@ struct HttpClient::Exchange {
   HttpAnswer answer;
   const BodySink& sink;
   size_t header_bytes = 0;
+  int unwanted_pieces = 0;  // of a body that goes nowhere
   Result<void> failure = {};
 
   static size_t OnHeader(const char* data, size_t size, size_t count, void* self) {
@@ -86,6 +88,10 @@ struct HttpClient::Exchange {
   static size_t OnBody(const char* data, size_t size, size_t count, void* self) {
     return static_cast<Exchange*>(self)->TakeBody({data, size * count}) ? size * count : 0;
   }
+
+  bool is_unwanted() const { return answer.status != 200 && answer.status != 206; }
+  // Its head says all.
+  bool is_cut() const { return unwanted_pieces == kMaxUnwantedPieces; }
 
   bool TakeHeader(std::string_view line) {
     header_bytes += line.size();
@@ -112,7 +118,8 @@ struct HttpClient::Exchange {
   }
 
   bool TakeBody(std::string_view piece) {
-    if (answer.status != 200 && answer.status != 206) return true;
+    // Read to its end, if that is near, the connection serves the next request, too.
+    if (is_unwanted()) return ++unwanted_pieces < kMaxUnwantedPieces;
     failure = sink(answer, piece);
     return failure.has_value();
   }
@@ -190,7 +197,7 @@ Result<void> HttpClient::Perform(uint64_t begin, Exchange& exchange) {
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &exchange);
   const CURLcode code = curl_easy_perform(curl);
   WEFT_RETURN_IF_ERROR(exchange.failure);
-  if (code == CURLE_OK) return {};
+  if (code == CURLE_OK || exchange.is_cut()) return {};
   const bool is_lasting = code == CURLE_PEER_FAILED_VERIFICATION ||
                           code == CURLE_SSL_CACERT_BADFILE || code == CURLE_URL_MALFORMAT ||
                           code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_LOGIN_DENIED;

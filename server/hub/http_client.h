@@ -37,9 +37,10 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   // Asks once, and follows at most 10 redirects, none from https to http. The bodies of 200 and 206
-  // go to the sink, others nowhere. From byte `begin` on, if that is more than 0 (a server may
-  // answer 200 with all of it). Whatever status comes in the end is an answer. Errors: kUnavailable
-  // if trying again may help (no connection, a stall, a body cut short); others if not.
+  // go to the sink, others nowhere, and their ends are not waited for for long. From byte `begin`
+  // on, if that is more than 0 (a server may answer 200 with all of it). Whatever status comes in
+  // the end is an answer. Errors: kUnavailable if trying again may help (no connection, a stall, a
+  // body cut short); others if not.
   Result<HttpAnswer> Get(const std::string& url, uint64_t begin, const BodySink& sink);
 
  private:

@@ -77,14 +77,17 @@ EngineOptions EngineOptionsFor(const ModelOptions& options, const ModelSpec& spe
 }
 
 // Says every tenth of the way when it takes long.
-PackingProgress ReportProgress(const std::function<bool()>& stops) {
+PackingProgress ReportProgress(const std::function<bool()>& stops,
+                               const std::function<void(int percent)>& on_progress) {
   static constexpr std::chrono::seconds kQuiet{2};
-  return [last = std::chrono::steady_clock::now(), stops](int64_t done_bytes,
-                                                          int64_t total_bytes) mutable {
+  return [last = std::chrono::steady_clock::now(), stops, on_progress](
+             int64_t done_bytes, int64_t total_bytes) mutable {
     const auto now = std::chrono::steady_clock::now();
     if (now - last >= kQuiet && total_bytes > 0) {
       last = now;
-      Log(LogLevel::kInfo, "loading: {}%", done_bytes * 100 / total_bytes);
+      const auto percent = static_cast<int>(done_bytes * 100 / total_bytes);
+      Log(LogLevel::kInfo, "loading: {}%", percent);
+      if (on_progress) on_progress(percent);
     }
     return !stops || !stops();
   };
@@ -194,7 +197,8 @@ Result<void> LoadedModel::Start(const ModelOptions& options, const Compute& comp
     options.meter->SetLimits(limits_);
   }
   WEFT_ASSIGN_OR_RETURN(Transformer transformer,
-                        LoadTransformer(checkpoint_, *kernels_, *threads_, ReportProgress(stops)));
+                        LoadTransformer(checkpoint_, *kernels_, *threads_,
+                                        ReportProgress(stops, options.on_progress)));
   TransformerRunnerOptions runner;
   runner.block_size = kBlockSize;
   runner.groups = memory_.state_groups();

@@ -46,6 +46,8 @@ struct ModelOptions {
   std::chrono::milliseconds max_stall{100};  // see EngineOptions
   bool prefix_cache = true;
   bool leaves_room = false;  // for models that come later: a share as if there were one more
+  // How far loading is, now and then where it takes long; by the thread that loads. May be empty.
+  std::function<void(int percent)> on_progress = {};
   // Counts what the engine does; then the machine is measured, too, before the weights are loaded.
   // nullptr: nobody asks.
   std::shared_ptr<EngineMeter> meter;

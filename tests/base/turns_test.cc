@@ -98,5 +98,31 @@ TEST_F(TurnsTest, APatientTurnIsLeftAloneForItsPart) {
   turns_.Give();
 }
 
+TEST_F(TurnsTest, WhatAPatientTurnOverdrawsIsLeftOutOfItsNextPart) {
+  turns_.Take(Urgency::kUrgent);
+  hours_ = 9;
+  turns_.Give();  // until 13
+  turns_.Take(Urgency::kPatient);
+  TakeElsewhere(Urgency::kUrgent, "urgent");
+  hours_ = 16;
+  turns_.Give();  // 3 hours late
+  Join();
+  turns_.Take(Urgency::kUrgent);
+  hours_ = 24;
+  turns_.Give();  // of 4 hours, one is left
+  turns_.Take(Urgency::kPatient);
+  TakeElsewhere(Urgency::kUrgent, "next");
+  EXPECT_FALSE(turns_.wanted());
+  turns_.Give();
+  Join();
+  turns_.Take(Urgency::kPatient);
+  hours_ = 25;
+  TakeElsewhere(Urgency::kUrgent, "later");
+  while (!turns_.wanted()) std::this_thread::yield();
+  turns_.Yield();
+  EXPECT_THAT(names_, ElementsAre("urgent", "next", "later"));
+  turns_.Give();
+}
+
 }  // namespace
 }  // namespace weft

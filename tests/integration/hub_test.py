@@ -254,6 +254,13 @@ class Hostile(HubCase):
                 self.hub.faults = [("/revision/", {"instead": body})]
                 self.assertIn(message, self.refused("test/gguf"))
 
+    def test_a_refusal_that_trickles(self):
+        self.hub.faults = [("/revision/", {"trickle": 404})]
+        self.assertIn("has no such model", self.refused("test/gguf"))
+        self.hub.faults = [("/revision/", {"trickle": 503})]
+        _, err = self.pull("test/gguf:Q8_0")
+        self.assertIn("trying again", err)
+
     def test_paths_that_lead_out(self):
         for path in ("../../../outside.gguf", "/tmp/outside.gguf", "a\\b.gguf", "a/./b.gguf", "a//b.gguf"):
             with self.subTest(path=path):

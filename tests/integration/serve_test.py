@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import random
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -33,6 +34,43 @@ class Stories(unittest.TestCase):
                     self.assertEqual(streamed_text(server.stream(**fields)), case["text"])
                     by_ids = server.complete(**{**fields, "prompt": case["prompt_tokens"]})
                     self.assertEqual(by_ids["choices"][0]["text"], case["text"])
+
+
+class ServiceManager(unittest.TestCase):
+    """What systemd hears of a service of Type=notify."""
+
+    def notified(self, address):
+        """The messages of a server's life, as {name: value}; those after the first that says READY came when requests were answered."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(address.replace("@", "\0"))
+            manager.settimeout(60)
+            messages = []
+
+            def hear_until(name):
+                while not messages or name not in messages[-1]:
+                    messages.append(dict(line.split("=", 1) for line in manager.recv(4096).decode().splitlines()))
+
+            with WeftServer(options.weft, ["--model", options.model, "--shutdown-timeout", "77"], {"NOTIFY_SOCKET": address}) as server:
+                hear_until("READY")
+                self.assertEqual(server.request("GET", "/ready")[0], 200)
+            hear_until("STOPPING")
+        return messages
+
+    def test_ready_and_stopping(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first, *_, ready, stopping = self.notified(os.path.join(folder, "notify"))
+        self.assertEqual(first, {"STATUS": "looking for the models", "EXTEND_TIMEOUT_USEC": "300000000"})
+        self.assertEqual(ready, {"READY": "1", "STATUS": "1 models, 1 loaded"})
+        self.assertEqual(stopping, {"STOPPING": "1", "STATUS": "running requests end", "EXTEND_TIMEOUT_USEC": "87000000"})
+
+    def test_over_an_abstract_address(self):
+        self.assertEqual(self.notified(f"@weft-test-{os.getpid()}")[-2]["READY"], "1")
+
+    def test_nobody_listens(self):
+        for address in ("/nowhere/notify", "notify", "/" + 200 * "x"):
+            with WeftServer(options.weft, ["--model", options.model], {"NOTIFY_SOCKET": address}) as server:
+                self.assertEqual(server.request("GET", "/ready")[0], 200)
+                self.assertIn("NOTIFY_SOCKET", server.output())
 
 
 class Crowd(unittest.TestCase):

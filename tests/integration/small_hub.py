@@ -7,6 +7,7 @@ import http.server
 import json
 import re
 import threading
+import time
 import urllib.parse
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -101,10 +102,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             if isinstance(fault, int):
                 self.answer(fault, {"Retry-After": "1"} if fault == 429 else {})
+            elif fault and "trickle" in fault:
+                self.trickle(fault["trickle"])
             elif fault and "redirect" in fault:
                 self.answer(302, {"Location": fault["redirect"]})
             else:
                 self.answer_file_or_api(fault or {})
+
+    def trickle(self, status):
+        """An answer whose body comes byte by byte, and has no end as long as somebody reads it."""
+        self.send_response(status)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        self.close_connection = True
+        while True:
+            self.send(b"x")
+            time.sleep(0.01)
 
     def answer(self, status, headers=(), body=b"", fault=None):
         fault = fault or {}

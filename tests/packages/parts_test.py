@@ -55,6 +55,9 @@ class Service(unittest.TestCase):
         stop_s = int(re.search(r"^TimeoutStopSec=(\d+)$", read("packages/weft.service"), re.MULTILINE)[1])
         self.assertGreater(stop_s, int(re.search(r"--shutdown-timeout` \| (\d+) ", read("README.md"))[1]))
 
+    def test_systemd_hears_when_it_has_started(self):
+        self.assertIn("\nType=notify\n", read("packages/weft.service"))
+
     def test_settings_are_where_the_unit_reads_them(self):
         self.assertIn("\nEnvironmentFile=-/etc/default/weft\n", read("packages/weft.service"))
         self.assertEqual(read("packages/debian/conffiles"), "/etc/default/weft\n")
