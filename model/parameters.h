@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,11 +84,11 @@ struct BoundMatrix {
   bool is_transposed = false;
   bool continues_loop = false;
   TensorView scales = {};
-  bool becomes_q8_0 = false;  // when it is packed
+  std::optional<DataType> becomes = {};  // when it is packed: a type that HasQuantizer
 
   // Of what is packed.
-  DataType type() const { return becomes_q8_0 ? DataType::kQ8_0 : view.type; }
-  bool is_as_stored() const { return rows.run == 0 && !is_transposed && !scales && !becomes_q8_0; }
+  DataType type() const { return becomes.value_or(view.type); }
+  bool is_as_stored() const { return rows.run == 0 && !is_transposed && !scales && !becomes; }
 };
 struct BoundTable {
   TensorView view = {};
@@ -111,8 +112,14 @@ struct ModelTensors {
   const BoundMatrix& matrix(MatrixId id) const { return matrices[static_cast<size_t>(id)]; }
 };
 
-// Has all matrices, those of stacks included, become Q8_0 that a file holds without quantisation
-// and that have whole blocks of columns. Before memory is planned.
-void QuantizeMatrices(ModelTensors& tensors);
+// Has all matrices that a file holds without quantisation, those of stacks included, become `type`
+// (HasQuantizer), before memory is planned. Q8_0 where their columns make no whole blocks of it,
+// but whole ones of Q8_0; as they are where they make neither. `head`, if there is one, becomes
+// Q6_K where `type` has fewer bits, as llama.cpp has it.
+void QuantizeMatrices(ModelTensors& tensors, DataType type, MatrixId head);
+
+// What QuantizeMatrices has decided, as "112 matrices Q4_K, 1 Q6_K, 2 as in the file"; empty:
+// nothing becomes another type.
+std::string DescribeQuantization(const ModelTensors& tensors);
 
 }  // namespace weft

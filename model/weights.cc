@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
+#include <string>
 #include <thread>
+
+#include <fmt/core.h>
 
 #include "base/checked_math.h"
 #include "base/float_env.h"
@@ -69,7 +73,7 @@ class RowQuantizer {
     const int64_t columns = matrix_.view.columns();
     GatherRow(matrix_, row, stored_.data());
     DequantizeRow(matrix_.view.type, stored_.data(), columns, values_.data());
-    QuantizeRowQ8_0(values_.data(), columns, out);
+    QuantizeRow(*matrix_.becomes, values_.data(), columns, out);
   }
 
  private:
@@ -78,17 +82,18 @@ class RowQuantizer {
   std::vector<float> values_;
 };
 
-// A copy of rows that do not lie in order, or lie as columns, or in two tensors, or become Q8_0.
+// A copy of rows that do not lie in order, or lie as columns, or in two tensors, or become another
+// type.
 AlignedBuffer Gather(const BoundMatrix& matrix, ThreadPool& threads) {
   const int64_t rows = matrix.view.rows();
   const int64_t row_bytes = RowBytes(matrix.type(), matrix.view.columns());
   AlignedBuffer buffer(static_cast<size_t>(rows * row_bytes));
-  constexpr int64_t kRowsPerTask = 64;
-  threads.ParallelFor(CeilDivide(rows, kRowsPerTask), [&](int64_t task, int) {
+  const int64_t rows_per_task = matrix.becomes ? 4 : 64;  // searching takes long
+  threads.ParallelFor(CeilDivide(rows, rows_per_task), [&](int64_t task, int) {
     std::optional<RowQuantizer> quantize;
-    if (matrix.becomes_q8_0) quantize.emplace(matrix);
-    const int64_t end = std::min(rows, (task + 1) * kRowsPerTask);
-    for (int64_t row = task * kRowsPerTask; row < end; ++row) {
+    if (matrix.becomes) quantize.emplace(matrix);
+    const int64_t end = std::min(rows, (task + 1) * rows_per_task);
+    for (int64_t row = task * rows_per_task; row < end; ++row) {
       std::byte* const out = buffer.data() + row * row_bytes;
       quantize ? (*quantize)(row, out) : GatherRow(matrix, row, out);
     }
@@ -237,18 +242,40 @@ int64_t FileBytes(const ModelTensors& tensors) {
   return total;
 }
 
-void QuantizeIfPlain(BoundMatrix& matrix) {
-  matrix.becomes_q8_0 = !IsQuantized(matrix.view.type) &&
-                        matrix.view.columns() % TraitsOf(DataType::kQ8_0).block_elements == 0;
+void QuantizeIfPlain(BoundMatrix& matrix, DataType type) {
+  if (IsQuantized(matrix.view.type)) return;
+  for (const DataType each : {type, DataType::kQ8_0}) {
+    if (matrix.view.columns() % TraitsOf(each).block_elements != 0) continue;
+    matrix.becomes = each;
+    return;
+  }
 }
 
 }  // namespace
 
-void QuantizeMatrices(ModelTensors& tensors) {
-  for (BoundMatrix& matrix : tensors.matrices) QuantizeIfPlain(matrix);
-  for (std::vector<BoundMatrix>& stack : tensors.stacks) {
-    for (BoundMatrix& matrix : stack) QuantizeIfPlain(matrix);
+void QuantizeMatrices(ModelTensors& tensors, DataType type, MatrixId head) {
+  const DataType head_type = type == DataType::kQ8_0 ? type : DataType::kQ6_K;
+  for (size_t i = 0; i < tensors.matrices.size(); ++i) {
+    QuantizeIfPlain(tensors.matrices[i], static_cast<MatrixId>(i) == head ? head_type : type);
   }
+  for (std::vector<BoundMatrix>& stack : tensors.stacks) {
+    for (BoundMatrix& matrix : stack) QuantizeIfPlain(matrix, type);
+  }
+}
+
+std::string DescribeQuantization(const ModelTensors& tensors) {
+  std::map<DataType, int64_t> counts;
+  const int64_t others = SumMatrices(tensors, [&](const BoundMatrix& matrix) {
+    if (matrix.becomes) ++counts[*matrix.becomes];
+    return matrix.becomes ? 0 : 1;
+  });
+  std::string text;
+  for (const auto& [type, count] : counts) {
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", count,
+                        text.empty() ? "matrices " : "", TraitsOf(type).name);
+  }
+  if (!text.empty() && others > 0) text += fmt::format(", {} as in the file", others);
+  return text;
 }
 
 Weights Weights::Pack(const ModelTensors& tensors, std::span<const MappedFile> files,

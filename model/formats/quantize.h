@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "model/tensor.h"
+
 namespace weft {
 
 // Round to nearest, ties to even; what is beyond half precision is infinite, NaN stays NaN.
@@ -14,5 +16,14 @@ uint16_t FloatToHalf(float value);
 // scale is kept in half precision. Codes are zero where it is zero there, and where it is not
 // finite: an element is not, or is beyond 8.3 million. `columns` is a multiple of 32.
 void QuantizeRowQ8_0(const float* x, int64_t columns, std::byte* out);
+
+// The types that QuantizeRow makes: Q8_0, Q6_K, Q5_K, Q4_K, Q4_0.
+bool HasQuantizer(DataType type);
+
+// The bytes of a row of one of these types. Q8_0 as above; of the others each block's scales are
+// searched for, so that the sum of squared errors is small. Codes are zero where a scale is zero in
+// half precision, and where it is not finite: an element is not, or is too large for the type.
+// `columns` is a multiple of the type's block.
+void QuantizeRow(DataType type, const float* x, int64_t columns, std::byte* out);
 
 }  // namespace weft

@@ -66,12 +66,13 @@ PackedMatrix RandomWeights(const KernelTable& kernels, PanelFormat layout, Numbe
   return weights;
 }
 
-AlignedBuffer RandomOperands(const KernelTable& kernels, OperandType type, Numbers& numbers) {
+AlignedBuffer RandomOperands(const KernelTable& kernels, OperandType type, float magnitude,
+                             Numbers& numbers) {
   const int64_t group_bytes = OperandGroupBytes(type);
   AlignedBuffer operands(static_cast<size_t>(kRows * OperandGroups(kColumns) * group_bytes));
   std::array<float, kColumns> x;
   for (int64_t row = 0; row < kRows; ++row) {
-    for (float& value : x) value = numbers.Uniform();
+    for (float& value : x) value = numbers.Uniform() * magnitude;
     kernels.to_operand(type, x.data(), kColumns, operands.data() + row * group_bytes,
                        kRows * group_bytes);
   }
@@ -90,11 +91,11 @@ bool SameProduct(const KernelTable& a, const KernelTable& b, MatmulTask task) {
   return std::memcmp(y_a.data(), y_b.data(), size * sizeof(float)) == 0;
 }
 
-bool SameForLayout(const KernelTable& a, const KernelTable& b, PanelFormat layout,
+bool SameForLayout(const KernelTable& a, const KernelTable& b, PanelFormat layout, float magnitude,
                    Numbers& numbers) {
   const OperandType type = b.operand_type(layout);
   const PackedMatrix weights = RandomWeights(b, layout, numbers);
-  const AlignedBuffer operands = RandomOperands(b, type, numbers);
+  const AlignedBuffer operands = RandomOperands(b, type, magnitude, numbers);
   MatmulTask task;
   task.weights = &weights;
   task.panel_count = weights.panel_count();
@@ -145,12 +146,12 @@ std::vector<float> Attend(const KernelTable& kernels, AttentionTask task) {
 
 }  // namespace
 
-bool SameProducts(const KernelTable& a, const KernelTable& b) {
+bool SameProducts(const KernelTable& a, const KernelTable& b, float magnitude) {
   const ScopedFlushDenormals flush;
   Numbers numbers;
-  if (!SameForLayout(a, b, PanelFormat::kBF16, numbers)) return false;
+  if (!SameForLayout(a, b, PanelFormat::kBF16, magnitude, numbers)) return false;
   for (int i = 0; i < kQuantizedPanels; ++i) {
-    if (!SameForLayout(a, b, QuantizedPanel(i), numbers)) return false;
+    if (!SameForLayout(a, b, QuantizedPanel(i), magnitude, numbers)) return false;
   }
   return true;
 }

@@ -13,8 +13,8 @@
 //   nearest even. That is AMX's tdpbf16ps.
 //
 // - The `bf16pair` arithmetic has another dot product of the same operands and is the same in all
-//   else: one chain over all pairs (k = 2p, k = 2p + 1) in ascending order, of each the odd k first:
-//   acc = fma(x_odd, w_odd, acc); acc = fma(x_even, w_even, acc). That is AVX-512 BF16's
+//   else: one chain over all pairs (k = 2p, k = 2p + 1) in ascending order, of each the odd k
+//   first: acc = fma(x_odd, w_odd, acc); acc = fma(x_even, w_even, acc). That is AVX-512 BF16's
 //   vdpbf16ps, whatever instruction set computes it.
 //
 // - Weights: the file's dequantisation (formats/dequantize.h), rounded to bf16. Activations,
@@ -352,8 +352,9 @@ bool RequestTiles();
 // The table for an arithmetic on an instruction set; where a set has no kernels of its own the next
 // lower one's, and the table's name says which. The first time for AMX, some products and some
 // attention are computed and compared with AVX-512's: on a processor where they differ, AVX-512's
-// table serves and the log says so. So it is with AVX-512 BF16's products and FMAs. `kv_type` is kBF16 or kQ8; the f32 arithmetic has kF32 whatever
-// it says, and LoadBlas() (model/kernels/blas.h) comes before its products.
+// table serves and the log says so. So it is with AVX-512 BF16's products and FMAs. `kv_type` is
+// kBF16 or kQ8; the f32 arithmetic has kF32 whatever it says, and LoadBlas() (model/kernels/blas.h)
+// comes before its products.
 const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa, KvType kv_type = KvType::kBF16);
 
 // What runs where nobody asks for another: quantised weights in int8, others in bf16 where AMX

@@ -1,5 +1,5 @@
-// The definition of the bf16 and bf16pair arithmetics: plain code, one value at a time. Attention is
-// in scalar_attention.cc, what the int8 arithmetic has of its own in scalar_int8.cc.
+// The definition of the bf16 and bf16pair arithmetics: plain code, one value at a time. Attention
+// is in scalar_attention.cc, what the int8 arithmetic has of its own in scalar_int8.cc.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -49,7 +49,8 @@ void MultiplyAll(const MatmulTask& task, const std::byte* panel, const DotProduc
 }
 
 void Matmul(const MatmulTask& task, const std::byte* panel) {
-  MultiplyAll(task, panel, [](const float* x, const float* w, int64_t n) { return Dot(x, w, 1, n); });
+  MultiplyAll(task, panel,
+              [](const float* x, const float* w, int64_t n) { return Dot(x, w, 1, n); });
 }
 
 void ToOperandBF16(const float* x, int64_t n, std::byte* out, int64_t group_stride_bytes) {

@@ -194,11 +194,12 @@ Result<void> Bench(BenchOptions options) {
   WEFT_ASSIGN_OR_RETURN(options.model_path, FindModel(options.model_path, 0));
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   if (options.arithmetic == Arithmetic::kF32) WEFT_RETURN_IF_ERROR(LoadBlas());
-  const KernelTable& kernels =
-      KernelsFor(options.arithmetic.value_or(AutoArithmetic(isa)), isa,
-                 options.kv_type.value_or(KvType::kBF16));
+  const KernelTable& kernels = KernelsFor(options.arithmetic.value_or(AutoArithmetic(isa)), isa,
+                                          options.kv_type.value_or(KvType::kBF16));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(options.model_path));
-  if (options.quantize) QuantizeMatrices(checkpoint.tensors);
+  if (options.weights) {
+    QuantizeMatrices(checkpoint.tensors, *options.weights, checkpoint.spec.head.linear.weights);
+  }
   WEFT_RETURN_IF_ERROR(CheckModel(checkpoint.spec, options));
   FillIn(checkpoint.spec, options);
   WEFT_RETURN_IF_ERROR(CheckKvType(checkpoint.spec, kernels, options.kv_type));

@@ -32,13 +32,17 @@ void AddComputeFlags(CLI::App& app, std::optional<Arithmetic>& arithmetic, int32
       ->check(CLI::Range(1, 4096));
 }
 
-void AddWeightsFlag(CLI::App& app, bool& quantize) {
+void AddWeightsFlag(CLI::App& app, std::optional<DataType>& weights) {
+  const std::map<std::string, std::optional<DataType>> names = {
+      {"auto", std::nullopt},    {"file", std::nullopt},    {"q8_0", DataType::kQ8_0},
+      {"q6_k", DataType::kQ6_K}, {"q5_k", DataType::kQ5_K}, {"q4_k", DataType::kQ4_K},
+      {"q4_0", DataType::kQ4_0}};
   app.add_option_function<std::string>(
-         "--weights", [&quantize](const std::string& name) { quantize = name == "q8_0"; },
-         "What matrices are held in: file, or q8_0, as which those are quantised while they are "
-         "loaded that the file has in F32, F16 or BF16")
-      ->check(CLI::IsMember({"file", "q8_0"}))
-      ->default_str("file");
+         "--weights", [&weights, names](const std::string& name) { weights = names.at(name); },
+         "What matrices are held in: auto and file as the file has them; or a type as which those "
+         "are quantised while they are loaded that it has in F32, F16 or BF16")
+      ->check(CLI::IsMember({"auto", "file", "q8_0", "q6_k", "q5_k", "q4_k", "q4_0"}))
+      ->default_str("auto");
 }
 
 void AddKvTypeFlag(CLI::App& app, std::optional<KvType>& kv_type) {
@@ -64,7 +68,7 @@ void AddModelFlags(CLI::App& app, ModelOptions& options) {
 void AddModelSettings(CLI::App& app, ModelOptions& options) {
   constexpr int32_t kMaxInt32 = std::numeric_limits<int32_t>::max();
   AddComputeFlags(app, options.arithmetic, options.thread_count);
-  AddWeightsFlag(app, options.quantize);
+  AddWeightsFlag(app, options.weights);
   AddKvTypeFlag(app, options.kv_type);
   app.add_option("--context", options.context, "Positions a sequence may have (the model's)")
       ->check(CLI::Range(1, kMaxInt32));

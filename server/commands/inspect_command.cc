@@ -1,5 +1,6 @@
 #include "server/commands/inspect_command.h"
 
+#include <optional>
 #include <string>
 
 #include <fmt/core.h>
@@ -12,10 +13,12 @@
 namespace weft {
 namespace {
 
-Result<void> Inspect(std::string model_path, bool quantize) {
+Result<void> Inspect(std::string model_path, std::optional<DataType> weights) {
   WEFT_ASSIGN_OR_RETURN(model_path, FindModel(model_path, 0));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(model_path));
-  if (quantize) QuantizeMatrices(checkpoint.tensors);
+  if (weights) {
+    QuantizeMatrices(checkpoint.tensors, *weights, checkpoint.spec.head.linear.weights);
+  }
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   fmt::print("{}",
              DescribeCheckpoint(checkpoint, {.isa = isa, .thread_count = AvailableCpuCount()}));
@@ -26,14 +29,14 @@ Result<void> Inspect(std::string model_path, bool quantize) {
 
 int InspectCommand(int argc, const char* const* argv) {
   std::string model_path;
-  bool quantize = false;
+  std::optional<DataType> weights;
   CLI::App app("Prints what a model file holds and the memory it will take.", "weft inspect");
   app.add_option(
       "MODEL", model_path,
       "GGUF file, Hugging Face directory or hf:ORG/REPO[:QUANTISATION] (the bundled model)");
-  AddWeightsFlag(app, quantize);
+  AddWeightsFlag(app, weights);
   if (const auto status = ParseOrExit(app, argc, argv)) return *status;
-  const Result<void> inspected = Inspect(std::move(model_path), quantize);
+  const Result<void> inspected = Inspect(std::move(model_path), weights);
   return inspected ? 0 : FailCommand(app, inspected.error());
 }
 

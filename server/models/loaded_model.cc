@@ -1,6 +1,7 @@
 #include "server/models/loaded_model.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <new>
 #include <string>
@@ -40,15 +41,43 @@ std::string DescribeNodes(const ThreadPool& threads) {
   return text + " threads";
 }
 
-void LogFacts(const Checkpoint& checkpoint, bool quantize, const KernelTable& kernels,
-              const MemoryPlan& memory, const ThreadPool& threads) {
+void LogFacts(const Checkpoint& checkpoint, const KernelTable& kernels, const MemoryPlan& memory,
+              const ThreadPool& threads) {
   Log(LogLevel::kInfo, "model {}: {}, {}, {}, {}", checkpoint.path, checkpoint.spec.architecture,
       checkpoint.format, FormatBytes(checkpoint.file_bytes), checkpoint.tokenizer->description());
-  Log(LogLevel::kInfo, "kernels {}{}, KV cache {}, {} threads, context {}", kernels.name,
-      quantize ? ", weights quantised to Q8_0" : "", NameOf(kernels.kv_type),
-      threads.thread_count(), memory.context);
+  Log(LogLevel::kInfo, "kernels {}, KV cache {}, {} threads, context {}", kernels.name,
+      NameOf(kernels.kv_type), threads.thread_count(), memory.context);
+  const std::string quantization = DescribeQuantization(checkpoint.tensors);
+  if (!quantization.empty()) {
+    Log(LogLevel::kInfo, "weights quantised while they are loaded: {}", quantization);
+  }
   if (threads.node_count() > 1) Log(LogLevel::kInfo, "{}", DescribeNodes(threads));
   Log(LogLevel::kInfo, "{}", Describe(memory));
+}
+
+// Of a model that generates: what its weights would be worth in Q8_0, where they are as in the file
+// and that is more.
+void LogGainOfQ8_0(Checkpoint& checkpoint, const ModelCost& cost, const KernelTable& kernels,
+                   const MachineLimits& limits) {
+  constexpr double kWorthSaying = 0.9;
+  if (checkpoint.spec.is_encoder) return;
+  const auto bytes_of = [](const ModelCost& each) {
+    const std::array<SequenceShape, 1> one_token = {};
+    return CountWork(each, one_token, /*logit_row_count=*/1).bytes;
+  };
+  const ModelTensors as_stored = checkpoint.tensors;
+  QuantizeMatrices(checkpoint.tensors, DataType::kQ8_0, checkpoint.spec.head.linear.weights);
+  const double fewer = bytes_of(CostOf(checkpoint, kernels, kBlockSize));
+  checkpoint.tensors = as_stored;
+  const double bytes = bytes_of(cost);
+  if (fewer > kWorthSaying * bytes) return;
+  const double rate = limits.read_bytes_per_s;
+  Log(LogLevel::kInfo,
+      "weights are as in the file: a token reads {} of them, {} with --weights q8_0{}",
+      FormatBytes(static_cast<uint64_t>(bytes)), FormatBytes(static_cast<uint64_t>(fewer)),
+      rate > 0 ? fmt::format(", so that memory allows {:.3g} and {:.3g} tokens/s", rate / bytes,
+                             rate / fewer)
+               : "");
 }
 
 EngineOptions EngineOptionsFor(const ModelOptions& options, const ModelSpec& spec,
@@ -148,7 +177,10 @@ std::unique_ptr<LoadedModel> LoadedModel::Of(const ModelOptions& options, Checkp
   std::unique_ptr<LoadedModel> model(new LoadedModel);
   model->checkpoint_ = std::move(file);
   model->totals_ = TotalsOf(model->checkpoint_.tensors);
-  if (options.quantize) QuantizeMatrices(model->checkpoint_.tensors);
+  if (options.weights) {
+    QuantizeMatrices(model->checkpoint_.tensors, *options.weights,
+                     model->checkpoint_.spec.head.linear.weights);
+  }
   return model;
 }
 
@@ -190,11 +222,12 @@ Result<void> LoadedModel::Start(const ModelOptions& options, const Compute& comp
   threads_ = compute.threads;
   limits_ = compute.limits;
   ServeContext(memory_.context, checkpoint_.spec.ropes);
-  LogFacts(checkpoint_, options.quantize, *kernels_, memory_, *threads_);
+  LogFacts(checkpoint_, *kernels_, memory_, *threads_);
   ModelCost cost;
   if (options.meter != nullptr) {
     cost = CostOf(checkpoint_, *kernels_, kBlockSize);
     options.meter->SetLimits(limits_);
+    if (!options.weights) LogGainOfQ8_0(checkpoint_, cost, *kernels_, limits_);
   }
   WEFT_ASSIGN_OR_RETURN(Transformer transformer,
                         LoadTransformer(checkpoint_, *kernels_, *threads_,
@@ -233,9 +266,8 @@ Result<LoadableModel> LoadableModel::Open(const ModelOptions& options, const Com
   loadable.model_ = LoadedModel::Of(options, std::move(file));
   const ModelSpec& spec = loadable.model_->checkpoint_.spec;
   const std::optional<KvType> kv_type = spec.is_encoder ? std::nullopt : options.kv_type;
-  const KernelTable& kernels =
-      KernelsFor(options.arithmetic.value_or(AutoArithmetic(compute.isa)), compute.isa,
-                 kv_type.value_or(KvType::kBF16));
+  const KernelTable& kernels = KernelsFor(options.arithmetic.value_or(AutoArithmetic(compute.isa)),
+                                          compute.isa, kv_type.value_or(KvType::kBF16));
   WEFT_RETURN_IF_ERROR(CheckKvType(spec, kernels, kv_type));
   loadable.model_->kernels_ = &kernels;
   const auto own = static_cast<int32_t>(spec.context_length);

@@ -75,6 +75,22 @@ TEST(GoldenTest, BundledModelInInt8) {
                {"5d0af62209fd3c5a", {25, 338, 292, 258, 1410, 13, 314, 762, 461, 284}});
 }
 
+TEST(GoldenTest, BundledModelInBF16Pair) {
+  ExpectGolden(BundledModelPath(), Arithmetic::kBF16Pair,
+               {"5c87fe239dc6086d", {25, 338, 292, 258, 976, 83, 401, 354, 334, 315}});
+}
+
+// What is not AMX's default: all of its matrices are quantised.
+TEST(GoldenTest, BundledModelInInt8AndBF16Pair) {
+  ExpectGolden(BundledModelPath(), Arithmetic::kInt8Pair,
+               {"5d0af62209fd3c5a", {25, 338, 292, 258, 1410, 13, 314, 762, 461, 284}});
+}
+
+TEST(GoldenTest, MistralInInt8AndBF16Pair) {
+  ExpectGolden(ParityPath("mistral", "model.gguf"), Arithmetic::kInt8Pair,
+               {"7dc368b46e11d8bb", {186, 10, 103, 260, 158, 136, 155, 88, 201, 214}});
+}
+
 // Sliding window.
 TEST(GoldenTest, MistralInBF16) {
   ExpectGolden(ParityPath("mistral", "model.gguf"), Arithmetic::kBF16,

@@ -312,11 +312,13 @@ TEST(Law2, CompanyChangesNothingForStories260K) {
   ExpectLaw2(path, Arithmetic::kBF16);
 }
 
-// Its weights are quantised: the other models' are not, and int8 is bf16 for them.
+// Its weights are quantised: the other models' are not, and int8 is bf16 for them, int8+bf16pair
+// bf16pair.
 TEST(Law2, CompanyChangesNothingForTheBundledModel) {
   const std::string path = SourcePath("model/demo/weft-demo.gguf");
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
   ExpectLaw2(path, Arithmetic::kBF16);
+  ExpectLaw2(path, Arithmetic::kBF16Pair);
   ExpectLaw2(path, Arithmetic::kInt8);
   ExpectLaw2(path, Arithmetic::kInt8, KvType::kQ8);
 }

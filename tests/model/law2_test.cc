@@ -44,10 +44,10 @@ void Poison(RunnableModel& model) {
   }
 }
 
-class Law2Test : public testing::TestWithParam<std::tuple<const char*, KvType>> {
+class Law2Test : public testing::TestWithParam<std::tuple<const char*, KvType, Arithmetic>> {
  protected:
   static RunOptions Options() {
-    return {.arithmetic = Arithmetic::kBF16,
+    return {.arithmetic = std::get<2>(GetParam()),
             .isa = ChooseIsa().value(),
             .kv_type = std::get<1>(GetParam())};
   }
@@ -234,11 +234,19 @@ TEST(Law2LongTest, ChunkSizeAndThreadsDoNotMatterAcrossSpans) {
 
 INSTANTIATE_TEST_SUITE_P(Architectures, Law2Test,
                          testing::Combine(testing::ValuesIn(kParityFixtures),
-                                          testing::Values(KvType::kBF16, KvType::kQ8)),
+                                          testing::Values(KvType::kBF16, KvType::kQ8),
+                                          testing::Values(Arithmetic::kBF16)),
                          [](const auto& parameter) {
                            return std::string(std::get<0>(parameter.param)) + "_" +
                                   std::string(NameOf(std::get<1>(parameter.param)));
                          });
+
+// Experts, latent attention, linear attention beside the plain kind.
+INSTANTIATE_TEST_SUITE_P(
+    InPairs, Law2Test,
+    testing::Combine(testing::Values("llama3", "mixtral", "deepseek_v3", "qwen3_5"),
+                     testing::Values(KvType::kBF16), testing::Values(Arithmetic::kBF16Pair)),
+    [](const auto& parameter) { return std::string(std::get<0>(parameter.param)); });
 
 }  // namespace
 }  // namespace weft

@@ -51,6 +51,10 @@ std::vector<Law3Case> AllCases() {
   }
   // The one whose weights are quantised; in the others int8 is bf16.
   cases.push_back({"gpt_oss", "model.gguf", Arithmetic::kInt8, KvType::kBF16});
+  for (const char* fixture : {"llama3", "mixtral", "deepseek_v3", "gpt_oss"}) {
+    cases.push_back({fixture, "model.gguf", Arithmetic::kBF16Pair, KvType::kBF16});
+    cases.push_back({fixture, "model.gguf", Arithmetic::kInt8Pair, KvType::kQ8});
+  }
   return cases;
 }
 
@@ -69,7 +73,9 @@ TEST_P(Law3Test, EveryInstructionSetGivesTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(Families, Law3Test, testing::ValuesIn(AllCases()),
                          [](const auto& parameter) {
                            const Law3Case& one = parameter.param;
-                           return fmt::format("{}_{}_{}", one.fixture, NameOf(one.arithmetic),
+                           const bool both = one.arithmetic == Arithmetic::kInt8Pair;
+                           return fmt::format("{}_{}_{}", one.fixture,
+                                              both ? "int8_pair" : NameOf(one.arithmetic),
                                               NameOf(one.kv_type));
                          });
 

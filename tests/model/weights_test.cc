@@ -156,7 +156,7 @@ TEST(WeightsTest, MatricesBecomeQ8_0) {
                       {view(blocks, DataType::kQ8_0)},
                       {narrow}};
   tensors.stacks = {{BoundMatrix{view(values, DataType::kF32)}}};
-  QuantizeMatrices(tensors);
+  QuantizeMatrices(tensors, DataType::kQ8_0, MatrixId::kNone);
 
   ThreadPool threads(2);
   const Weights weights = Weights::Pack(tensors, {}, Bf16(), threads);
@@ -173,6 +173,59 @@ TEST(WeightsTest, MatricesBecomeQ8_0) {
   EXPECT_EQ(plain.layout, PanelFormat::kBF16);  // 80 columns are no whole blocks
   packed_bytes += plain.panel_count() * plain.panel_bytes;
   EXPECT_EQ(Weights::PackedBytes(tensors, Bf16()), packed_bytes);
+}
+
+// Types, what becomes of matrices that they do not fit, and of the head.
+TEST(WeightsTest, EachMatrixBecomesWhatFitsIt) {
+  const std::vector<float> values(4 * 512, 0.5F);
+  const auto view = [&](int64_t columns) {
+    return TensorView::Contiguous(reinterpret_cast<const std::byte*>(values.data()), DataType::kF32,
+                                  {4, columns});
+  };
+  TensorView quantised = view(512);
+  quantised.type = DataType::kQ4_1;
+  ModelTensors tensors;
+  tensors.matrices = {{view(512)}, {view(512)}, {view(96)}, {view(80)}, {quantised}};
+  tensors.stacks = {{BoundMatrix{view(256)}}};
+  const ModelTensors as_stored = tensors;
+  EXPECT_EQ(DescribeQuantization(tensors), "");
+  QuantizeMatrices(tensors, DataType::kQ4_K, MatrixId{1});
+  std::vector<DataType> types;
+  for (const BoundMatrix& matrix : tensors.matrices) types.push_back(matrix.type());
+  EXPECT_EQ(types, (std::vector<DataType>{DataType::kQ4_K, DataType::kQ6_K, DataType::kQ8_0,
+                                          DataType::kF32, DataType::kQ4_1}));
+  EXPECT_EQ(tensors.stacks[0][0].type(), DataType::kQ4_K);
+  EXPECT_EQ(DescribeQuantization(tensors), "1 matrices Q8_0, 2 Q4_K, 1 Q6_K, 2 as in the file");
+  tensors = as_stored;
+  QuantizeMatrices(tensors, DataType::kQ8_0, MatrixId{1});
+  EXPECT_EQ(tensors.matrices[1].type(), DataType::kQ8_0);
+}
+
+// However many threads quantise.
+TEST(WeightsTest, ThreadsChangeNoWeight) {
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(37 * 256);
+  for (float& value : values) value = normal(random);
+  const TensorView view = TensorView::Contiguous(reinterpret_cast<const std::byte*>(values.data()),
+                                                 DataType::kF32, {37, 256});
+  for (const DataType type : {DataType::kQ6_K, DataType::kQ5_K, DataType::kQ4_K, DataType::kQ4_0}) {
+    ModelTensors tensors;
+    tensors.matrices = {{view}};
+    QuantizeMatrices(tensors, type, MatrixId::kNone);
+    std::vector<std::byte> blocks(static_cast<size_t>(37 * RowBytes(type, 256)));
+    for (int64_t row = 0; row < 37; ++row) {
+      QuantizeRow(type, values.data() + row * 256, 256, blocks.data() + row * RowBytes(type, 256));
+    }
+    tensors.matrices.push_back({TensorView::Contiguous(blocks.data(), type, {37, 256})});
+    for (const int thread_count : {1, 3}) {
+      ThreadPool threads(thread_count);
+      const Weights weights = Weights::Pack(tensors, {}, Bf16(), threads);
+      EXPECT_TRUE(std::ranges::equal(weights.matrix(MatrixId{0}).storage.bytes(),
+                                     weights.matrix(MatrixId{1}).storage.bytes()))
+          << TraitsOf(type).name << ", " << thread_count << " threads";
+    }
+  }
 }
 
 // Norms of which the file holds the weight less 1.

@@ -103,7 +103,7 @@ TEST(ServeOptionsTest, FlagsWinOverTheFile) {
   EXPECT_EQ(options->model.memory_bytes, 2ULL << 30);
   EXPECT_EQ(options->model.arithmetic, Arithmetic::kF32);
   EXPECT_EQ(options->model.kv_type, KvType::kQ8);
-  EXPECT_TRUE(options->model.quantize);
+  EXPECT_EQ(options->model.weights, DataType::kQ8_0);
   EXPECT_EQ(options->server.idle_timeout, std::chrono::milliseconds(1500));
   EXPECT_EQ(options->server.host, "127.0.0.1");
   EXPECT_THAT(options->server.cors_origins, testing::ElementsAre("https://a", "http://b:1"));
@@ -153,7 +153,7 @@ TEST(ServeOptionsTest, MistakesAreOneLine) {
   refused({"--port", "70000"}, "--port");
   refused({"--compute", "int3"}, "--compute");
   refused({"--kv-type", "q4"}, "--kv-type");
-  refused({"--weights", "q4_0"}, "--weights");
+  refused({"--weights", "q4_1"}, "--weights");
   refused({"--max-body", "0"}, "--max-body");
   for (const char* size : {"-5", "-5GiB", "+5", "5XB", "", "GiB", "1.5GiB", "99999999999GiB"}) {
     for (const char* option : {"--memory", "--max-body", "--response-store"}) {

@@ -66,7 +66,7 @@ void AddBenchFlags(CLI::App& app, BenchOptions& options) {
   app.add_option("--model", options.model_path,
                  "GGUF file or Hugging Face directory (the bundled model)");
   AddComputeFlags(app, options.arithmetic, options.thread_count);
-  AddWeightsFlag(app, options.quantize);
+  AddWeightsFlag(app, options.weights);
   AddKvTypeFlag(app, options.kv_type);
   AddTestFlags(app, options);
   app.add_option("--repetitions", options.repetitions, "Of every test; the median counts")

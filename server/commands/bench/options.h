@@ -16,7 +16,7 @@ namespace weft {
 struct BenchOptions {
   std::string model_path;
   std::optional<Arithmetic> arithmetic = {};  // nullopt: AutoArithmetic
-  bool quantize = false;  // QuantizeMatrices
+  std::optional<DataType> weights = {};       // QuantizeMatrices; nullopt: as the file has them
   std::optional<KvType> kv_type;
   int32_t thread_count = 0;  // 0: what this process may use
   // Empty: 512, or an encoder's texts, 16, 128, 512.

@@ -60,7 +60,7 @@ TEST_F(DemoTest, QuantisedWhileLoadingIsAsQuantisedInTheFile) {
       "blocks.gguf", AsText(RequantizeGguf(std::as_bytes(std::span(plain)), DataType::kQ8_0)));
   const RunOptions options = {.arithmetic = Arithmetic::kInt8, .isa = ChooseIsa().value()};
   Checkpoint quantized = LoadOrThrow(plain_path);
-  QuantizeMatrices(quantized.tensors);
+  QuantizeMatrices(quantized.tensors, DataType::kQ8_0, MatrixId::kNone);
   const Logits expected = LogitsOf(blocks_path, options, windows_);
   EXPECT_EQ(LogitsOf(std::move(quantized), options, windows_), expected);
   EXPECT_NE(LogitsOf(plain_path, options, windows_), expected);

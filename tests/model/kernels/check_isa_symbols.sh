@@ -15,8 +15,8 @@ for object in "$@"; do
     echo "$found"
     status=1
   fi
-  if [[ -z $("$nm" --demangle --defined-only "$object" | grep -E "kFunctions|MatmulInt8|ScopedTileEmulator" || true) ]]; then
-    echo "$object: expected to define kFunctions, MatmulInt8 or ScopedTileEmulator"
+  if [[ -z $("$nm" --demangle --defined-only "$object" | grep -E "kFunctions|MatmulInt8|MatmulBF16Pair|ScopedTileEmulator" || true) ]]; then
+    echo "$object: expected to define kFunctions, MatmulInt8, MatmulBF16Pair or ScopedTileEmulator"
     status=1
   fi
 done

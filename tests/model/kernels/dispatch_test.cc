@@ -90,11 +90,18 @@ TEST_F(DispatchTest, TablesSayWhatTheyAre) {
   const bool has_tiles = DetectCpu().amx_bf16;
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16, Isa::kAmx).name, has_tiles ? "bf16/amx" : "bf16/avx512");
   EXPECT_EQ(KernelsFor(Arithmetic::kInt8, Isa::kAvx2).name, "int8/avx2");
+  EXPECT_EQ(KernelsFor(Arithmetic::kBF16Pair, Isa::kAvx2).name, "bf16pair/avx2");
+  EXPECT_EQ(KernelsFor(Arithmetic::kBF16Pair, Isa::kAvx512).name,
+            DetectCpu().avx512_bf16 ? "bf16pair/avx512" : "bf16pair/avx512 without BF16");
 #endif
   const KernelTable& int8 = KernelsFor(Arithmetic::kInt8, Isa::kScalar);
   EXPECT_EQ(int8.name, "int8/scalar");
   EXPECT_EQ(int8.operand_type(PanelFormat::kQ4_K), OperandType::kInt8);
   EXPECT_EQ(int8.operand_type(PanelFormat::kBF16), OperandType::kBF16);
+  const KernelTable& int8_pair = KernelsFor(Arithmetic::kInt8Pair, Isa::kScalar);
+  EXPECT_EQ(int8_pair.name, "int8+bf16pair/scalar");
+  EXPECT_EQ(int8_pair.operand_type(PanelFormat::kQ4_K), OperandType::kInt8);
+  EXPECT_EQ(int8_pair.operand_type(PanelFormat::kBF16), OperandType::kBF16);
   const KernelTable& f32 = KernelsFor(Arithmetic::kF32, Isa::kScalar);
   EXPECT_EQ(f32.name, "f32/blas");
   EXPECT_EQ(f32.operand_type(PanelFormat::kF32), OperandType::kF32);

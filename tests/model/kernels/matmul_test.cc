@@ -44,8 +44,7 @@ class MatmulTest : public testing::TestWithParam<Case> {
   std::vector<const KernelTable*> Tables() {
     std::vector<const KernelTable*> tables = AvailableTables(GetParam().arithmetic);
 #if defined(__x86_64__)
-    const bool has_tiles = GetParam().arithmetic != Arithmetic::kBF16Pair;
-    if (has_tiles && software_amx::HasSoftwareAmx()) tables.push_back(&software_amx_);
+    if (software_amx::HasSoftwareAmx()) tables.push_back(&software_amx_);
 #endif
     return tables;
   }

@@ -26,7 +26,7 @@ inline bool HasSoftwareAmx() {
   return cpu.avx512_vnni && cpu.avx512_bf16;
 }
 
-// AVX-512's table with these products and, over bf16, this attention.
+// AVX-512's table with these products, where tiles have any, and, over bf16, this attention.
 inline KernelTable SoftwareAmxTable(Arithmetic arithmetic) {
   KernelTable table = KernelsFor(arithmetic, Isa::kAvx512);
   table.isa = Isa::kAmx;
@@ -34,9 +34,11 @@ inline KernelTable SoftwareAmxTable(Arithmetic arithmetic) {
   table.attention_scratch_bytes = AttentionScratchBytes;
   table.attention = AttentionBF16;
   table.attend_spans = AttendSpansBF16;
-  table.matmul = [](const MatmulTask& task) {
-    MatmulBF16(task, task.weights->panel(task.first_panel));
-  };
+  if (arithmetic == Arithmetic::kBF16) {
+    table.matmul = [](const MatmulTask& task) {
+      MatmulBF16(task, task.weights->panel(task.first_panel));
+    };
+  }
   if (arithmetic == Arithmetic::kInt8) {
     table.matmul = [](const MatmulTask& task) {
       const auto matmul = IsQuantized(task.weights->layout) ? MatmulInt8 : MatmulBF16;
