@@ -60,7 +60,7 @@ void RegisterAll() {
   std::vector<const KernelTable*> tables = AvailableTables();
   tables.push_back(&BlasTable());
   for (const KernelTable* kernels : AvailableTables(Arithmetic::kInt8)) tables.push_back(kernels);
-  for (const DataType type : kAllTypes) {
+  for (const DataType type : AllTypes()) {
     const std::string type_name(TraitsOf(type).name);
     for (const KernelTable* kernels : tables) {
       const bool is_slow = kernels->isa == Isa::kScalar && kernels->arithmetic != Arithmetic::kF32;
