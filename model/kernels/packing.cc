@@ -65,7 +65,7 @@ void PackGroup(const WeightGroup& group, int64_t lane, const GroupFields& fields
   uint8_t* const scale = packed + fields.scale;
   if constexpr (kTraits.scale == PanelScale::kHalf) {
     std::memcpy(scale + kHalfBytes * lane, group.scale, kHalfBytes);
-  } else {
+  } else if constexpr (kTraits.scale != PanelScale::kSuperBlock) {
     scale[lane] = group.scale[0];
     if constexpr (HasHalves(kTraits)) scale[kPanelRows + lane] = group.scale[1];
   }
@@ -152,7 +152,7 @@ WeightGroup UnpackGroup(const uint8_t* panel, int64_t lane, const GroupFields& f
   const uint8_t* const scale = panel + fields.scale;
   if constexpr (kTraits.scale == PanelScale::kHalf) {
     std::memcpy(weights.scale, scale + kHalfBytes * lane, kHalfBytes);
-  } else {
+  } else if constexpr (kTraits.scale != PanelScale::kSuperBlock) {
     weights.scale[0] = scale[lane];
     if constexpr (HasHalves(kTraits)) weights.scale[1] = scale[kPanelRows + lane];
   }

@@ -21,6 +21,18 @@ enum class PanelFormat : uint8_t {
   kQ5_K,
   kQ6_K,
   kMXFP4,
+  kIQ4_NL,
+  kIQ4_XS,
+  kQ3_K,
+  kQ2_K,
+  kTQ2_0,
+  kIQ3_S,
+  kIQ3_XXS,
+  kIQ2_XS,
+  kIQ2_XXS,
+  kIQ1_M,
+  kIQ1_S,
+  kNVFP4,
 };
 inline constexpr PanelFormat kFirstQuantizedPanel = PanelFormat::kQ8_0;
 
@@ -28,18 +40,22 @@ inline constexpr PanelFormat kFirstQuantizedPanel = PanelFormat::kQ8_0;
 // from one instruction set to another.
 static constexpr bool IsQuantized(PanelFormat format) { return format >= kFirstQuantizedPanel; }
 
-// What a group's codes are multiplied with.
+// What a group's codes are multiplied with. "Halves" have one each for k < 16 and k >= 16.
 enum class PanelScale : uint8_t {
-  kHalf,        // an f16 a group
-  kExponent,    // a byte a group, e: 2^(e - 128); below e = 2 a denormal, which counts as zero
-  kBytes,       // a signed byte a group, times the super-block's d
-  kHalvesBytes  // a signed byte each for k < 16 and k >= 16, times the super-block's d
+  kHalf,           // an f16 a group
+  kExponent,       // a byte a group, e: 2^(e - 128); below e = 2 a denormal, which counts as zero
+  kSuperBlock,     // the super-block's d alone
+  kBytes,          // a signed byte a group, times d
+  kHalvesBytes,    // signed bytes, times d
+  kHalvesNibbles,  // the low nibbles of bytes, times d
+  kHalvesE4M3,     // floats of 7 bits (OCP's e4m3, without sign), halved
 };
-// What is added to them, or, of kBytes, taken away.
+// What is added to them, or, but for kHalf, taken away.
 enum class PanelMinimum : uint8_t {
   kNone,
-  kHalf,   // an f16 a group
-  kBytes,  // a byte a group, times the super-block's dmin
+  kHalf,           // an f16 a group
+  kBytes,          // a byte a group, times the super-block's dmin
+  kHalvesNibbles,  // the high nibbles of the scales' bytes, times dmin
 };
 
 struct PanelTraits {
@@ -49,10 +65,21 @@ struct PanelTraits {
   PanelScale scale;
   PanelMinimum minimum = PanelMinimum::kNone;
   const int8_t* table = nullptr;  // of 16, what codes stand for; nullptr: themselves
+  float unit = 1;                 // a power of two that d is multiplied with
 };
 
 // What a code of OCP's e2m1 stands for, doubled, so that it is an integer.
 static constexpr int8_t kCodesE2M1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+// ggml's, of 4 bits that lie denser around zero, and of grids: a magnitude, and in the top bit a
+// sign, or of IQ1, in eighths, which way it is moved. A code of 3 bits has the first eight.
+static constexpr int8_t kCodesIQ4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                         1,    13,   25,  38,  53,  69,  89,  113};
+static constexpr int8_t kCodesIQ3_S[16] = {1,  3,  5,  7,  9,  11,  13,  15,
+                                           -1, -3, -5, -7, -9, -11, -13, -15};
+static constexpr int8_t kCodesIQ3_XXS[16] = {4,  12,  20,  28,  36,  44,  52,  62,
+                                             -4, -12, -20, -28, -36, -44, -52, -62};
+static constexpr int8_t kCodesIQ2[16] = {8, 25, 43, 0, -8, -25, -43, 0};
+static constexpr int8_t kCodesIQ1[16] = {-7, 1, 9, 0, -9, -1, 7, 0};
 
 static constexpr PanelTraits kPanelTraits[] = {
     {PanelFormat::kQ8_0, 8, 0, PanelScale::kHalf},
@@ -64,6 +91,18 @@ static constexpr PanelTraits kPanelTraits[] = {
     {PanelFormat::kQ5_K, 5, 0, PanelScale::kBytes, PanelMinimum::kBytes},
     {PanelFormat::kQ6_K, 6, 32, PanelScale::kHalvesBytes},
     {PanelFormat::kMXFP4, 4, 0, PanelScale::kExponent, PanelMinimum::kNone, kCodesE2M1},
+    {PanelFormat::kIQ4_NL, 4, 0, PanelScale::kHalf, PanelMinimum::kNone, kCodesIQ4},
+    {PanelFormat::kIQ4_XS, 4, 0, PanelScale::kBytes, PanelMinimum::kNone, kCodesIQ4},
+    {PanelFormat::kQ3_K, 3, 4, PanelScale::kHalvesBytes},
+    {PanelFormat::kQ2_K, 2, 0, PanelScale::kHalvesNibbles, PanelMinimum::kHalvesNibbles},
+    {PanelFormat::kTQ2_0, 2, 1, PanelScale::kSuperBlock},
+    {PanelFormat::kIQ3_S, 4, 0, PanelScale::kBytes, PanelMinimum::kNone, kCodesIQ3_S},
+    {PanelFormat::kIQ3_XXS, 4, 0, PanelScale::kBytes, PanelMinimum::kNone, kCodesIQ3_XXS, 0.25F},
+    {PanelFormat::kIQ2_XS, 3, 0, PanelScale::kHalvesBytes, PanelMinimum::kNone, kCodesIQ2, 0.125F},
+    {PanelFormat::kIQ2_XXS, 3, 0, PanelScale::kBytes, PanelMinimum::kNone, kCodesIQ2, 0.125F},
+    {PanelFormat::kIQ1_M, 3, 0, PanelScale::kHalvesBytes, PanelMinimum::kNone, kCodesIQ1, 0.125F},
+    {PanelFormat::kIQ1_S, 3, 0, PanelScale::kBytes, PanelMinimum::kNone, kCodesIQ1, 0.125F},
+    {PanelFormat::kNVFP4, 4, 0, PanelScale::kHalvesE4M3, PanelMinimum::kNone, kCodesE2M1},
 };
 static constexpr int kQuantizedPanels = sizeof(kPanelTraits) / sizeof(kPanelTraits[0]);
 
@@ -84,11 +123,11 @@ static constexpr const PanelTraits& TraitsOf(PanelFormat format) {
 }
 
 static constexpr bool HasHalves(const PanelTraits& traits) {
-  return traits.scale == PanelScale::kHalvesBytes;
+  return traits.scale >= PanelScale::kHalvesBytes;
 }
 // Whether a super-block of 8 groups has f16 scales of its own.
 static constexpr bool HasSuperBlock(const PanelTraits& traits) {
-  return traits.scale == PanelScale::kBytes || traits.scale == PanelScale::kHalvesBytes;
+  return traits.scale >= PanelScale::kSuperBlock && traits.scale != PanelScale::kHalvesE4M3;
 }
 
 // Calls visit.template operator()<format>() for a quantised format.

@@ -13,7 +13,8 @@
 //
 // A plane of n bits (1, 2, 4, 8) is word [n][16 lanes]; word w holds the quads from 8 / n * w on:
 // of byte j of the t-th of these the bits from 8j + n * t. Codes of 2, 4 and 8 bits are a plane;
-// of 5 and 6 bits a plane of 4 low ones and, as the high bits, one of the rest. Fields of a group:
+// of 3, 5 and 6 bits a plane of 2 or 4 low ones and, as the high bits, one of the rest. Fields of a
+// group:
 //
 //   kBF16     codes [16 pairs][16 lanes][2] bf16; pair p is (k = 2p, k = 2p + 1)
 //   others    codes, and high bits if there are
@@ -21,15 +22,19 @@
 //   PanelScale      scale                              trailer
 //   kHalf           [16] f16
 //   kExponent       [16] uint8
-//   kBytes          [16] int8                          d [16] f16, dmin [16] f16 or padding
+//   kSuperBlock                                        d [16] f16, dmin [16] f16 or padding
+//   kBytes          [16] int8                          likewise
 //   kHalvesBytes    [2][16] int8, k < 16 and k >= 16   likewise
+//   kHalvesNibbles  [2][16] uint8                      likewise
+//   kHalvesE4M3     [2][16] uint8
 //
 //   PanelMinimum    minimum
 //   kHalf           [16] f16
 //   kBytes          [16] uint8
 //
-// That is the file's size for MXFP4 and Q4_0 .. Q8_0, 1.01 times it for Q6_K, 1.03 times for Q4_K
-// and Q5_K.
+// That is the file's size for MXFP4, NVFP4, Q2_K, Q4_0 .. Q8_0 and IQ4_NL, and up to 1.06 times it
+// for other types but those whose codes are of fewer bits in the file than any plane, TQ1_0 and
+// those of grids: packing_test.cc has the bits of each.
 #pragma once
 
 #include <cstdint>
@@ -56,12 +61,14 @@ struct PanelLayout {
 static constexpr int64_t kBlockGroups = 8;
 
 // Bits of a code that lie in its low plane.
-static constexpr int LowBitsOf(const PanelTraits& traits) { return traits.code_bits == 8 ? 8 : 4; }
+static constexpr int LowBitsOf(const PanelTraits& traits) {
+  return traits.code_bits == 8 ? 8 : traits.code_bits < 4 ? 2 : 4;
+}
 
 static constexpr PanelLayout LayoutOf(const PanelTraits& traits) {
   constexpr int64_t kPlane = 64;  // bytes of a plane of one bit
-  constexpr int64_t kScale[] = {32, 16, 16, 32};
-  constexpr int64_t kMinimum[] = {0, 32, 16};
+  constexpr int64_t kScale[] = {32, 16, 0, 16, 32, 32, 32};
+  constexpr int64_t kMinimum[] = {0, 32, 16, 0};
   const int64_t low_bits = LowBitsOf(traits);
   return {kPlane * low_bits, kPlane * (traits.code_bits - low_bits),
           kScale[static_cast<int>(traits.scale)], kMinimum[static_cast<int>(traits.minimum)],

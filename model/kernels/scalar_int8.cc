@@ -2,24 +2,18 @@
 //
 // For one row and one output, over the groups of 32 k in ascending order, acc from +0:
 //
-//   dot = sum of (code of the weight - the type's zero point) * (code of x)      an exact integer
-//   acc = fma(dot, weight scale * x scale, acc)
-//   acc = fma(weight minimum, x scaled_sum, acc)       types with a minimum only
+//   dot0, dot1 = sums of (what the weight's code stands for) * (code of x), over the group's k < 16
+//                and k >= 16                                                   exact integers
+//   acc = fma(dot, scale * x scale, acc), where dot = dot0 + dot1
+//   acc = fma(minimum, x scaled_sum, acc)                    formats with a minimum only
 //
-// Q6_K has a scale each for k < 16 and k >= 16: dot is scale0 * (the sum over k < 16) + scale1 *
-// (the sum over k >= 16), below 2^24 and so exact in float32 too.
+// Where a format has a scale each for k < 16 and k >= 16, dot = fma(dot1, scale1, dot0 * scale0):
+// exact where these are integers, since it stays below 2^24. Where it has such minimums, the last
+// line is acc = fma(m, minimum * x scale, acc) with m = minimum0 * (sum of x's codes of k < 16) +
+// minimum1 * (that of k >= 16), exact too.
 //
-//   type        zero point  weight scale  weight minimum
-//   Q4_0        8           d             none
-//   Q5_0        16          d             none
-//   Q8_0        0           d             none
-//   Q4_1, Q5_1  0           d             m
-//   Q4_K, Q5_K  0           d * scale     -(dmin * minimum)
-//   Q6_K        32          d             none
-//   MXFP4       0           2^(e - 128)   none
-//
-// MXFP4's codes are the integers of kCodesE2M1, twice the values. Its scale is zero for e < 2: it
-// would be a denormal.
+// The codes' integers, scales and minimums are panel_format.h's and weight_group.cc's. A scale of
+// 2^(e - 128) is zero for e < 2: it would be a denormal.
 #include "model/kernels/scalar_int8.h"
 
 #include <algorithm>
@@ -71,10 +65,21 @@ float MultiplyGroup(const Int8Weights& weights, const Int8Group& x, float sum) {
   for (int64_t k = 0; k < kGroupColumns; ++k) {
     dots[k / 16] += weights.codes[k] * x.codes[4 * QuadOf(k) + ByteOf(k)];
   }
-  const float first = static_cast<float>(dots[0]) * weights.half_scale[0];
-  const float dot = FusedMultiplyAdd(static_cast<float>(dots[1]), weights.half_scale[1], first);
-  sum = FusedMultiplyAdd(dot, weights.scale * x.scale, sum);
-  if (weights.has_minimum) sum = FusedMultiplyAdd(weights.minimum, x.scaled_sum, sum);
+  const auto add_halves = [](const int32_t(&terms)[2], const float(&factors)[2]) {
+    const float first = static_cast<float>(terms[0]) * factors[0];
+    return FusedMultiplyAdd(static_cast<float>(terms[1]), factors[1], first);
+  };
+  sum = FusedMultiplyAdd(add_halves(dots, weights.half_scale), weights.scale * x.scale, sum);
+  switch (weights.minimum_kind) {
+    case PanelMinimum::kNone:
+      break;
+    case PanelMinimum::kHalf:
+    case PanelMinimum::kBytes:
+      return FusedMultiplyAdd(weights.minimum, x.scaled_sum, sum);
+    case PanelMinimum::kHalvesNibbles:
+      return FusedMultiplyAdd(add_halves(x.sums, weights.half_minimum), weights.minimum * x.scale,
+                              sum);
+  }
   return sum;
 }
 

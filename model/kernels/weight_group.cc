@@ -31,28 +31,54 @@ float CommonScale(const PanelTraits& traits, const WeightGroup& group) {
     case PanelScale::kExponent:
       return HalfScaleMXFP4(group.scale[0]);
     case PanelScale::kBytes:
-      return HalfToFloat(group.d) * static_cast<float>(SignedByte(group.scale[0]));
+      return HalfToFloat(group.d) * traits.unit * static_cast<float>(SignedByte(group.scale[0]));
+    case PanelScale::kHalvesE4M3:
+      return 1;
+    case PanelScale::kSuperBlock:
     case PanelScale::kHalvesBytes:
+    case PanelScale::kHalvesNibbles:
       break;
   }
-  return HalfToFloat(group.d);
+  return HalfToFloat(group.d) * traits.unit;
 }
 
 float HalfScale(const PanelTraits& traits, const WeightGroup& group, int64_t half) {
-  if (!HasHalves(traits)) return 1;
-  return static_cast<float>(SignedByte(group.scale[half]));
+  const uint8_t byte = group.scale[half];
+  switch (traits.scale) {
+    case PanelScale::kHalvesBytes:
+      return static_cast<float>(SignedByte(byte));
+    case PanelScale::kHalvesNibbles:
+      return static_cast<float>(byte & 15);
+    case PanelScale::kHalvesE4M3:
+      // As an f16, whose exponents are 8 larger.
+      return HalfToFloat(static_cast<uint16_t>(byte << 7)) * 0x1p7F;
+    case PanelScale::kHalf:
+    case PanelScale::kExponent:
+    case PanelScale::kSuperBlock:
+    case PanelScale::kBytes:
+      break;
+  }
+  return 1;
 }
 
-float MinimumOf(const PanelTraits& traits, const WeightGroup& group) {
+// What both halves of the codes get added, or, of halves' minimums, that times these.
+float CommonMinimum(const PanelTraits& traits, const WeightGroup& group) {
   switch (traits.minimum) {
     case PanelMinimum::kNone:
       break;
     case PanelMinimum::kHalf:
       return HalfOf(group.minimum);
     case PanelMinimum::kBytes:
-      return -(HalfToFloat(group.d_minimum) * static_cast<float>(group.minimum[0]));
+      return -HalfToFloat(group.d_minimum) * static_cast<float>(group.minimum[0]);
+    case PanelMinimum::kHalvesNibbles:
+      return -HalfToFloat(group.d_minimum);
   }
   return 0;
+}
+
+float HalfMinimum(const PanelTraits& traits, const WeightGroup& group, int64_t half) {
+  if (traits.minimum != PanelMinimum::kHalvesNibbles) return 1;
+  return static_cast<float>(group.scale[half] >> 4);
 }
 
 }  // namespace
@@ -63,12 +89,13 @@ float HalfScaleMXFP4(uint8_t e) {
 
 void ValuesOf(PanelFormat format, const WeightGroup& group, float* out) {
   const PanelTraits& traits = TraitsOf(format);
-  const float common = CommonScale(traits, group);
-  const float minimum = MinimumOf(traits, group);
-  for (int64_t k = 0; k < kGroupColumns; ++k) {
-    const float scale = HasHalves(traits) ? common * HalfScale(traits, group, k / 16) : common;
-    const float value = static_cast<float>(IntegerOf(traits, group.code(k))) * scale;
-    out[k] = traits.minimum == PanelMinimum::kNone ? value : value + minimum;
+  for (int64_t half = 0; half < 2; ++half) {
+    const float scale = CommonScale(traits, group) * HalfScale(traits, group, half);
+    const float minimum = CommonMinimum(traits, group) * HalfMinimum(traits, group, half);
+    for (int64_t k = 16 * half; k < 16 * half + 16; ++k) {
+      const float value = static_cast<float>(IntegerOf(traits, group.code(k))) * scale;
+      out[k] = traits.minimum == PanelMinimum::kNone ? value : value + minimum;
+    }
   }
 }
 
@@ -80,10 +107,11 @@ Int8Weights IntegersOf(PanelFormat format, const WeightGroup& group) {
   }
   for (int64_t half = 0; half < 2; ++half) {
     weights.half_scale[half] = HalfScale(traits, group, half);
+    weights.half_minimum[half] = HalfMinimum(traits, group, half);
   }
   weights.scale = CommonScale(traits, group);
-  weights.has_minimum = traits.minimum != PanelMinimum::kNone;
-  weights.minimum = MinimumOf(traits, group);
+  weights.minimum_kind = traits.minimum;
+  weights.minimum = CommonMinimum(traits, group);
   return weights;
 }
 

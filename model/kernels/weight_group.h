@@ -37,8 +37,9 @@ struct Int8Weights {
   // Of k < 16 and of k >= 16, where a format HasHalves; otherwise 1.
   float half_scale[2];
   float scale;
+  PanelMinimum minimum_kind;
+  float half_minimum[2];  // likewise, of kHalvesNibbles
   float minimum;
-  bool has_minimum;
 };
 Int8Weights IntegersOf(PanelFormat format, const WeightGroup& group);
 

@@ -15,13 +15,17 @@ namespace {
 
 // Those that Weft loads, in the order of what serves best: what generates fastest without losing
 // accuracy that anybody would notice, then what is more accurate and slower.
-constexpr std::array<std::string_view, 20> kByMerit = {
-    "Q4_K_M", "Q4_K_L", "Q4_K_XL", "UD-Q4_K_XL", "Q5_K_M", "Q5_K_L", "Q4_K_S",
-    "Q4_0",   "Q4_1",   "MXFP4",   "MXFP4_MOE",  "Q5_K_S", "Q5_0",   "Q5_1",
-    "Q6_K",   "Q6_K_L", "Q8_0",    "BF16",       "F16",    "F32"};
+constexpr std::string_view kByMerit[] = {
+    "Q4_K_M", "Q4_K_L", "Q4_K_XL", "UD-Q4_K_XL", "Q5_K_M", "Q5_K_L", "Q4_K_S", "Q4_0", "Q4_1",
+    "IQ4_NL", "IQ4_XS", "MXFP4", "MXFP4_MOE", "Q5_K_S", "Q5_0", "Q5_1", "Q6_K", "Q6_K_L", "Q8_0",
+    "BF16", "F16", "F32",
+    // Below 4 bits, the more accurate ones first.
+    "UD-Q3_K_XL", "Q3_K_XL", "Q3_K_L", "Q3_K_M", "IQ3_M", "IQ3_S", "Q3_K_S", "IQ3_XS", "UD-IQ3_XXS",
+    "IQ3_XXS", "UD-Q2_K_XL", "Q2_K_L", "Q2_K", "Q2_K_S", "UD-IQ2_M", "IQ2_M", "IQ2_S", "IQ2_XS",
+    "UD-IQ2_XXS", "IQ2_XXS", "TQ2_0", "TQ1_0", "UD-IQ1_M", "IQ1_M", "UD-IQ1_S", "IQ1_S"};
 
 size_t MeritOf(std::string_view quantisation) {
-  return static_cast<size_t>(std::ranges::find(kByMerit, quantisation) - kByMerit.begin());
+  return static_cast<size_t>(std::ranges::find(kByMerit, quantisation) - std::begin(kByMerit));
 }
 
 std::string UpperCase(std::string_view text) {
@@ -64,7 +68,7 @@ Result<void> CheckRoom(const HubName& name, const ModelFiles& model, const Model
   if (!model.label.empty() && !IsLoadable(model.label)) {
     return Fail(ErrorCode::kUnsupported,
                 "{}: {} has types of weights that Weft does not load, expected Q4_0 to Q8_0, "
-                "Q4_K, Q5_K, Q6_K, MXFP4, BF16, F16 or F32",
+                "Q2_K to Q6_K, IQ1_S to IQ4_XS, TQ1_0, TQ2_0, MXFP4, BF16, F16 or F32",
                 ToString(name), model.label);
   }
   if (model.bytes() > room.weights) {
@@ -125,7 +129,7 @@ Result<ModelFiles> ChooseBest(const HubName& name, std::vector<ModelFiles> model
   ModelFiles chosen = *best;
   const std::string why =
       chosen.bytes() > room.weights ? "the smallest one, though it does not fit in"
-      : chosen.label == kByMerit.front()
+      : chosen.label == kByMerit[0]
           ? "the fastest one whose accuracy holds, and it fits in"
           : "the best one, by speed and accuracy, of those that Weft loads and that fit in";
   chosen.reason = fmt::format(
@@ -198,7 +202,7 @@ std::optional<std::string> QuantisationOf(std::string_view path) {
 }
 
 bool IsLoadable(std::string_view quantisation) {
-  return quantisation.empty() || MeritOf(quantisation) < kByMerit.size();
+  return quantisation.empty() || MeritOf(quantisation) < std::size(kByMerit);
 }
 
 std::vector<ModelFiles> GgufModelsOf(std::span<const HubFile> files) {

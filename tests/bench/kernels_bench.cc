@@ -62,7 +62,7 @@ void RegisterAll() {
   for (const Arithmetic arithmetic : {Arithmetic::kInt8, Arithmetic::kBF16Pair}) {
     for (const KernelTable* kernels : AvailableTables(arithmetic)) tables.push_back(kernels);
   }
-  for (const DataType type : kAllTypes) {
+  for (const DataType type : AllTypes()) {
     const std::string type_name(TraitsOf(type).name);
     for (const KernelTable* kernels : tables) {
       const bool is_slow = kernels->isa == Isa::kScalar && kernels->arithmetic != Arithmetic::kF32;

@@ -30,7 +30,7 @@ def repositories():
         "test/gguf": {
             "README.md": b"# a model",
             "config.json": b"{}",
-            "tiny-Q2_K.gguf": OTHER,
+            "tiny-Q4_0_4_4.gguf": OTHER,
             "tiny-Q4_K_M.gguf": (parity / "qwen2/model.gguf").read_bytes(),
             "tiny-Q8_0.gguf": BIG,
             "split/tiny-F16-00001-of-00002.gguf": OTHER[:1000],
@@ -111,8 +111,8 @@ class Pull(HubCase):
 
     def test_what_is_not_there(self):
         self.assertIn("there is no 'Q5_K_M'; there are F16 (", self.refused("test/gguf:Q5_K_M"))
-        self.assertIn("types of weights that Weft does not load", self.refused("test/gguf:Q2_K"))
-        self.pull("test/gguf:Q2_K", "--force")
+        self.assertIn("types of weights that Weft does not load", self.refused("test/gguf:Q4_0_4_4"))
+        self.pull("test/gguf:Q4_0_4_4", "--force")
         self.assertIn("no such model, or it is private and no token is set", self.refused("test/none"))
         self.assertIn("there is no revision 'v9'", self.refused("test/gguf@v9"))
         self.assertIn("room for weights", self.refused("test/gguf", "--memory", "1MiB"))

@@ -56,6 +56,9 @@ class ZeroModel {
 TEST(WeightsTest, PackedWeightsKeepTheFilesWidth) {
   for (int type = 0; type < kWeightTypeCount; ++type) {
     const auto file_type = static_cast<DataType>(type);
+    // Grids, and digits to base 3, are expanded (packing_test.cc).
+    const std::string_view name = TraitsOf(file_type).name;
+    if (name.starts_with("TQ1") || (name.starts_with("IQ") && !name.starts_with("IQ4"))) continue;
     const ZeroModel model(file_type, 512, 1024, 1);
     const int64_t packed = Weights::PackedBytes(model.tensors(), Bf16());
     EXPECT_LE(static_cast<double>(packed), 1.1 * static_cast<double>(model.file_bytes()))

@@ -122,6 +122,11 @@ SHAPES = {
 }
 QUANTISATIONS = {"bf16": Type.BF16, "q8_0": Type.Q8_0, "q4_0": Type.Q4_0, "q4_k_m": Type.Q4_K,
                  "mxfp4": Type.MXFP4}
+# Where a block keeps its scale, and the standard deviation that random blocks have under a scale of 1.
+SCALES = {Type.IQ4_NL: (0, 67), Type.IQ4_XS: (0, 1250), Type.Q3_K: (108, 43.6), Type.TQ2_0: (64, 1.12), Type.TQ1_0: (52, 0.82),
+          Type.IQ3_S: (0, 141), Type.IQ3_XXS: (0, 143), Type.IQ2_S: (0, 56), Type.IQ2_XS: (0, 56), Type.IQ2_XXS: (0, 53),
+          Type.IQ1_S: (0, 7.2)}
+QUANTISATIONS |= {kind.name.lower(): kind for kind in (*SCALES, Type.Q2_K)}
 
 
 def random_rows(rng, kind, count, width, deviation):
@@ -151,6 +156,12 @@ def random_rows(rng, kind, count, width, deviation):
         scale(2, deviation / (32 * 9.2) * 15.5)
     elif kind == Type.MXFP4:  # 2^(e - 128) times an integer of 4 bits, whose deviation is 5.85
         blocks[:, :, 0] = 128 + round(np.log2(deviation / 5.85))
+    elif kind == Type.Q2_K:  # d s q - m t, q of 2 bits, s and t of 4, so that the mean of s q is 1.5 that of t
+        scale(80, deviation / 14)
+        scale(82, deviation / 14 * 1.5)
+    elif kind in SCALES:
+        offset, of_one = SCALES[kind]
+        scale(offset, deviation / of_one)
     elif kind == Type.Q6_K:  # d s (q - 32), q of 6 bits, s of 8
         scale(208, deviation / (74 * 18.5))
     return blocks.reshape(count, -1)
@@ -162,7 +173,7 @@ def tensors_of(shape, base):
     for name, kind, dimensions, deviation in tensors_of_any_width(shape, base):
         # Rows that are no multiple of a K-quant's block: what llama.cpp takes instead.
         if dimensions[-1] % gguf.GGML_QUANT_SIZES[kind][0]:
-            kind = {Type.Q4_K: Type.Q5_0, Type.Q6_K: Type.Q8_0}[kind]
+            kind = {Type.Q4_K: Type.Q5_0, Type.Q6_K: Type.Q8_0}.get(kind, Type.IQ4_NL)
         yield name, kind, dimensions, deviation
 
 
@@ -171,7 +182,7 @@ def tensors_of_any_width(shape, base):
     feed_forward = base
     if base == Type.MXFP4:  # as in gpt-oss, where it is the experts' type alone
         base = Type.Q8_0
-    head = Type.Q6_K if base in (Type.Q4_0, Type.Q4_K) else base
+    head = Type.Q6_K if base in (Type.Q4_0, Type.Q4_K, Type.Q2_K, *SCALES) else base
     unit = shape.hidden ** -0.5
 
     def more_bits(layer, kind):

@@ -197,8 +197,7 @@ void QuantizeBlock(DataType type, std::span<const float> x, ByteWriter& out) {
       return QuantizeQ6_K(x, out);
     case DataType::kMXFP4:
       return QuantizeMXFP4(x, out);
-    case DataType::kU8:
-    case DataType::kI64:
+    default:
       break;
   }
 }

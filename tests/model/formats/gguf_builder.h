@@ -85,7 +85,7 @@ inline constexpr uint32_t kGgmlF32 = 0;
 inline constexpr uint32_t kGgmlF16 = 1;
 inline constexpr uint32_t kGgmlQ4_0 = 2;
 inline constexpr uint32_t kGgmlQ8_0 = 8;
-inline constexpr uint32_t kGgmlQ2_K = 10;
+inline constexpr uint32_t kGgmlQ8_1 = 9;
 inline constexpr uint32_t kGgmlQ6_K = 14;
 inline constexpr uint32_t kGgmlBF16 = 30;
 

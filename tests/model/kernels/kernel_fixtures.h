@@ -18,10 +18,14 @@
 
 namespace weft {
 
-inline constexpr DataType kAllTypes[] = {DataType::kF32,  DataType::kF16,  DataType::kBF16,
-                                         DataType::kQ8_0, DataType::kQ4_0, DataType::kQ4_1,
-                                         DataType::kQ5_0, DataType::kQ5_1, DataType::kQ4_K,
-                                         DataType::kQ5_K, DataType::kQ6_K, DataType::kMXFP4};
+inline const std::vector<DataType>& AllTypes() {
+  static const std::vector<DataType> types = [] {
+    std::vector<DataType> all;
+    for (int i = 0; i < kWeightTypeCount; ++i) all.push_back(static_cast<DataType>(i));
+    return all;
+  }();
+  return types;
+}
 
 // The arithmetic multiplies with BLAS.
 inline const KernelTable& BlasTable() {
@@ -104,19 +108,32 @@ inline uint8_t RandomExponent(Random& random, Scales scales) {
 // Where the f16 scales of a quantised block lie.
 inline std::vector<int64_t> HalfOffsets(DataType type) {
   switch (type) {
-    case DataType::kQ8_0:
-    case DataType::kQ4_0:
-    case DataType::kQ5_0:
-      return {0};
     case DataType::kQ4_1:
     case DataType::kQ5_1:
     case DataType::kQ4_K:
     case DataType::kQ5_K:
       return {0, 2};
+    case DataType::kQ2_K:
+      return {80, 82};
+    case DataType::kQ3_K:
     case DataType::kQ6_K:
-      return {208};
-    default:
+    case DataType::kTQ1_0:
+    case DataType::kTQ2_0:
+      return {TraitsOf(type).block_bytes - 2};
+    case DataType::kMXFP4:
+    case DataType::kNVFP4:
+    case DataType::kIQ1_M:
       return {};
+    default:
+      return {0};
+  }
+}
+
+// IQ1_M's f16 scale, which is in the highest bits of the block's last four words.
+inline void SetScaleIQ1_M(std::byte* block, uint16_t half) {
+  for (int i = 0; i < 4; ++i) {
+    std::byte& high = block[48 + 2 * i + 1];
+    high = (high & std::byte{15}) | static_cast<std::byte>((half >> (4 * i) & 15) << 4);
   }
 }
 
@@ -148,6 +165,7 @@ inline void FillRow(DataType type, int64_t columns, Scales scales, Random& rando
         std::memcpy(block + offset, &bits, 2);
       }
       if (type == DataType::kMXFP4) block[0] = std::byte{RandomExponent(random, scales)};
+      if (type == DataType::kIQ1_M) SetScaleIQ1_M(block, RandomHalf(random, scales));
     }
   }
 }

@@ -52,16 +52,17 @@ TEST(QuantisationTest, WhatNamesOfFilesSay) {
 }
 
 TEST(QuantisationTest, WhatWeftLoads) {
-  for (const std::string name : {"Q4_K_M", "Q8_0", "F16", "MXFP4", ""}) {
+  for (const std::string name :
+       {"Q4_K_M", "Q8_0", "F16", "MXFP4", "Q3_K_M", "Q2_K", "IQ4_XS", "UD-IQ2_M", "TQ1_0", ""}) {
     EXPECT_TRUE(IsLoadable(name)) << name;
   }
-  for (const std::string name : {"Q3_K_M", "Q2_K", "IQ4_XS", "TQ1_0"}) {
+  for (const std::string name : {"Q4_0_4_4", "Q1_0", "NVFP4"}) {
     EXPECT_FALSE(IsLoadable(name)) << name;
   }
 }
 
 TEST(ChooseModelTest, TheBestThatFits) {
-  const auto files = Files({{"m-Q2_K.gguf", 200},
+  const auto files = Files({{"m-Q4_0_4_4.gguf", 200},
                             {"m-Q4_K_M.gguf", 400},
                             {"m-Q4_K_S.gguf", 390},
                             {"m-Q5_K_M.gguf", 500},
@@ -88,11 +89,11 @@ TEST(ChooseModelTest, TheBestThatFits) {
   EXPECT_THAT(none.error().message, HasSubstr("Q4_K_S (390 B)"));
   const auto forced =
       ChooseModel({"a/b", ""}, files, {.memory = 300, .weights = 250, .is_forced = true});
-  EXPECT_EQ(forced.value().label, "Q2_K");
+  EXPECT_EQ(forced.value().label, "Q4_0_4_4");
 }
 
 TEST(ChooseModelTest, ByQuantisationOrFile) {
-  const auto files = Files({{"m-Q3_K_M.gguf", 300},
+  const auto files = Files({{"m-Q4_0_4_4.gguf", 300},
                             {"m-Q4_K_M.gguf", 400},
                             {"F16/m-F16-00001-of-00002.gguf", 10},
                             {"F16/m-F16-00002-of-00002.gguf", 20},
@@ -116,10 +117,20 @@ TEST(ChooseModelTest, ByQuantisationOrFile) {
     ASSERT_FALSE(chosen);
     EXPECT_EQ(chosen.error().code, ErrorCode::kNotFound);
     EXPECT_THAT(chosen.error().message,
-                HasSubstr("there are F16 (30 B), Q3_K_M (300 B), Q4_K_M (400 B)"));
+                HasSubstr("there are F16 (30 B), Q4_0_4_4 (300 B), Q4_K_M (400 B)"));
   }
-  EXPECT_EQ(choose("Q3_K_M").error().code, ErrorCode::kUnsupported);
-  EXPECT_EQ(choose("Q3_K_M", true).value().label, "Q3_K_M");
+  EXPECT_EQ(choose("Q4_0_4_4").error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(choose("Q4_0_4_4", true).value().label, "Q4_0_4_4");
+}
+
+TEST(ChooseModelTest, FewerBitsWhereNothingElseFits) {
+  const auto files = Files({{"m-IQ2_M.gguf", 250}, {"m-Q3_K_M.gguf", 300}, {"m-Q4_K_M.gguf", 400}});
+  const auto choose = [&](uint64_t weights) {
+    return ChooseModel({"a/b", ""}, files, {.memory = 9000, .weights = weights})->label;
+  };
+  EXPECT_EQ(choose(400), "Q4_K_M");
+  EXPECT_EQ(choose(399), "Q3_K_M");
+  EXPECT_EQ(choose(299), "IQ2_M");
 }
 
 TEST(ChooseModelTest, SeveralFilesOfOneQuantisation) {
