@@ -38,6 +38,12 @@ namespace {
 #include "model/kernels/generic_peak.inc"
 // clang-format on
 
+constexpr IsaFunctions WithVnni(IsaFunctions functions) {
+  functions.kv_q8.attention = avx_vnni::AttentionQ8;
+  functions.kv_q8.attend_spans = avx_vnni::AttendSpansQ8;
+  return functions;
+}
+
 // Products of 4-bit codes as dot_avx2.inc adds them up: four in 16 bits, then in 32.
 float RunInt8Peak(int64_t round_count) {
   constexpr int kChains = 6;
@@ -69,6 +75,7 @@ float RunInt8Peak(int64_t round_count) {
 constexpr PeakLoop kFloatPeak = {"AVX2 FMA", kFloatPeakOperations<6>, RunFloatPeak<6>};
 constexpr PeakLoop kInt8Peak = {"AVX2 maddubs", int64_t{6} * 4 * 32 * 2, RunInt8Peak};
 constexpr IsaFunctions kFunctions = kGenericFunctions;
+constexpr IsaFunctions kFunctionsWithVnni = WithVnni(kFunctions);
 
 void MatmulInt8(const MatmulTask& task, const std::byte* panel) { MultiplyInt8(task, panel); }
 void MatmulBF16Pair(const MatmulTask& task, const std::byte* panel) { MultiplyPairs(task, panel); }

@@ -56,6 +56,7 @@ CpuFeatures Detect() {
   const bool f16c = Bit(leaf1.ecx, 29);
   const bool avx2 = Bit(leaf7.ebx, 5);
   features.avx2_fma = (state & kYmmState) == kYmmState && fma && avx && f16c && avx2;
+  features.avx_vnni = features.avx2_fma && Bit(leaf7_1.eax, 4);
   const bool f = Bit(leaf7.ebx, 16);
   const bool dq = Bit(leaf7.ebx, 17);
   const bool bw = Bit(leaf7.ebx, 30);

@@ -57,9 +57,16 @@ void MatmulBF16Pair(const MatmulTask& task, const std::byte* panel);
 }  // namespace scalar
 namespace avx2 {
 extern const IsaFunctions kFunctions;
+extern const IsaFunctions kFunctionsWithVnni;  // the same but for what namespace avx_vnni has
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);
 void MatmulBF16Pair(const MatmulTask& task, const std::byte* panel);
 }  // namespace avx2
+namespace avx_vnni {
+void MatmulInt8(const MatmulTask& task, const std::byte* panel);
+void AttentionQ8(const AttentionTask& task);
+void AttendSpansQ8(const AttentionTask& task, int64_t first_span, int64_t span_count,
+                   float* partials);
+}  // namespace avx_vnni
 namespace avx512 {
 extern const IsaFunctions kFunctions;
 extern const IsaFunctions kFunctionsWithVnni;  // the same but for what namespace avx512_vnni has

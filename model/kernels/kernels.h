@@ -334,6 +334,7 @@ struct KernelTable {
 // What the processor and the operating system offer (CPUID and XCR0, never a model number).
 struct CpuFeatures {
   bool avx2_fma = false;  // AVX2, FMA, F16C
+  bool avx_vnni = false;  // VNNI of 256 bits, of processors that need no AVX-512 for it
   bool avx512 = false;    // F, BW, DQ, VL
   bool avx512_vnni = false;
   bool avx512_bf16 = false;

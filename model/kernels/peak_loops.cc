@@ -11,7 +11,8 @@ PeakLoops PeakLoopsFor(Isa isa, const CpuFeatures& cpu) {
       return {avx512::kFloatPeak, cpu.avx512_bf16 ? avx512_bf16::kPairPeak : avx512::kFloatPeak,
               cpu.avx512_vnni ? avx512_vnni::kInt8Peak : avx2::kInt8Peak};
     case Isa::kAvx2:
-      return {avx2::kFloatPeak, avx2::kFloatPeak, avx2::kInt8Peak};
+      return {avx2::kFloatPeak, avx2::kFloatPeak,
+              cpu.avx_vnni ? avx_vnni::kInt8Peak : avx2::kInt8Peak};
 #else
     case Isa::kAmx:
     case Isa::kAvx512:

@@ -31,6 +31,9 @@ namespace avx2 {
 extern const PeakLoop kFloatPeak;
 extern const PeakLoop kInt8Peak;
 }  // namespace avx2
+namespace avx_vnni {
+extern const PeakLoop kInt8Peak;
+}
 namespace avx512 {
 extern const PeakLoop kFloatPeak;
 }

@@ -180,6 +180,19 @@ const KernelTable& Table(Arithmetic arithmetic, KvType kv_type, const TableNames
 }
 
 #if defined(__x86_64__)
+const KernelTable& TableAvx2(Arithmetic arithmetic, KvType kv_type) {
+  if (DetectCpu().avx_vnni) {
+    static constexpr TableNames kNames = {"bf16/avx2", "int8/avx2 with VNNI", "bf16pair/avx2",
+                                          "int8+bf16pair/avx2 with VNNI"};
+    return Table<avx2::kFunctionsWithVnni, avx_vnni::MatmulInt8, avx2::MatmulBF16Pair>(
+        arithmetic, kv_type, kNames, Isa::kAvx2);
+  }
+  static constexpr TableNames kNames = {"bf16/avx2", "int8/avx2", "bf16pair/avx2",
+                                        "int8+bf16pair/avx2"};
+  return Table<avx2::kFunctions, avx2::MatmulInt8, avx2::MatmulBF16Pair>(arithmetic, kv_type,
+                                                                         kNames, Isa::kAvx2);
+}
+
 // Of bf16pair by FMAs.
 const KernelTable& TableAvx512WithoutBF16(Arithmetic arithmetic, KvType kv_type) {
   if (DetectCpu().avx512_vnni) {
@@ -264,12 +277,8 @@ const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa, KvType kv_type) {
       return TableAmxOrAvx512(arithmetic, kv_type);
     case Isa::kAvx512:
       return TableAvx512(arithmetic, kv_type);
-    case Isa::kAvx2: {
-      static constexpr TableNames kNames = {"bf16/avx2", "int8/avx2", "bf16pair/avx2",
-                                            "int8+bf16pair/avx2"};
-      return Table<avx2::kFunctions, avx2::MatmulInt8, avx2::MatmulBF16Pair>(arithmetic, kv_type,
-                                                                             kNames, Isa::kAvx2);
-    }
+    case Isa::kAvx2:
+      return TableAvx2(arithmetic, kv_type);
 #else
     case Isa::kAmx:
     case Isa::kAvx512:

@@ -34,6 +34,7 @@ std::string ExtensionsOf(const CpuFeatures& cpu) {
     if (has) names.append(names.empty() ? "" : ", ").append(name);
   };
   add(cpu.avx2_fma, "AVX2");
+  add(cpu.avx_vnni, "AVX-VNNI");
   add(cpu.avx512, "AVX-512");
   add(cpu.avx512_vnni, "VNNI");
   add(cpu.avx512_bf16, "BF16");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/float_env.h"
+#include "tests/model/kernels/evex_vnni.h"
 #include "tests/model/kernels/kernel_fixtures.h"
 #include "tests/model/kernels/software_amx.h"
 
@@ -40,11 +41,14 @@ class MatmulTest : public testing::TestWithParam<Case> {
     return ToOperands(scalar_, scalar_.operand_type(scalar_.packed_layout(GetParam().type)), x,
                       columns, together);
   }
-  // With AMX's products over tiles in software, whether or not the processor has them in hardware.
+  // With AMX's products over tiles in software, and AVX-VNNI's in another encoding, whether or not
+  // the processor has them in hardware.
   std::vector<const KernelTable*> Tables() {
     std::vector<const KernelTable*> tables = AvailableTables(GetParam().arithmetic);
 #if defined(__x86_64__)
     if (software_amx::HasSoftwareAmx()) tables.push_back(&software_amx_);
+    const bool has_integers = GetParam().arithmetic == Arithmetic::kInt8;
+    if (has_integers && evex_vnni::HasEvexVnni()) tables.push_back(&evex_vnni_);
 #endif
     return tables;
   }
@@ -52,6 +56,7 @@ class MatmulTest : public testing::TestWithParam<Case> {
   const KernelTable& scalar_ = KernelsFor(GetParam().arithmetic, Isa::kScalar);
 #if defined(__x86_64__)
   const KernelTable software_amx_ = software_amx::SoftwareAmxTable(GetParam().arithmetic);
+  const KernelTable evex_vnni_ = evex_vnni::EvexVnniTable();
 #endif
   ScopedFlushDenormals flush_;
 };
