@@ -109,6 +109,17 @@ TEST(ServeOptionsTest, FlagsWinOverTheFile) {
   EXPECT_THAT(options->server.cors_origins, testing::ElementsAre("https://a", "http://b:1"));
 }
 
+TEST(ServeOptionsTest, WhatIsComputedInWhat) {
+  const auto automatic = Parse({"--compute", "auto", "--weights", "auto"});
+  ASSERT_TRUE(automatic) << automatic.error().message;
+  EXPECT_EQ(automatic->model.arithmetic, std::nullopt);
+  EXPECT_EQ(automatic->model.weights, std::nullopt);
+  const auto chosen = Parse({"--compute", "bf16pair", "--weights", "q4_k"});
+  ASSERT_TRUE(chosen) << chosen.error().message;
+  EXPECT_EQ(chosen->model.arithmetic, Arithmetic::kBF16Pair);
+  EXPECT_EQ(chosen->model.weights, DataType::kQ4_K);
+}
+
 TEST(ServeOptionsTest, WhoSharesPrefixes) {
   const auto chosen = [](std::vector<const char*> arguments) {
     const auto options = Parse(std::move(arguments));

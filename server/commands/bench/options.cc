@@ -14,9 +14,9 @@ through the engine with its scheduler. Encoders have one test, encode: texts of 
 which --batch are given to the engine at once.
 
 First the machine's limits are measured, with as many threads as the tests use: reading from DRAM,
-8-bit dot products (which limit products of quantised weights with --compute int8), multiply-adds of
-bf16 (all other products with weights, and attention on AMX; without AMX those of float32) and of
-float32 (attention elsewhere, routers). The floor of a step is the larger of the bytes that it must
+8-bit dot products (which limit products of quantised weights in int8), multiply-adds of bf16 (all
+other products with weights, and attention on AMX; without AMX and AVX-512 BF16 those of float32)
+and of float32 (attention elsewhere, routers). The floor of a step is the larger of the bytes that it must
 read (every weight once, of experts those that the tokens touch, K and V) over the bandwidth and of
 its operations over the peaks; the share is floor / time. What lies in the caches can be read faster
 than the floor says.)";
