@@ -48,13 +48,13 @@ class Usage(unittest.TestCase):
 
     def test_shells_complete_what_help_says(self):
         bash = """source <(weft completions bash); try() { COMPREPLY=(); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }; _weft; echo "${COMPREPLY[*]}"; }
-            try weft se; try weft serve --unix-socket-m; try weft generate --compute b; try weft 'x;y' --"""
+            try weft se; try weft serve --unix-socket-m; try weft generate --compute bf16p; try weft 'x;y' --"""
         fish = """weft completions fish | source; complete -C 'weft se' | string replace -r '\\t.*' ''; complete -C 'weft serve --unix-socket-m'
-            complete -C 'weft generate --compute b'; complete -C 'weft "x;y" --'"""
+            complete -C 'weft generate --compute bf16p'; complete -C 'weft "x;y" --'"""
         zsh = """autoload -Uz compinit; compinit -D; source <(weft completions zsh); compadd() { shift; print -r -- ${(M)@:#$word*}; }
             _describe() { print -r -- ${(M)${(P)2}:#$word*} | sed 's/:.*//'; }
             try() { words=("$@"); CURRENT=$#; word=${@[-1]}; _weft; }
-            try weft se; try weft serve --unix-socket-m; try weft generate --compute b; try weft 'x;y' --"""
+            try weft se; try weft serve --unix-socket-m; try weft generate --compute bf16p; try weft 'x;y' --"""
         for shell, script in (("bash", bash), ("fish", fish), ("zsh", zsh)):
             with self.subTest(shell=shell):
                 if shutil.which(shell) is None:
@@ -62,7 +62,7 @@ class Usage(unittest.TestCase):
                     continue
                 done = subprocess.run([shell, "-c", script], capture_output=True, text=True, timeout=60, check=False,
                                       env={**os.environ, "PATH": os.path.dirname(os.path.abspath(options.weft)) + ":" + os.environ["PATH"]})
-                self.assertEqual((done.stdout.split(), done.stderr), (["serve", "--unix-socket-mode", "bf16"], ""))
+                self.assertEqual((done.stdout.split(), done.stderr), (["serve", "--unix-socket-mode", "bf16pair"], ""))
 
     def test_readme_lists_the_options_of_serve(self):
         known = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", weft("serve", "--help")[1], re.MULTILINE)) - {"--help"}

@@ -91,7 +91,7 @@ TEST_F(HubCacheTest, OneHoldsALock) {
 TEST_F(HubCacheTest, ModelsAreListedByNamesThatFindThem) {
   Add(kOld, "m-Q8_0.gguf", "1", std::string(60, 'x'));
   Add(kNew, "m-Q4_K_M.gguf", "2", std::string(40, 'x'));
-  Add(kNew, "m-IQ2_XS.gguf", "3", "x");
+  Add(kNew, "m-Q4_0_4_4.gguf", "3", "x");
   Add(kNew, "config.json", "4", "x");
   Add(kNew, "model.safetensors", "5", "xy");
   ASSERT_TRUE(cache.SetCommitOf("o/r", "main", kNew));
