@@ -15,11 +15,14 @@ using TokenId = int32_t;
 // defined in model/formats/blocks/. The last two are no weights: bytes, of which safetensors keep
 // MXFP4's codes and scales in a tensor each, and indices that checkpoints keep beside their
 // weights, such as BERT's position_ids.
-#define WEFT_DATA_TYPES(X)                                                                         \
-  X(F32)                                                                                           \
-  X(F16) X(BF16) X(Q8_0) X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q4_K) X(Q5_K) X(Q6_K) X(MXFP4)          \
-      X(IQ4_NL) X(IQ4_XS) X(Q3_K) X(Q2_K) X(TQ2_0) X(TQ1_0) X(IQ3_S) X(IQ3_XXS) X(IQ2_S) X(IQ2_XS) \
-          X(IQ2_XXS) X(IQ1_M) X(IQ1_S) X(NVFP4) X(U8) X(I64)
+// clang-format off
+#define WEFT_DATA_TYPES(X)                                                            \
+  X(F32) X(F16) X(BF16)                                                               \
+  X(Q8_0) X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q4_K) X(Q5_K) X(Q6_K) X(MXFP4)            \
+  X(IQ4_NL) X(IQ4_XS) X(Q3_K) X(Q2_K) X(TQ2_0) X(TQ1_0)                               \
+  X(IQ3_S) X(IQ3_XXS) X(IQ2_S) X(IQ2_XS) X(IQ2_XXS) X(IQ1_M) X(IQ1_S) X(NVFP4)        \
+  X(U8) X(I64)
+// clang-format on
 
 enum class DataType : uint8_t {
 #define WEFT_DATA_TYPE(name) k##name,
