@@ -13,6 +13,7 @@
 #include "model/formats/config_json.h"
 #include "model/formats/gguf.h"
 #include "model/formats/safetensors.h"
+#include "model/formats/schemes/scheme.h"
 #include "model/ranking_files.h"
 #include "model/sentence_modules.h"
 #include "model/tensor_binding.h"
@@ -29,10 +30,11 @@ uint64_t TotalBytes(const std::vector<MappedFile>& files) {
 
 // What is the same in both formats, once a checkpoint is described.
 Result<Checkpoint> Bind(const std::string& path, ModelDescription description,
-                        const TensorMap& tensors, std::vector<MappedFile> files) {
+                        const TensorMap& tensors, const AssembledTensors& assembled,
+                        std::vector<MappedFile> files) {
   Checkpoint checkpoint;
   checkpoint.path = path;
-  WEFT_ASSIGN_OR_RETURN(checkpoint.tensors, BindTensors(tensors, description, path));
+  WEFT_ASSIGN_OR_RETURN(checkpoint.tensors, BindTensors(tensors, description, path, assembled));
   checkpoint.spec = std::move(description.spec);
   checkpoint.file_bytes = TotalBytes(files);
   checkpoint.files = std::move(files);
@@ -44,8 +46,8 @@ Result<Checkpoint> LoadGguf(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(ModelDescription description, DescribeGguf(file));
   WEFT_ASSIGN_OR_RETURN(const std::optional<std::string_view> chat_template,
                         file.metadata.GetString("tokenizer.chat_template"));
-  WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint,
-                        Bind(path, std::move(description), file.tensors, std::move(file.files)));
+  WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, Bind(path, std::move(description), file.tensors, {},
+                                                    std::move(file.files)));
   checkpoint.format = fmt::format("GGUF v{}", file.version);
   checkpoint.chat_template = chat_template.value_or("");
   WEFT_ASSIGN_OR_RETURN(checkpoint.tokenizer,
@@ -68,16 +70,18 @@ Result<void> ReadTarget(const std::string& directory, const std::string& config,
 Result<Checkpoint> LoadDirectory(const std::string& path) {
   const std::string config_path = path + "/config.json";
   WEFT_ASSIGN_OR_RETURN(const std::string config, ReadFile(config_path, kConfigJson.max_bytes));
-  WEFT_ASSIGN_OR_RETURN(ConfigValues values, ReadConfigJson(config, config_path));
-  WEFT_ASSIGN_OR_RETURN(ModelDescription description, DescribeHf(std::move(values), config_path));
+  WEFT_ASSIGN_OR_RETURN(const ConfigValues values, ReadConfigJson(config, config_path));
+  WEFT_ASSIGN_OR_RETURN(ModelDescription description, DescribeHf(values, config_path));
   WEFT_ASSIGN_OR_RETURN(SafetensorsFiles files, SafetensorsFiles::OpenDirectory(path));
   if (description.is_text_tower) {
     WEFT_ASSIGN_OR_RETURN(files.tensors, TextTowerOf(files.tensors, path));
   }
+  WEFT_ASSIGN_OR_RETURN(const AssembledTensors assembled,
+                        AssembleQuantized(values, files.tensors, path));
   WEFT_RETURN_IF_ERROR(AddSentenceModules(path, description, files));
   const std::vector<TokenId> ranking_tokens = description.ranking_tokens;
-  WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint,
-                        Bind(path, std::move(description), files.tensors, std::move(files.files)));
+  WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, Bind(path, std::move(description), files.tensors,
+                                                    assembled, std::move(files.files)));
   WEFT_RETURN_IF_ERROR(ReadTarget(path, config, checkpoint.spec));
   checkpoint.format = "safetensors";
   WEFT_ASSIGN_OR_RETURN(checkpoint.tokenizer,

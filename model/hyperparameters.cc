@@ -67,7 +67,6 @@ const std::vector<KeyThatMatters>& KeysThatMatter() {
       {"partial_rotary_factor", 1.0},
       {"q_lora_rank"},
       {"qk_layernorm", false},
-      {"quantization_config"},
       {"query_pre_attn_scalar"},
       {"residual_multiplier", 1.0},
       {"rotary_pct", 1.0},

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "model/formats/assembled_tensor.h"
 #include "model/tensor.h"
 
 namespace weft {
@@ -41,9 +43,6 @@ struct TensorSource {
   int64_t entry_first = 0;
   RowOrder columns = {};  // of a table: which columns of the whole
   int64_t tensor_columns = 0;
-  // Of a stack of MXFP4 matrices in two tensors of bytes: `name` has the codes (count, rows,
-  // columns / 32, 16), in JoinRowMXFP4's order, and this the scales (count, rows, columns / 32).
-  std::string scales = {};
 };
 
 // One matrix, or a stack of equal ones, or a table of float32. Shapes are (rows = outputs, columns
@@ -76,22 +75,23 @@ struct ParameterList {
 };
 
 // Parameters bound to the bytes of a checkpoint. The view has the parameter's shape; where rows are
-// not those of a plain range, or transposed, it is to be read through both. Where there are scales,
-// the view has the type of the whole and points to the codes.
+// not those of a plain range, or transposed, it is to be read through both. What is assembled is
+// read through that.
 struct BoundMatrix {
   TensorView view;
   RowOrder rows = {};
   bool is_transposed = false;
   bool continues_loop = false;
-  TensorView scales = {};
+  std::shared_ptr<const AssembledTensor> assembled = {};
   std::optional<DataType> becomes = {};  // when it is packed: a type that HasQuantizer
 
   // Of what is packed.
   DataType type() const { return becomes.value_or(view.type); }
-  bool is_as_stored() const { return rows.run == 0 && !is_transposed && !scales && !becomes; }
+  bool is_as_stored() const { return rows.run == 0 && !is_transposed && !assembled && !becomes; }
 };
 struct BoundTable {
   TensorView view = {};
+  std::shared_ptr<const AssembledTensor> assembled = {};
   RowOrder rows = {};
   RowOrder columns = {};
   int64_t stored_columns = 0;  // if `columns` are some of more

@@ -11,17 +11,18 @@ namespace weft {
 
 using TokenId = int32_t;
 
-// Element types of a model file: X(name) for each. Names and block formats are ggml's; each is
-// defined in model/formats/blocks/. The last two are no weights: bytes, of which safetensors keep
-// MXFP4's codes and scales in a tensor each, and indices that checkpoints keep beside their
-// weights, such as BERT's position_ids.
+// Element types of a model file: X(name) for each, defined in model/formats/blocks/. Names and
+// block formats are ggml's; the last four quantised ones are what rows of quantised safetensors are
+// put together to (model/formats/schemes/), which no file has. Those of the last line are no
+// weights by themselves: parts of such rows, and indices such as BERT's position_ids.
 // clang-format off
 #define WEFT_DATA_TYPES(X)                                                            \
   X(F32) X(F16) X(BF16)                                                               \
   X(Q8_0) X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q4_K) X(Q5_K) X(Q6_K) X(MXFP4)            \
   X(IQ4_NL) X(IQ4_XS) X(Q3_K) X(Q2_K) X(TQ2_0) X(TQ1_0)                               \
   X(IQ3_S) X(IQ3_XXS) X(IQ2_S) X(IQ2_XS) X(IQ2_XXS) X(IQ1_M) X(IQ1_S) X(NVFP4)        \
-  X(U8) X(I64)
+  X(INT4_F16) X(INT4_BF16) X(AFFINE4_BF16) X(INT8_F32)                                \
+  X(U8) X(I8) X(I32) X(U32) X(I64) X(F8_E4M3) X(F8_E8M0)
 // clang-format on
 
 enum class DataType : uint8_t {
@@ -30,7 +31,7 @@ enum class DataType : uint8_t {
 #undef WEFT_DATA_TYPE
 };
 inline constexpr int kWeightTypeCount = static_cast<int>(DataType::kU8);  // Weft computes with
-inline constexpr int kDataTypeCount = static_cast<int>(DataType::kI64) + 1;
+inline constexpr int kDataTypeCount = static_cast<int>(DataType::kF8_E8M0) + 1;
 
 struct DataTypeTraits {
   std::string_view name;   // as model files and people write it: "Q4_K"

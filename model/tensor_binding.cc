@@ -24,8 +24,9 @@ constexpr std::string_view kPlainTypes = "F32, F16 or BF16";
 
 class Binder {
  public:
-  Binder(const TensorMap& tensors, const ModelDescription& description, const std::string& path)
-      : tensors_(tensors), description_(description), path_(path) {}
+  Binder(const TensorMap& tensors, const AssembledTensors& assembled,
+         const ModelDescription& description, const std::string& path)
+      : tensors_(tensors), assembled_(assembled), description_(description), path_(path) {}
 
   Result<ModelTensors> Bind() {
     ModelTensors model;
@@ -75,6 +76,7 @@ class Binder {
     }
     if (!IsWeight(view.type)) return WrongType(source->name, view, kPlainTypes);
     BoundTable table{.view = view,
+                     .assembled = AssembledOf(source->name),
                      .rows = source->rows,
                      .columns = source->columns,
                      .stored_columns = source->tensor_columns,
@@ -95,16 +97,15 @@ class Binder {
       const TensorView* view = Find(name);
       if (view == nullptr) return Missing(name);
       WEFT_RETURN_IF_ERROR(CheckShape(name, *view, {parameter.columns}));
-      if (!IsWeight(view->type)) return WrongType(name, *view, kPlainTypes);
+      if (!IsWeight(view->type) || AssembledOf(name)) return WrongType(name, *view, kPlainTypes);
       table.entries.push_back(*view);
     }
     return table;
   }
 
-  // One tensor an entry, or one of three dimensions, or codes and scales.
+  // One tensor an entry, or one of three dimensions.
   Result<std::vector<BoundMatrix>> BindStack(const Parameter& parameter) {
     WEFT_ASSIGN_OR_RETURN(const TensorSource* source, Choose(parameter));
-    if (!source->scales.empty()) return BindCodesAndScales(*source, parameter);
     std::vector<BoundMatrix> entries;
     if (source->name.find(kIndex) != std::string::npos) {
       for (int64_t i = 0; i < parameter.count; ++i) {
@@ -125,9 +126,12 @@ class Binder {
     if (source->entry_rows > 0) return CutStack(*source, stack, parameter);
     const Dims entry = StoredDims(*source, parameter);
     WEFT_RETURN_IF_ERROR(CheckShape(source->name, stack, {parameter.count, entry[0], entry[1]}));
+    const std::shared_ptr<const AssembledTensor> assembled = AssembledOf(source->name);
     for (int64_t i = 0; i < parameter.count; ++i) {
       WEFT_ASSIGN_OR_RETURN(entries.emplace_back(),
                             BindRows(*source, source->name, stack[i], parameter));
+      if (assembled == nullptr) continue;
+      entries.back().assembled = std::make_shared<const AssembledTensor>((*assembled)[i]);
     }
     return entries;
   }
@@ -136,6 +140,7 @@ class Binder {
   Result<std::vector<BoundMatrix>> CutStack(const TensorSource& source, const TensorView& view,
                                             const Parameter& parameter) const {
     const int64_t columns = source.is_transposed ? parameter.rows : parameter.columns;
+    if (AssembledOf(source.name)) return WrongType(source.name, view, kPlainTypes);
     WEFT_RETURN_IF_ERROR(
         CheckShape(source.name, view, {parameter.count * source.entry_rows, columns}));
     std::vector<BoundMatrix> entries;
@@ -144,36 +149,6 @@ class Binder {
       entry.data += (i * source.entry_rows + source.entry_first) * view.strides_bytes[0];
       WEFT_ASSIGN_OR_RETURN(entries.emplace_back(),
                             BindRows(source, source.name, entry, parameter));
-    }
-    return entries;
-  }
-
-  Result<std::vector<BoundMatrix>> BindCodesAndScales(const TensorSource& source,
-                                                      const Parameter& parameter) {
-    const TensorView& codes = *Find(source.name);
-    const TensorView* scales = Find(source.scales);
-    if (scales == nullptr) return Missing(source.scales);
-    const DataTypeTraits& traits = TraitsOf(DataType::kMXFP4);
-    if (parameter.columns % traits.block_elements != 0) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  "{}: tensor {} has rows of {} elements, expected a multiple of {} for type {}",
-                  path_, source.name, parameter.columns, traits.block_elements, traits.name);
-    }
-    const int64_t rows = RowsOf(source, parameter);
-    const int64_t blocks = parameter.columns / traits.block_elements;
-    const int64_t code_bytes = traits.block_bytes - 1;
-    WEFT_RETURN_IF_ERROR(
-        CheckShape(source.name, codes, {parameter.count, rows, blocks, code_bytes}));
-    WEFT_RETURN_IF_ERROR(CheckShape(source.scales, *scales, {parameter.count, rows, blocks}));
-    if (codes.type != DataType::kU8) return WrongType(source.name, codes, "U8");
-    if (scales->type != DataType::kU8) return WrongType(source.scales, *scales, "U8");
-    std::vector<BoundMatrix> entries;
-    for (int64_t i = 0; i < parameter.count; ++i) {
-      TensorView view = codes[i];
-      view.type = DataType::kMXFP4;
-      view.rank = 2;
-      view.dims = {parameter.rows, parameter.columns};
-      entries.push_back({.view = view, .rows = source.rows, .scales = (*scales)[i]});
     }
     return entries;
   }
@@ -190,14 +165,17 @@ class Binder {
   // `view` is of all that is stored. A plain range of its rows is a view itself.
   Result<BoundMatrix> BindRows(const TensorSource& source, const std::string& name, TensorView view,
                                const Parameter& parameter) const {
-    BoundMatrix matrix{.view = view, .rows = source.rows, .is_transposed = source.is_transposed};
+    BoundMatrix matrix{.view = view,
+                       .rows = source.rows,
+                       .is_transposed = source.is_transposed,
+                       .assembled = AssembledOf(name)};
     matrix.view.dims = {parameter.rows, parameter.columns};
-    if (source.is_transposed && IsQuantized(view.type)) {
+    if (source.is_transposed && (IsQuantized(view.type) || matrix.assembled)) {
       return Fail(ErrorCode::kUnsupported,
                   "{}: tensor {} is transposed and has type {}, expected F32, F16 or BF16", path_,
                   name, TraitsOf(view.type).name);
     }
-    // Bytes are weights only where a source names their scales.
+    // Codes are weights only together with their scales.
     if (!IsWeight(view.type)) return WrongType(name, view, kPlainTypes);
     if (matrix.is_as_stored()) {
       matrix.view.data += source.rows.first * view.strides_bytes[0];
@@ -225,23 +203,38 @@ class Binder {
 
   bool HasSource(const Parameter& parameter) const {
     return std::ranges::any_of(parameter.sources, [&](const TensorSource& source) {
-      return tensors_.contains(NameOfEntry(source, 0));
+      return Contains(NameOfEntry(source, 0));
     });
   }
 
   // The source that the checkpoint has.
   Result<const TensorSource*> Choose(const Parameter& parameter) const {
     for (const TensorSource& source : parameter.sources) {
-      if (tensors_.contains(NameOfEntry(source, 0))) return &source;
+      if (Contains(NameOfEntry(source, 0))) return &source;
     }
     return Missing(NameOfEntry(parameter.sources.front(), 0));
   }
 
+  bool Contains(const std::string& name) const {
+    return tensors_.contains(name) || assembled_.contains(name);
+  }
+
   const TensorView* Find(const std::string& name) {
+    const auto assembled = assembled_.find(name);
+    if (assembled != assembled_.end()) {
+      used_.insert(assembled->first);
+      return &assembled->second->view;
+    }
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) return nullptr;
     used_.insert(found->first);
     return &found->second;
+  }
+
+  // nullptr: the tensor lies in the file as it is.
+  std::shared_ptr<const AssembledTensor> AssembledOf(const std::string& name) const {
+    const auto found = assembled_.find(name);
+    return found == assembled_.end() ? nullptr : found->second;
   }
 
   Result<void> CheckShape(const std::string& name, const TensorView& view,
@@ -267,24 +260,27 @@ class Binder {
   }
 
   Result<void> CheckAllUsed() const {
-    for (const auto& entry : tensors_) {
-      const std::string& name = entry.first;
-      if (used_.contains(name)) continue;
-      // The embedding, once more.
-      if (description_.spec.has_tied_head() && name == "lm_head.weight") continue;
-      const auto is_part = [&](std::string_view part) {
-        return name.find(part) != std::string::npos;
-      };
-      if (std::ranges::any_of(kRedundant, is_part)) continue;
-      const auto begins = [&](const std::string& prefix) { return name.starts_with(prefix); };
-      if (std::ranges::any_of(description_.parameters.unused_prefixes, begins)) continue;
-      return Fail(ErrorCode::kUnsupported, "{}: tensor {} has no place in architecture {}", path_,
-                  Quoted(name), description_.spec.architecture);
-    }
+    for (const auto& entry : tensors_) WEFT_RETURN_IF_ERROR(CheckUsed(entry.first));
+    for (const auto& entry : assembled_) WEFT_RETURN_IF_ERROR(CheckUsed(entry.first));
     return {};
   }
 
+  Result<void> CheckUsed(const std::string& name) const {
+    if (used_.contains(name)) return {};
+    // The embedding, once more.
+    if (description_.spec.has_tied_head() && name == "lm_head.weight") return {};
+    const auto is_part = [&](std::string_view part) {
+      return name.find(part) != std::string::npos;
+    };
+    if (std::ranges::any_of(kRedundant, is_part)) return {};
+    const auto begins = [&](const std::string& prefix) { return name.starts_with(prefix); };
+    if (std::ranges::any_of(description_.parameters.unused_prefixes, begins)) return {};
+    return Fail(ErrorCode::kUnsupported, "{}: tensor {} has no place in architecture {}", path_,
+                Quoted(name), description_.spec.architecture);
+  }
+
   const TensorMap& tensors_;
+  const AssembledTensors& assembled_;
   const ModelDescription& description_;
   const std::string& path_;
   std::set<std::string_view> used_;
@@ -322,8 +318,8 @@ Result<TensorMap> TextTowerOf(const TensorMap& tensors, const std::string& path)
 }
 
 Result<ModelTensors> BindTensors(const TensorMap& tensors, const ModelDescription& description,
-                                 const std::string& path) {
-  return Binder(tensors, description, path).Bind();
+                                 const std::string& path, const AssembledTensors& assembled) {
+  return Binder(tensors, assembled, description, path).Bind();
 }
 
 }  // namespace weft

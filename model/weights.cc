@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <string>
 #include <thread>
 
@@ -12,7 +11,6 @@
 #include "base/checked_math.h"
 #include "base/float_env.h"
 #include "model/formats/dequantize.h"
-#include "model/formats/mxfp4.h"
 #include "model/formats/quantize.h"
 
 namespace weft {
@@ -41,65 +39,63 @@ int64_t PanelBytes(const BoundMatrix& matrix, const KernelTable& kernels) {
   return kernels.panel_bytes(kernels.packed_layout(matrix.type()), matrix.view.columns());
 }
 
+// One row as it is in the file, where that is not one run of bytes.
 void GatherRow(const BoundMatrix& matrix, int64_t row, std::byte* out) {
   const TensorView& view = matrix.view;
   const int64_t at = matrix.rows(row);
-  if (matrix.is_transposed) {
-    const int64_t element_bytes = RowBytes(view.type, 1);
-    const std::byte* const column = view.data + at * element_bytes;
-    for (int64_t i = 0; i < view.columns(); ++i) {
-      std::memcpy(out + i * element_bytes, column + i * view.strides_bytes[0],
-                  static_cast<size_t>(element_bytes));
-    }
+  if (matrix.assembled) return matrix.assembled->read_row(at, out);
+  if (!matrix.is_transposed) {
+    std::memcpy(out, view.data + at * view.strides_bytes[0],
+                static_cast<size_t>(RowBytes(view.type, view.columns())));
     return;
   }
-  const std::byte* const stored = view.data + at * view.strides_bytes[0];
-  if (matrix.scales) {
-    const std::byte* const scales = matrix.scales.data + at * matrix.scales.strides_bytes[0];
-    return JoinRowMXFP4(stored, scales, view.columns(), out);
+  const int64_t element_bytes = RowBytes(view.type, 1);
+  const std::byte* const column = view.data + at * element_bytes;
+  for (int64_t i = 0; i < view.columns(); ++i) {
+    std::memcpy(out + i * element_bytes, column + i * view.strides_bytes[0],
+                static_cast<size_t>(element_bytes));
   }
-  std::memcpy(out, stored, static_cast<size_t>(RowBytes(view.type, view.columns())));
 }
 
-// Rows one after the other, each through the same two buffers.
-class RowQuantizer {
+// Rows of a matrix in the type that is packed: those of the file, or copies of rows that do not lie
+// in order, or lie as columns, or in several tensors, or become another type.
+class RowReader {
  public:
-  explicit RowQuantizer(const BoundMatrix& matrix)
-      : matrix_(matrix),
-        stored_(static_cast<size_t>(RowBytes(matrix.view.type, matrix.view.columns()))),
-        values_(static_cast<size_t>(matrix.view.columns())) {}
+  explicit RowReader(const BoundMatrix& matrix)
+      : matrix_(matrix), row_bytes_(RowBytes(matrix.type(), matrix.view.columns())) {}
 
-  void operator()(int64_t row, std::byte* out) {
+  // Valid until the next call.
+  TensorView operator()(int64_t first, int64_t count) {
+    TensorView rows = matrix_.view;
+    rows.dims[0] = count;
+    if (matrix_.is_as_stored()) {
+      rows.data += first * rows.strides_bytes[0];
+      return rows;
+    }
+    copies_.resize(static_cast<size_t>(count * row_bytes_));
+    for (int64_t i = 0; i < count; ++i) {
+      std::byte* const out = copies_.data() + i * row_bytes_;
+      matrix_.becomes ? Quantize(first + i, out) : GatherRow(matrix_, first + i, out);
+    }
+    return TensorView::Contiguous(copies_.data(), matrix_.type(), {count, rows.columns()});
+  }
+
+ private:
+  void Quantize(int64_t row, std::byte* out) {
     const int64_t columns = matrix_.view.columns();
+    stored_.resize(static_cast<size_t>(RowBytes(matrix_.view.type, columns)));
+    values_.resize(static_cast<size_t>(columns));
     GatherRow(matrix_, row, stored_.data());
     DequantizeRow(matrix_.view.type, stored_.data(), columns, values_.data());
     QuantizeRow(*matrix_.becomes, values_.data(), columns, out);
   }
 
- private:
   const BoundMatrix& matrix_;
+  const int64_t row_bytes_;
+  std::vector<std::byte> copies_;
   std::vector<std::byte> stored_;
   std::vector<float> values_;
 };
-
-// A copy of rows that do not lie in order, or lie as columns, or in two tensors, or become another
-// type.
-AlignedBuffer Gather(const BoundMatrix& matrix, ThreadPool& threads) {
-  const int64_t rows = matrix.view.rows();
-  const int64_t row_bytes = RowBytes(matrix.type(), matrix.view.columns());
-  AlignedBuffer buffer(static_cast<size_t>(rows * row_bytes));
-  const int64_t rows_per_task = matrix.becomes ? 4 : 64;  // searching takes long
-  threads.ParallelFor(CeilDivide(rows, rows_per_task), [&](int64_t task, int) {
-    std::optional<RowQuantizer> quantize;
-    if (matrix.becomes) quantize.emplace(matrix);
-    const int64_t end = std::min(rows, (task + 1) * rows_per_task);
-    for (int64_t row = task * rows_per_task; row < end; ++row) {
-      std::byte* const out = buffer.data() + row * row_bytes;
-      quantize ? (*quantize)(row, out) : GatherRow(matrix, row, out);
-    }
-  });
-  return buffer;
-}
 
 // Packs one tensor after the other.
 class Packer {
@@ -120,15 +116,9 @@ class Packer {
     if (is_torn()) return packed;
     // Between two tensors whoever else computes has its turn, and streams between two tasks.
     const ScopedTurn turn(threads_.turns(), Turns::Urgency::kPatient);
-    AlignedBuffer gathered;
-    TensorView view = matrix.view;
-    if (!matrix.is_as_stored()) {
-      gathered = Gather(matrix, threads_);
-      view = TensorView::Contiguous(gathered.data(), matrix.type(), {view.rows(), view.columns()});
-    }
-    packed.layout = kernels_.packed_layout(view.type);
-    packed.rows = view.rows();
-    packed.columns = view.columns();
+    packed.layout = kernels_.packed_layout(matrix.type());
+    packed.rows = matrix.view.rows();
+    packed.columns = matrix.view.columns();
     packed.panel_bytes = PanelBytes(matrix, kernels_);
     packed.storage = AlignedBuffer(static_cast<size_t>(packed.panel_count() * packed.panel_bytes));
     // A tenth of a millisecond or less: so long a stream waits for a task's end.
@@ -140,13 +130,16 @@ class Packer {
       return CeilDivide(std::clamp<int64_t>(panel, 0, panel_count), panels_per_task);
     };
     threads_.ParallelForOnNodes(first_task, [&](int64_t task, int) {
-      const int64_t first = task * panels_per_task;
-      kernels_.pack_panels(view, first, std::min(panels_per_task, panel_count - first), packed);
+      const int64_t first_panel = task * panels_per_task;
+      const int64_t first_row = first_panel * kPanelRows;
+      const int64_t row_count = std::min(panels_per_task * kPanelRows, packed.rows - first_row);
+      RowReader read_rows(matrix);
+      kernels_.pack_panels(read_rows(first_row, row_count), first_panel, packed);
       // The threads are one more than the cores, beside an engine's. Without this the kernel lets
       // that one wait for milliseconds between two steps, when it needs no turn but a core.
       std::this_thread::yield();
     });
-    Finish(matrix);
+    Finish(matrix.view, matrix.assembled.get());
     return packed;
   }
 
@@ -165,8 +158,18 @@ class Packer {
     const int64_t columns = view.rank < 2 ? 1 : view.columns();
     const int64_t stride_bytes = view.rank < 2 ? RowBytes(view.type, 1) : view.strides_bytes[0];
     std::vector<float> stored(static_cast<size_t>(table.stored_columns));
+    std::vector<std::byte> assembled;
+    if (table.assembled) {
+      const int64_t all_columns = stored.empty() ? columns : table.stored_columns;
+      assembled.resize(static_cast<size_t>(RowBytes(view.type, all_columns)));
+    }
     for (int64_t row = 0; row < view.dims[0]; ++row) {
-      const std::byte* const data = view.data + table.rows(row) * stride_bytes;
+      const std::byte* data = assembled.data();
+      if (table.assembled) {
+        table.assembled->read_row(table.rows(row), assembled.data());
+      } else {
+        data = view.data + table.rows(row) * stride_bytes;
+      }
       float* const out = values.data() + row * columns;
       if (stored.empty()) {
         DequantizeRow(view.type, data, columns, out);
@@ -179,7 +182,7 @@ class Packer {
       for (float& value : values) value = (value + table.plus) * table.times;
     }
     if (table.expand) values = table.expand(values);
-    Finish(view);
+    Finish(view, table.assembled.get());
     return values;
   }
 
@@ -187,29 +190,24 @@ class Packer {
   // Nothing will come of these weights: the caller knows, or finds that a file has changed.
   bool is_torn() const { return is_stopped_ || std::ranges::any_of(files_, &MappedFile::is_torn); }
 
-  void Finish(const BoundMatrix& matrix) {
-    const TensorView& view = matrix.view;
-    if (!matrix.scales) return Finish(view);
-    Release(view.data, view.rows() * view.strides_bytes[0]);
-    Release(matrix.scales.data, view.rows() * matrix.scales.strides_bytes[0]);
-    Count(view);
-  }
-  void Finish(const TensorView& view) {
-    Release(view.data, view.size_bytes());
-    Count(view);
-  }
-
-  void Release(const std::byte* data, int64_t size_bytes) const {
-    for (const MappedFile& file : files_) {
-      const std::span<const std::byte> bytes = file.bytes();
-      if (data >= bytes.data() && data < bytes.data() + bytes.size()) {
-        file.ReleasePages(data, static_cast<size_t>(size_bytes));
-      }
+  // Of what is assembled, the parts.
+  void Finish(const TensorView& view, const AssembledTensor* assembled) {
+    if (assembled == nullptr) {
+      Release(view);
+    } else {
+      for (const TensorView& part : assembled->parts) Release(part);
     }
-  }
-  void Count(const TensorView& view) {
     done_bytes_ += view.size_bytes();
     if (progress_ && !progress_(done_bytes_, total_bytes_)) is_stopped_ = true;
+  }
+
+  void Release(const TensorView& view) const {
+    for (const MappedFile& file : files_) {
+      const std::span<const std::byte> bytes = file.bytes();
+      if (view.data >= bytes.data() && view.data < bytes.data() + bytes.size()) {
+        file.ReleasePages(view.data, static_cast<size_t>(view.size_bytes()));
+      }
+    }
   }
 
   std::span<const MappedFile> files_;

@@ -16,14 +16,27 @@ namespace {
 // Panels of one task of an expert: small experts are one task, large ones many.
 constexpr int64_t kExpertPanelsPerTask = 16;
 
-// The logits of all experts for one row.
-void RouterLogits(const Step& step, const MixtureSpec& mixture, const float* x, float* scores) {
+// Rows that read a few experts' weights in the router one after the other, while these are in L1.
+constexpr int64_t kRoutedTogether = 8;
+constexpr int64_t kExpertsTogether = 4;
+
+// The logits of all experts for rows [first, end) of x.
+void RouterLogits(const Step& step, const MixtureSpec& mixture, FloatRows x, int64_t first,
+                  int64_t end) {
   const RouterSpec& router = mixture.router;
   const KernelTable& kernels = step.kernels;
-  kernels.dense_dot(x, step.weights.table(router.weight), mixture.expert_count,
-                    step.spec.hidden_size, scores);
-  if (const float* bias = step.weights.table(router.bias)) {
-    kernels.add(scores, bias, mixture.expert_count);
+  const int64_t hidden = step.spec.hidden_size;
+  const float* const weights = step.weights.table(router.weight);
+  const FloatRows scores = step.buffers.router_logits;
+  for (int64_t expert = 0; expert < mixture.expert_count; expert += kExpertsTogether) {
+    const int64_t count = std::min(kExpertsTogether, mixture.expert_count - expert);
+    for (int64_t row = first; row < end; ++row) {
+      kernels.dense_dot(x[row], weights + expert * hidden, count, hidden, scores[row] + expert);
+    }
+  }
+  const float* const bias = step.weights.table(router.bias);
+  for (int64_t row = first; bias != nullptr && row < end; ++row) {
+    kernels.add(scores[row], bias, mixture.expert_count);
   }
 }
 
@@ -110,8 +123,9 @@ void Weigh(const Step& step, const MixtureSpec& mixture, const int32_t* chosen, 
   }
 }
 
-// The experts of one row and their weights, in ascending order of the expert's index.
-void Route(const Step& step, const MixtureSpec& mixture, int64_t row, const float* x) {
+// The experts of one row and their weights, by its logits, in ascending order of the expert's
+// index.
+void Route(const Step& step, const MixtureSpec& mixture, int64_t row) {
   const RouterSpec& router = mixture.router;
   Workspace& buffers = step.buffers;
   const int64_t expert_count = mixture.expert_count;
@@ -120,7 +134,6 @@ void Route(const Step& step, const MixtureSpec& mixture, int64_t row, const floa
   int32_t* chosen = buffers.chosen_expert.data() + row * chosen_count;
   float* weight = buffers.chosen_weight.data() + row * chosen_count;
 
-  RouterLogits(step, mixture, x, scores);
   if (router.score == RouterScore::kSparseMixer) {
     MixSparsely(step, mixture, row, scores, chosen, weight);
   } else {
@@ -312,17 +325,26 @@ void Mixture(const Step& step, const NormSpec& norm, const MixtureSpec& mixture,
   const float* bias = step.weights.table(mixture.bias);
   const Operands normed = b.normed.Rows(step.row_count);
   const Operands activated = b.activated.Rows(step.row_count * chosen_count);
-  ParallelRows(step.threads, step.row_count, [&](int64_t row, int thread) {
-    float* x = b.normed_row[thread];
-    step.Norm(mixture.experts_norm ? mixture.experts_norm : norm, b.residual[row], hidden, x);
-    WriteOperands(kernels, {&gate, &up, &shared_up, &shared_gated}, x, hidden, normed, row);
-    if (mixture.router.norm) step.Norm(mixture.router.norm, b.residual[row], hidden, x);
-    Route(step, mixture, row, x);
-    float* factor = b.row_factors + row;
-    *factor = mixture.shared_multiplier;
-    if (shared_gate == nullptr) return;
-    kernels.dense_dot(x, shared_gate, 1, hidden, factor);
-    kernels.sigmoid(factor, 1);
+  // What the router reads, until there is an output.
+  const FloatRows x = b.expert_output;
+  step.threads.ParallelFor(CeilDivide(step.row_count, kRoutedTogether), [&](int64_t task, int) {
+    const int64_t first = task * kRoutedTogether;
+    const int64_t end = std::min(step.row_count, first + kRoutedTogether);
+    for (int64_t row = first; row < end; ++row) {
+      step.Norm(mixture.experts_norm ? mixture.experts_norm : norm, b.residual[row], hidden,
+                x[row]);
+      WriteOperands(kernels, {&gate, &up, &shared_up, &shared_gated}, x[row], hidden, normed, row);
+      if (mixture.router.norm) step.Norm(mixture.router.norm, b.residual[row], hidden, x[row]);
+    }
+    RouterLogits(step, mixture, x, first, end);
+    for (int64_t row = first; row < end; ++row) {
+      Route(step, mixture, row);
+      float* factor = b.row_factors + row;
+      *factor = mixture.shared_multiplier;
+      if (shared_gate == nullptr) continue;
+      kernels.dense_dot(x[row], shared_gate, 1, hidden, factor);
+      kernels.sigmoid(factor, 1);
+    }
   });
   GroupByExpert(step, mixture);
   CountExperts(step, layer_index);

@@ -290,6 +290,7 @@ class ParameterLister : private RecurrentLister {
     }
   }
 
+  // Stacks or a matrix each, by the names of their publishers; the last ones are mlx-lm's.
   void ListExperts(MixtureSpec& mixture) {
     const int64_t width = mixture.width;
     const RowOrder second = {.first = width};
@@ -303,7 +304,9 @@ class ParameterLister : private RecurrentLister {
                                   {"mlp.experts.gate_up_proj", {}, 2 * width},
                                   {"experts.gate_up_proj", {}, 2 * width},
                                   {"block_sparse_moe.input_linear.weight", {}, 2 * width},
-                                  {"feed_forward.experts.gate_up_proj", {}, 2 * width, true}}),
+                                  {"feed_forward.experts.gate_up_proj", {}, 2 * width, true},
+                                  {"mlp.switch_mlp.gate_proj.weight"},
+                                  {"block_sparse_moe.switch_mlp.gate_proj.weight"}}),
                          mixture.expert_count, width, hidden_);
     mixture.up = Stack(Sources({{"ffn_up_exps.weight"},
                                 {"ffn_up.{}.weight"},
@@ -314,7 +317,9 @@ class ParameterLister : private RecurrentLister {
                                 {"mlp.experts.gate_up_proj", second, 2 * width},
                                 {"experts.gate_up_proj", second, 2 * width},
                                 {"block_sparse_moe.input_linear.weight", second, 2 * width},
-                                {"feed_forward.experts.gate_up_proj", second, 2 * width, true}}),
+                                {"feed_forward.experts.gate_up_proj", second, 2 * width, true},
+                                {"mlp.switch_mlp.up_proj.weight"},
+                                {"block_sparse_moe.switch_mlp.up_proj.weight"}}),
                        mixture.expert_count, width, hidden_);
     mixture.down = Stack(Sources({{"ffn_down_exps.weight"}, {"ffn_down.{}.weight"}},
                                  {{"mlp.experts.{}.down_proj.weight"},
@@ -323,7 +328,9 @@ class ParameterLister : private RecurrentLister {
                                   {"mlp.experts.down_proj"},
                                   {"experts.down_proj"},
                                   {"block_sparse_moe.output_linear.weight"},
-                                  {"feed_forward.experts.down_proj", {}, 0, true}}),
+                                  {"feed_forward.experts.down_proj", {}, 0, true},
+                                  {"mlp.switch_mlp.down_proj.weight"},
+                                  {"block_sparse_moe.switch_mlp.down_proj.weight"}}),
                          mixture.expert_count, hidden_, width);
   }
 
@@ -343,21 +350,17 @@ class ParameterLister : private RecurrentLister {
               mixture.expert_count, hidden_, width);
   }
 
-  // gpt-oss as it was published, in codes and scales of MXFP4, or unpacked and transposed.
+  // gpt-oss as it was published, in MXFP4, or unpacked and transposed.
   void ListInterleavedExperts(MixtureSpec& mixture) {
     const int64_t width = mixture.width;
     const auto gate_up = [&](int64_t first) {
       const RowOrder every_second = {.first = first, .run = 1, .stride = 2};
-      return Sources({}, {{.name = "mlp.experts.gate_up_proj_blocks",
-                           .rows = every_second,
-                           .tensor_rows = 2 * width,
-                           .scales = "mlp.experts.gate_up_proj_scales"},
+      return Sources({}, {{"mlp.experts.gate_up_proj_blocks", every_second, 2 * width},
                           {"mlp.experts.gate_up_proj", every_second, 2 * width, true}});
     };
     mixture.gate = Stack(gate_up(0), mixture.expert_count, width, hidden_);
     mixture.up = Stack(gate_up(1), mixture.expert_count, width, hidden_);
-    mixture.down = Stack(Sources({}, {{.name = "mlp.experts.down_proj_blocks",
-                                       .scales = "mlp.experts.down_proj_scales"},
+    mixture.down = Stack(Sources({}, {{"mlp.experts.down_proj_blocks"},
                                       {"mlp.experts.down_proj", {}, 0, true}}),
                          mixture.expert_count, hidden_, width);
   }

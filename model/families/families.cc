@@ -270,10 +270,8 @@ ConfigValues TextConfigOf(const ConfigValues& values) {
   for (const auto& [key, value] : values) {
     if (key.starts_with(kTextConfig)) text[key.substr(kTextConfig.size())] = value;
   }
-  for (const char* shared : {"quantization_config", "tie_word_embeddings"}) {
-    const auto found = values.find(shared);
-    if (found != values.end()) text.try_emplace(shared, found->second);
-  }
+  const auto tied = values.find("tie_word_embeddings");
+  if (tied != values.end()) text.try_emplace(tied->first, tied->second);
   return text;
 }
 

@@ -18,8 +18,6 @@ ModelDescription DescribeGptOss(Hyperparameters& h) {
   h.RefuseUnless({"", "swiglu_alpha"}, 1.702);
   h.RefuseUnless({"", "swiglu_limit"}, 7.0);
   h.RefuseUnless({"", "attention_bias"}, true);
-  h.ExpectObject({"", "quantization_config"});
-  h.RefuseUnless({"", "quantization_config.quant_method"}, std::string("mxfp4"));
   std::vector<bool> sliding;
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     auto& mixture = std::get<MixtureSpec>(spec.layers[i].mlp);

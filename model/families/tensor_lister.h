@@ -32,7 +32,6 @@ class TensorLister {
     std::vector<TensorSource>& sources = gguf_ ? gguf : hf;
     for (TensorSource& source : sources) {
       source.name = prefix_ + source.name;
-      if (!source.scales.empty()) source.scales = prefix_ + source.scales;
     }
     AddOtherBase(sources);
     return std::move(sources);

@@ -24,8 +24,10 @@ constexpr OtherType kOtherTypes[] = {
 std::string SupportedNames() {
   std::string names;
   for (int i = 0; i < kWeightTypeCount; ++i) {
-    if (i > 0) names += ", ";
-    names += TraitsOf(static_cast<DataType>(i)).name;
+    const BlockFormat& format = FormatOf(static_cast<DataType>(i));
+    if (!format.ggml_type) continue;
+    if (!names.empty()) names += ", ";
+    names += format.traits.name;
   }
   return names;
 }

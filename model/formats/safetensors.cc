@@ -22,9 +22,20 @@ std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+constexpr DataType kTypes[] = {
+    DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kU8,      DataType::kI8,
+    DataType::kI32, DataType::kU32, DataType::kI64,  DataType::kF8_E4M3, DataType::kF8_E8M0};
+
+std::string TypeNames() {
+  std::string names;
+  for (const DataType type : kTypes) {
+    names.append(names.empty() ? "" : ", ").append(TraitsOf(type).name);
+  }
+  return names;
+}
+
 std::optional<DataType> DataTypeOf(std::string_view dtype) {
-  for (const DataType type :
-       {DataType::kF32, DataType::kF16, DataType::kBF16, DataType::kU8, DataType::kI64}) {
+  for (const DataType type : kTypes) {
     if (TraitsOf(type).name == dtype) return type;
   }
   return std::nullopt;
@@ -35,8 +46,8 @@ Result<TensorView> PlaceTensor(const SafetensorsEntry& entry, std::span<const st
   const std::optional<DataType> type = DataTypeOf(entry.dtype);
   if (!type) {
     return Fail(ErrorCode::kUnsupported,
-                "{}: tensor {}: dtype {} is not supported, expected F32, F16, BF16, U8 or I64",
-                path, Quoted(entry.name), Quoted(entry.dtype));
+                "{}: tensor {}: dtype {} is not supported, expected one of {}", path,
+                Quoted(entry.name), Quoted(entry.dtype), TypeNames());
   }
   std::vector<uint64_t> shape = entry.shape;
   if (shape.empty()) shape.push_back(1);  // a scalar

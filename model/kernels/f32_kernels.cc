@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "model/formats/dequantize.h"
 #include "model/kernels/blas.h"
+#include "model/kernels/packing.h"
 #include "model/kernels/scalar_math.h"
 
 namespace weft::f32 {
@@ -184,14 +185,11 @@ int64_t PanelBytes(PanelFormat /*layout*/, int64_t columns) {
   return kPanelRows * columns * static_cast<int64_t>(sizeof(float));
 }
 
-void PackPanels(const TensorView& source, int64_t first_panel, int64_t panel_count,
-                PackedMatrix& packed) {
-  WEFT_CHECK(source.rank == 2 && source.rows() == packed.rows &&
-             source.columns() == packed.columns);
-  const int64_t end = std::min(packed.rows, (first_panel + panel_count) * kPanelRows);
-  for (int64_t row = first_panel * kPanelRows; row < end; ++row) {
-    DequantizeRow(source.type, source.data + row * source.strides_bytes[0], packed.columns,
-                  packed.storage.As<float>() + row * packed.columns);
+void PackPanels(const TensorView& rows, int64_t first_panel, PackedMatrix& packed) {
+  CheckPanelRows(rows, first_panel, packed);
+  float* out = packed.storage.As<float>() + first_panel * kPanelRows * packed.columns;
+  for (int64_t row = 0; row < rows.rows(); ++row, out += packed.columns) {
+    DequantizeRow(rows.type, rows.data + row * rows.strides_bytes[0], packed.columns, out);
   }
 }
 

@@ -8,8 +8,7 @@ namespace weft::f32 {
 
 PanelFormat PackedLayout(DataType file_type);
 int64_t PanelBytes(PanelFormat layout, int64_t columns);
-void PackPanels(const TensorView& source, int64_t first_panel, int64_t panel_count,
-                PackedMatrix& packed);
+void PackPanels(const TensorView& rows, int64_t first_panel, PackedMatrix& packed);
 void UnpackRow(const PackedMatrix& weights, int64_t row, float* out);
 void Matmul(const MatmulTask& task);
 void ToOperand(OperandType type, const float* x, int64_t n, std::byte* out,

@@ -259,11 +259,10 @@ struct KernelTable {
   // The layout that a file's type gets, and the bytes of one panel of it.
   PanelFormat (*packed_layout)(DataType file_type);
   int64_t (*panel_bytes)(PanelFormat layout, int64_t columns);
-  // Packs panels [first_panel, first_panel + panel_count) of `source` (a matrix in file format)
-  // into `packed`, whose fields and storage are set. Different panels may be packed at the same
-  // time.
-  void (*pack_panels)(const TensorView& source, int64_t first_panel, int64_t panel_count,
-                      PackedMatrix& packed);
+  // Packs the panels from first_panel on into `packed`, whose fields and storage are set. `rows`:
+  // those of these panels alone, in file format; sixteen each, but for the matrix's last panel.
+  // Different panels may be packed at the same time.
+  void (*pack_panels)(const TensorView& rows, int64_t first_panel, PackedMatrix& packed);
   // One row of the matrix as the definition sees it (bf16 values for bf16): the embedding lookup.
   void (*unpack_row)(const PackedMatrix& weights, int64_t row, float* out);
   // What products with weights in this layout read on their left.

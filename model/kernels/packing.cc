@@ -15,7 +15,7 @@ namespace {
 
 int64_t GroupCount(int64_t columns) { return CeilDivide(columns, kGroupColumns); }
 
-constexpr int64_t kHalfBytes = 2;  // of an f16
+constexpr int64_t kHalfBytes = 2;  // of an f16 or a bf16
 
 // --- packing ---
 
@@ -56,6 +56,7 @@ void PackPlane(const EightCodes* codes, int64_t lane, uint8_t* plane) {
 template <PanelFormat kFormat>
 void PackGroup(const WeightGroup& group, int64_t lane, const GroupFields& fields, uint8_t* packed) {
   constexpr const PanelTraits& kTraits = TraitsOf(kFormat);
+  constexpr PanelLayout kLayout = LayoutOf(kFormat);
   constexpr int kLowBits = LowBitsOf(kTraits);
   constexpr int kHighBits = kTraits.code_bits - kLowBits;
   PackPlane<kLowBits, 0>(group.codes, lane, packed + fields.codes);
@@ -63,18 +64,16 @@ void PackGroup(const WeightGroup& group, int64_t lane, const GroupFields& fields
     PackPlane<kHighBits, kLowBits>(group.codes, lane, packed + fields.high);
   }
   uint8_t* const scale = packed + fields.scale;
-  if constexpr (kTraits.scale == PanelScale::kHalf) {
-    std::memcpy(scale + kHalfBytes * lane, group.scale, kHalfBytes);
+  if constexpr (HasFloatScale(kTraits)) {
+    constexpr int64_t kBytes = kLayout.scale / kPanelRows;
+    std::memcpy(scale + kBytes * lane, group.scale, kBytes);
   } else if constexpr (kTraits.scale != PanelScale::kSuperBlock) {
     scale[lane] = group.scale[0];
     if constexpr (HasHalves(kTraits)) scale[kPanelRows + lane] = group.scale[1];
   }
   uint8_t* const minimum = packed + fields.minimum;
-  if constexpr (kTraits.minimum == PanelMinimum::kHalf) {
-    std::memcpy(minimum + kHalfBytes * lane, group.minimum, kHalfBytes);
-  } else if constexpr (kTraits.minimum == PanelMinimum::kBytes) {
-    minimum[lane] = group.minimum[0];
-  }
+  constexpr int64_t kMinimumBytes = kLayout.minimum / kPanelRows;
+  std::memcpy(minimum + kMinimumBytes * lane, group.minimum, kMinimumBytes);
   if constexpr (HasSuperBlock(kTraits)) {
     uint8_t* const trailer = packed + fields.trailer;
     std::memcpy(trailer + kHalfBytes * lane, &group.d, kHalfBytes);
@@ -142,6 +141,7 @@ void UnpackPlane(const uint8_t* plane, int64_t lane, int first_bit, EightCodes* 
 template <PanelFormat kFormat>
 WeightGroup UnpackGroup(const uint8_t* panel, int64_t lane, const GroupFields& fields) {
   constexpr const PanelTraits& kTraits = TraitsOf(kFormat);
+  constexpr PanelLayout kLayout = LayoutOf(kFormat);
   constexpr int kLowBits = LowBitsOf(kTraits);
   constexpr int kHighBits = kTraits.code_bits - kLowBits;
   WeightGroup weights = {};
@@ -150,18 +150,16 @@ WeightGroup UnpackGroup(const uint8_t* panel, int64_t lane, const GroupFields& f
     UnpackPlane<kHighBits>(panel + fields.high, lane, kLowBits, weights.codes);
   }
   const uint8_t* const scale = panel + fields.scale;
-  if constexpr (kTraits.scale == PanelScale::kHalf) {
-    std::memcpy(weights.scale, scale + kHalfBytes * lane, kHalfBytes);
+  if constexpr (HasFloatScale(kTraits)) {
+    constexpr int64_t kBytes = kLayout.scale / kPanelRows;
+    std::memcpy(weights.scale, scale + kBytes * lane, kBytes);
   } else if constexpr (kTraits.scale != PanelScale::kSuperBlock) {
     weights.scale[0] = scale[lane];
     if constexpr (HasHalves(kTraits)) weights.scale[1] = scale[kPanelRows + lane];
   }
   const uint8_t* const minimum = panel + fields.minimum;
-  if constexpr (kTraits.minimum == PanelMinimum::kHalf) {
-    std::memcpy(weights.minimum, minimum + kHalfBytes * lane, kHalfBytes);
-  } else if constexpr (kTraits.minimum == PanelMinimum::kBytes) {
-    weights.minimum[0] = minimum[lane];
-  }
+  constexpr int64_t kMinimumBytes = kLayout.minimum / kPanelRows;
+  std::memcpy(weights.minimum, minimum + kMinimumBytes * lane, kMinimumBytes);
   if constexpr (HasSuperBlock(kTraits)) {
     const uint8_t* const trailer = panel + fields.trailer;
     weights.d = Load<uint16_t>(trailer + kHalfBytes * lane);
@@ -178,26 +176,29 @@ int64_t PanelBytesBF16(PanelFormat layout, int64_t columns) {
   return PanelBytes(LayoutOf(layout), GroupCount(columns));
 }
 
-void PackPanelsBF16(const TensorView& source, int64_t first_panel, int64_t panel_count,
-                    PackedMatrix& packed) {
-  WEFT_CHECK(source.rank == 2 && source.rows() == packed.rows &&
-             source.columns() == packed.columns);
-  WEFT_CHECK(packed.layout == PackedLayoutBF16(source.type));
-  for (int64_t panel = first_panel; panel < first_panel + panel_count; ++panel) {
-    std::byte* out = packed.storage.data() + panel * packed.panel_bytes;
-    std::memset(out, 0, static_cast<size_t>(packed.panel_bytes));
-    const int64_t first_row = panel * kPanelRows;
-    const int64_t lanes = std::min(kPanelRows, packed.rows - first_row);
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      const std::byte* row = source.data + (first_row + lane) * source.strides_bytes[0];
-      auto* out_bytes = reinterpret_cast<uint8_t*>(out);
-      if (IsQuantized(packed.layout)) {
-        VisitQuantizedPanel(packed.layout, [&]<PanelFormat kFormat>() {
-          PackQuantizedRow<kFormat>(FormatOf(source.type), row, packed.columns, lane, out_bytes);
-        });
-      } else {
-        PackPlainRow(source.type, row, packed.columns, lane, out_bytes);
-      }
+void CheckPanelRows(const TensorView& rows, int64_t first_panel, const PackedMatrix& packed) {
+  const int64_t end = first_panel * kPanelRows + rows.rows();
+  WEFT_CHECK(rows.rank == 2 && rows.columns() == packed.columns);
+  WEFT_CHECK(first_panel >= 0 && end <= packed.rows);
+  WEFT_CHECK(end == packed.rows || end % kPanelRows == 0);
+}
+
+void PackPanelsBF16(const TensorView& rows, int64_t first_panel, PackedMatrix& packed) {
+  CheckPanelRows(rows, first_panel, packed);
+  WEFT_CHECK(packed.layout == PackedLayoutBF16(rows.type));
+  for (int64_t row = 0; row < rows.rows(); ++row) {
+    std::byte* const panel =
+        packed.storage.data() + (first_panel + row / kPanelRows) * packed.panel_bytes;
+    const int64_t lane = row % kPanelRows;
+    if (lane == 0) std::memset(panel, 0, static_cast<size_t>(packed.panel_bytes));
+    const std::byte* const data = rows.data + row * rows.strides_bytes[0];
+    auto* const out = reinterpret_cast<uint8_t*>(panel);
+    if (IsQuantized(packed.layout)) {
+      VisitQuantizedPanel(packed.layout, [&]<PanelFormat kFormat>() {
+        PackQuantizedRow<kFormat>(FormatOf(rows.type), data, packed.columns, lane, out);
+      });
+    } else {
+      PackPlainRow(rows.type, data, packed.columns, lane, out);
     }
   }
 }

@@ -12,9 +12,10 @@ namespace weft {
 
 PanelFormat PackedLayoutBF16(DataType file_type);
 int64_t PanelBytesBF16(PanelFormat layout, int64_t columns);
+// That pack_panels is given rows of as many panels as there are from first_panel on, or fewer.
+void CheckPanelRows(const TensorView& rows, int64_t first_panel, const PackedMatrix& packed);
 // KernelTable::pack_panels. Rows that the matrix does not have become zeros.
-void PackPanelsBF16(const TensorView& source, int64_t first_panel, int64_t panel_count,
-                    PackedMatrix& packed);
+void PackPanelsBF16(const TensorView& rows, int64_t first_panel, PackedMatrix& packed);
 // The weights of one lane (0 .. 15) of a panel, rounded to bf16: out[0 .. columns).
 void UnpackLaneBF16(PanelFormat layout, const std::byte* panel, int64_t lane, int64_t columns,
                     float* out);

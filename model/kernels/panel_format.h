@@ -33,6 +33,10 @@ enum class PanelFormat : uint8_t {
   kIQ1_M,
   kIQ1_S,
   kNVFP4,
+  kINT4_F16,
+  kINT4_BF16,
+  kAFFINE4_BF16,
+  kINT8_F32,
 };
 inline constexpr PanelFormat kFirstQuantizedPanel = PanelFormat::kQ8_0;
 
@@ -43,6 +47,8 @@ static constexpr bool IsQuantized(PanelFormat format) { return format >= kFirstQ
 // What a group's codes are multiplied with. "Halves" have one each for k < 16 and k >= 16.
 enum class PanelScale : uint8_t {
   kHalf,           // an f16 a group
+  kBFloat,         // a bf16 a group
+  kFloat,          // a float32 a group
   kExponent,       // a byte a group, e: 2^(e - 128); below e = 2 a denormal, which counts as zero
   kSuperBlock,     // the super-block's d alone
   kBytes,          // a signed byte a group, times d
@@ -50,10 +56,12 @@ enum class PanelScale : uint8_t {
   kHalvesNibbles,  // the low nibbles of bytes, times d
   kHalvesE4M3,     // floats of 7 bits (OCP's e4m3, without sign), halved
 };
-// What is added to them, or, but for kHalf, taken away.
+// What is added to them, or, but for kHalf and kBFloat, taken away.
 enum class PanelMinimum : uint8_t {
   kNone,
   kHalf,           // an f16 a group
+  kBFloat,         // a bf16 a group
+  kZeroPoint,      // a byte a group, times the group's scale
   kBytes,          // a byte a group, times the super-block's dmin
   kHalvesNibbles,  // the high nibbles of the scales' bytes, times dmin
 };
@@ -103,6 +111,10 @@ static constexpr PanelTraits kPanelTraits[] = {
     {PanelFormat::kIQ1_M, 3, 0, PanelScale::kHalvesBytes, PanelMinimum::kNone, kCodesIQ1, 0.125F},
     {PanelFormat::kIQ1_S, 3, 0, PanelScale::kBytes, PanelMinimum::kNone, kCodesIQ1, 0.125F},
     {PanelFormat::kNVFP4, 4, 0, PanelScale::kHalvesE4M3, PanelMinimum::kNone, kCodesE2M1},
+    {PanelFormat::kINT4_F16, 4, 0, PanelScale::kHalf, PanelMinimum::kZeroPoint},
+    {PanelFormat::kINT4_BF16, 4, 0, PanelScale::kBFloat, PanelMinimum::kZeroPoint},
+    {PanelFormat::kAFFINE4_BF16, 4, 0, PanelScale::kBFloat, PanelMinimum::kBFloat},
+    {PanelFormat::kINT8_F32, 8, 0, PanelScale::kFloat},
 };
 static constexpr int kQuantizedPanels = sizeof(kPanelTraits) / sizeof(kPanelTraits[0]);
 
@@ -122,6 +134,10 @@ static constexpr const PanelTraits& TraitsOf(PanelFormat format) {
   return kPanelTraits[static_cast<int>(format) - static_cast<int>(kFirstQuantizedPanel)];
 }
 
+// Whether a group's scale is a float of its own, of whatever width.
+static constexpr bool HasFloatScale(const PanelTraits& traits) {
+  return traits.scale <= PanelScale::kFloat;
+}
 static constexpr bool HasHalves(const PanelTraits& traits) {
   return traits.scale >= PanelScale::kHalvesBytes;
 }

@@ -21,6 +21,8 @@
 //
 //   PanelScale      scale                              trailer
 //   kHalf           [16] f16
+//   kBFloat         [16] bf16
+//   kFloat          [16] float32
 //   kExponent       [16] uint8
 //   kSuperBlock                                        d [16] f16, dmin [16] f16 or padding
 //   kBytes          [16] int8                          likewise
@@ -30,6 +32,8 @@
 //
 //   PanelMinimum    minimum
 //   kHalf           [16] f16
+//   kBFloat         [16] bf16
+//   kZeroPoint      [16] uint8
 //   kBytes          [16] uint8
 //
 // That is the file's size for MXFP4, NVFP4, Q2_K, Q4_0 .. Q8_0 and IQ4_NL, and up to 1.06 times it
@@ -67,8 +71,8 @@ static constexpr int LowBitsOf(const PanelTraits& traits) {
 
 static constexpr PanelLayout LayoutOf(const PanelTraits& traits) {
   constexpr int64_t kPlane = 64;  // bytes of a plane of one bit
-  constexpr int64_t kScale[] = {32, 16, 0, 16, 32, 32, 32};
-  constexpr int64_t kMinimum[] = {0, 32, 16, 0};
+  constexpr int64_t kScale[] = {32, 32, 64, 16, 0, 16, 32, 32, 32};
+  constexpr int64_t kMinimum[] = {0, 32, 32, 16, 16, 0};
   const int64_t low_bits = LowBitsOf(traits);
   return {kPlane * low_bits, kPlane * (traits.code_bits - low_bits),
           kScale[static_cast<int>(traits.scale)], kMinimum[static_cast<int>(traits.minimum)],

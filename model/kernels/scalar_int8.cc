@@ -74,6 +74,8 @@ float MultiplyGroup(const Int8Weights& weights, const Int8Group& x, float sum) {
     case PanelMinimum::kNone:
       break;
     case PanelMinimum::kHalf:
+    case PanelMinimum::kBFloat:
+    case PanelMinimum::kZeroPoint:
     case PanelMinimum::kBytes:
       return FusedMultiplyAdd(weights.minimum, x.scaled_sum, sum);
     case PanelMinimum::kHalvesNibbles:

@@ -9,11 +9,14 @@
 namespace weft {
 namespace {
 
-float HalfOf(const uint8_t (&bytes)[2]) {
-  uint16_t bits;
-  std::memcpy(&bits, bytes, sizeof(bits));
-  return HalfToFloat(bits);
+template <typename T>
+T Load(const uint8_t* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(value));
+  return value;
 }
+float HalfOf(const uint8_t* bytes) { return HalfToFloat(Load<uint16_t>(bytes)); }
+float BFloatOf(const uint8_t* bytes) { return BFloat16ToFloat(Load<uint16_t>(bytes)); }
 
 int32_t SignedByte(uint32_t byte) { return static_cast<int8_t>(byte); }
 
@@ -28,6 +31,10 @@ float CommonScale(const PanelTraits& traits, const WeightGroup& group) {
   switch (traits.scale) {
     case PanelScale::kHalf:
       return HalfOf(group.scale);
+    case PanelScale::kBFloat:
+      return BFloatOf(group.scale);
+    case PanelScale::kFloat:
+      return Load<float>(group.scale);
     case PanelScale::kExponent:
       return HalfScaleMXFP4(group.scale[0]);
     case PanelScale::kBytes:
@@ -53,6 +60,8 @@ float HalfScale(const PanelTraits& traits, const WeightGroup& group, int64_t hal
       // As an f16, whose exponents are 8 larger.
       return HalfToFloat(static_cast<uint16_t>(byte << 7)) * 0x1p7F;
     case PanelScale::kHalf:
+    case PanelScale::kBFloat:
+    case PanelScale::kFloat:
     case PanelScale::kExponent:
     case PanelScale::kSuperBlock:
     case PanelScale::kBytes:
@@ -68,6 +77,10 @@ float CommonMinimum(const PanelTraits& traits, const WeightGroup& group) {
       break;
     case PanelMinimum::kHalf:
       return HalfOf(group.minimum);
+    case PanelMinimum::kBFloat:
+      return BFloatOf(group.minimum);
+    case PanelMinimum::kZeroPoint:
+      return -CommonScale(traits, group) * static_cast<float>(group.minimum[0]);
     case PanelMinimum::kBytes:
       return -HalfToFloat(group.d_minimum) * static_cast<float>(group.minimum[0]);
     case PanelMinimum::kHalvesNibbles:

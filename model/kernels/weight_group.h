@@ -14,9 +14,9 @@ using EightCodes = uint64_t;
 
 struct WeightGroup {
   EightCodes codes[4];
-  // As PanelScale and PanelMinimum name them: an f16's two bytes, or the group's byte, or a byte
+  // As PanelScale and PanelMinimum name them: the bytes of a float, or the group's byte, or a byte
   // each for k < 16 and k >= 16.
-  uint8_t scale[2];
+  uint8_t scale[4];
   uint8_t minimum[2];
   // The f16 scales of the group's super-block.
   uint16_t d;

@@ -50,7 +50,7 @@ void Packing(benchmark::State& state, DataType type) {
   Random random(3);
   const FileMatrix matrix = RandomMatrix(type, 1024, kColumns, Scales::kOrdinary, random);
   PackedMatrix packed = Pack(kernels, matrix.view);
-  for (auto unused : state) kernels.pack_panels(matrix.view, 0, packed.panel_count(), packed);
+  for (auto unused : state) kernels.pack_panels(matrix.view, 0, packed);
   state.counters["GB/s of file"] =
       benchmark::Counter(1e-9 * static_cast<double>(matrix.bytes.size()),
                          benchmark::Counter::kIsIterationInvariantRate);

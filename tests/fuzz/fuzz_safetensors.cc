@@ -1,19 +1,56 @@
 // Any bytes as a safetensors file: most of a byte-wise mutation's chances would die at the header's
 // length, so the fuzzer's bytes are also tried as header and data with a length that fits. And as
-// the index of a directory.
+// the index of a directory. What can be read is then taken for quantised weights of every scheme.
 #include <algorithm>
 #include <cstring>
 
 #include "model/formats/safetensors.h"
 #include "model/formats/safetensors_json.h"
+#include "model/formats/schemes/scheme.h"
 #include "tests/fuzz/use_tensors.h"
 
 namespace {
+
+// config.json of a checkpoint quantised by `method`.
+weft::ConfigValues ConfigOf(const std::string& method) {
+  const auto object = weft::OtherValue{std::string(weft::kObjectValue)};
+  weft::ConfigValues values;
+  const std::string name = method == "mlx" ? "quantization" : "quantization_config";
+  values[name] = object;
+  if (method != "mlx") values[name + ".quant_method"] = method;
+  values[name + ".bits"] = int64_t{4};
+  values[name + ".group_size"] = int64_t{32};
+  values[name + ".weight_block_size"] = std::vector<int64_t>{2, 2};
+  return values;
+}
+
+void UseAsQuantized(const weft::TensorMap& tensors) {
+  static const std::vector<weft::ConfigValues> kConfigs = {
+      ConfigOf("awq"),   ConfigOf("bitsandbytes"), ConfigOf("compressed-tensors"),
+      ConfigOf("fp8"),   ConfigOf("gptq"),         ConfigOf("mlx"),
+      ConfigOf("mxfp4"), ConfigOf("modelopt")};
+  for (const weft::ConfigValues& config : kConfigs) {
+    weft::TensorMap left = tensors;
+    const auto assembled = weft::AssembleQuantized(config, left, "f");
+    if (!assembled) {
+      weft::CheckMessage(assembled.error().message);
+      continue;
+    }
+    for (const auto& [name, tensor] : *assembled) {
+      const int64_t columns = tensor->view.columns();
+      const int64_t rows = tensor->view.element_count() / columns;
+      if (columns > (1 << 20)) continue;
+      std::vector<std::byte> row(static_cast<size_t>(weft::RowBytes(tensor->view.type, columns)));
+      for (const int64_t i : {int64_t{0}, rows / 2, rows - 1}) tensor->read_row(i, row.data());
+    }
+  }
+}
 
 void Parse(std::span<const std::byte> bytes) {
   const weft::Result<weft::TensorMap> tensors = weft::ParseSafetensors(bytes, "f");
   if (tensors) {
     weft::UseTensors(*tensors);
+    UseAsQuantized(*tensors);
   } else {
     weft::CheckMessage(tensors.error().message);
   }

@@ -68,8 +68,42 @@ def safetensors_seeds():
                                "weight_map": {"a": "model-1.safetensors"}}).encode()
 
 
+SIZES = {"F32": 4, "F16": 2, "BF16": 2, "U8": 1, "I8": 1, "I32": 4, "U32": 4, "I64": 8, "F8_E4M3": 1}
+
+
+def quantised(**tensors):
+    """A file of one layer, l, with tensors of (type, shape) or (type, shape, content)."""
+    header, data = {}, b""
+    for name, (dtype, shape, *content) in tensors.items():
+        size = SIZES[dtype]
+        for dimension in shape:
+            size *= dimension
+        begin = len(data)
+        data += content[0] if content else bytes(size)
+        end = "." + name[2:] if name.startswith("__") else name
+        header["l" + end] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, len(data)]}
+    return safetensors(header, data)
+
+
+def quantised_seeds():
+    yield "gptq", quantised(__qweight=("I32", [4, 8]), __qzeros=("I32", [1, 1]), __scales=("F16", [1, 8]),
+                            __g_idx=("I32", [32]))
+    yield "awq", quantised(__qweight=("I32", [32, 1]), __qzeros=("I32", [1, 1]), __scales=("F16", [1, 8]))
+    yield "packed", quantised(__weight_packed=("I32", [2, 4]), __weight_scale=("BF16", [2, 1]),
+                              __weight_shape=("I64", [2], struct.pack("<2q", 2, 32)))
+    yield "int8", quantised(__weight=("I8", [2, 32]), __weight_scale=("F32", [2, 1]), __SCB=("F32", [2]))
+    yield "fp8", quantised(__weight=("F8_E4M3", [3, 5]), __weight_scale_inv=("F32", [2, 3]))
+    state = json.dumps({"quant_type": "nf4", "blocksize": 64, "shape": [2, 64]}).encode()
+    yield "nf4", quantised(**{"__weight": ("U8", [64, 1]), "__weight.absmax": ("F32", [2]),
+                              "__weight.quant_map": ("F32", [16]),
+                              "__weight.quant_state.bitsandbytes__nf4": ("U8", [len(state)], state)})
+    yield "mlx", quantised(__weight=("U32", [2, 4]), __scales=("BF16", [2, 1]), __biases=("BF16", [2, 1]))
+    yield "mxfp4", quantised(_blocks=("U8", [1, 2, 1, 16]), _scales=("U8", [1, 2, 1]))
+    yield "nvfp4", quantised(__weight=("U8", [2, 8]), __weight_scale=("F8_E4M3", [2, 1]), __weight_scale_2=("F32", [1]))
+
+
 def main():
-    for target, seeds in (("gguf", gguf_seeds()), ("safetensors", safetensors_seeds())):
+    for target, seeds in (("gguf", gguf_seeds()), ("safetensors", [*safetensors_seeds(), *quantised_seeds()])):
         (CORPUS / target).mkdir(parents=True, exist_ok=True)
         for name, content in seeds:
             (CORPUS / target / name).write_bytes(content)

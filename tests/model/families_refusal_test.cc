@@ -66,7 +66,6 @@ constexpr Refusal kRefusals[] = {
     {"glm", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},
     {"gpt_bigcode", R"({"scale_attn_weights": false})", "scale_attn_weights is false"},
     {"gpt_oss", R"({"swiglu_limit": 5.0})", "swiglu_limit is 5"},
-    {"gpt_oss", R"({"quantization_config": {"quant_method": "gptq"}})", "quant_method is 'gptq'"},
     {"granite", R"({"hidden_act": "gelu"})", "hidden_act is 'gelu'"},
     {"falcon_h1", R"({"ssm_multipliers": [1, 1]})", "ssm_multipliers is no list of 5"},
     {"falcon_h1", R"({"projectors_bias": true})", "projectors_bias is true"},

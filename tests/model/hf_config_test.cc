@@ -234,8 +234,6 @@ TEST(HfConfigTest, RefusesWhatItDoesNotCompute) {
               HasSubstr("model_type 'mamba' is not supported"));
   EXPECT_THAT(HfErrorWith({{"attention_bias", true}}), HasSubstr("attention_bias is true"));
   EXPECT_THAT(HfErrorWith({{"hidden_act", "relu"}}), HasSubstr("hidden_act is 'relu'"));
-  EXPECT_THAT(HfErrorWith({{"quantization_config", Json::object({{"bits", 4}})}}),
-              HasSubstr("quantization_config"));
   EXPECT_THAT(
       HfErrorWith({{"rope_scaling", {{"type", "axial"}, {"factor", 2.0}}}}),
       HasSubstr("rope_type is 'axial', expected default, dynamic, linear, llama3, longrope, "

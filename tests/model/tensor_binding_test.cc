@@ -14,7 +14,7 @@
 #include "model/families/families.h"
 #include "model/formats/config_json.h"
 #include "model/formats/dequantize.h"
-#include "model/formats/mxfp4.h"
+#include "model/formats/schemes/scheme.h"
 #include "model/formats/safetensors.h"
 #include "model/weights.h"
 #include "tests/model/parity_fixture.h"
@@ -29,8 +29,9 @@ struct Bound {
   ModelDescription description;
   TensorMap map;
   std::vector<MappedFile> files;
+  AssembledTensors assembled = {};
 
-  Result<ModelTensors> Bind() const { return BindTensors(map, description, "file"); }
+  Result<ModelTensors> Bind() const { return BindTensors(map, description, "file", assembled); }
   std::string Error() const {
     const auto tensors = Bind();
     return tensors ? "no error" : tensors.error().message;
@@ -47,11 +48,12 @@ Bound OpenHf(const std::string& fixture) {
   std::ifstream stream(ParityPath(fixture, "hf/config.json"));
   std::stringstream text;
   text << stream.rdbuf();
-  ModelDescription description =
-      DescribeHf(ReadConfigJson(text.str(), "config.json").value(), "config.json").value();
+  const ConfigValues config = ReadConfigJson(text.str(), "config.json").value();
+  ModelDescription description = DescribeHf(config, "config.json").value();
   SafetensorsFiles files = SafetensorsFiles::OpenDirectory(ParityPath(fixture, "hf")).value();
   if (description.is_text_tower) files.tensors = TextTowerOf(files.tensors, "file").value();
-  return {std::move(description), files.tensors, std::move(files.files)};
+  AssembledTensors assembled = AssembleQuantized(config, files.tensors, "file").value();
+  return {std::move(description), files.tensors, std::move(files.files), std::move(assembled)};
 }
 
 std::vector<std::vector<float>> Values(const BoundMatrix& matrix) {
@@ -59,12 +61,9 @@ std::vector<std::vector<float>> Values(const BoundMatrix& matrix) {
   std::vector<std::vector<float>> rows;
   for (int64_t row = 0; row < view.rows(); ++row) {
     std::vector<float>& values = rows.emplace_back(static_cast<size_t>(view.columns()));
-    if (matrix.scales) {
-      const int64_t at = matrix.rows(row);
+    if (matrix.assembled) {
       std::vector<std::byte> blocks(static_cast<size_t>(RowBytes(view.type, view.columns())));
-      JoinRowMXFP4(view.data + at * view.strides_bytes[0],
-                   matrix.scales.data + at * matrix.scales.strides_bytes[0], view.columns(),
-                   blocks.data());
+      matrix.assembled->read_row(matrix.rows(row), blocks.data());
       DequantizeRow(view.type, blocks.data(), view.columns(), values.data());
       continue;
     }

@@ -25,7 +25,8 @@ inline uint8_t ByteAt(const std::byte* data, int64_t index) {
 
 // A quantised format, by what reads group `group` of one of its blocks.
 template <auto kReadGroup, int64_t kBlockElements, int64_t kBlockBytes>
-constexpr BlockFormat Quantized(std::string_view name, uint32_t ggml_type, PanelFormat panel) {
+constexpr BlockFormat Quantized(std::string_view name, std::optional<uint32_t> ggml_type,
+                                PanelFormat panel) {
   constexpr int64_t kGroups = kBlockElements / kGroupColumns;
   static_assert(kGroups <= kMostBlockGroups);
   constexpr auto kReadBlocks = [](const std::byte* blocks, int64_t count, WeightGroup* out) {

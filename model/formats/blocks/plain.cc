@@ -1,4 +1,7 @@
 // Types of single elements.
+#include <bit>
+#include <limits>
+
 #include "model/formats/blocks/block_bytes.h"
 #include "model/formats/dequantize.h"
 
@@ -17,6 +20,27 @@ void ReadBF16(const std::byte* elements, int64_t count, float* out) {
 void ReadU8(const std::byte* elements, int64_t count, float* out) {
   for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(ByteAt(elements, i));
 }
+// OCP's
+// (https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8-revision-1-0-2023-12-01-pdf-1):
+// a sign, four bits of exponent, three of fraction; no infinity.
+void ReadF8E4M3(const std::byte* elements, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    const uint8_t byte = ByteAt(elements, i);
+    // As an f16, whose exponents are 8 larger; but for the one NaN that there is of each sign.
+    const uint32_t half = (byte & 0x80U) << 8 | (byte & 0x7fU) << 7;
+    const bool is_nan = (byte & 0x7f) == 0x7f;
+    out[i] = is_nan ? std::numeric_limits<float>::quiet_NaN()
+                    : HalfToFloat(static_cast<uint16_t>(half)) * 0x1p8F;
+  }
+}
+// Powers of two alone, of the Microscaling Formats.
+void ReadF8E8M0(const std::byte* elements, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    const uint32_t byte = ByteAt(elements, i);
+    const float power = std::bit_cast<float>(byte == 0 ? 0x00400000U : byte << 23);
+    out[i] = byte == 0xff ? std::numeric_limits<float>::quiet_NaN() : power;
+  }
+}
 
 }  // namespace
 
@@ -25,6 +49,11 @@ constexpr BlockFormat kF16 = {.traits = {"F16", 1, 2}, .ggml_type = 1, .read_ele
 constexpr BlockFormat kBF16 = {
     .traits = {"BF16", 1, 2}, .ggml_type = 30, .read_elements = ReadBF16};
 constexpr BlockFormat kU8 = {.traits = {"U8", 1, 1}, .read_elements = ReadU8};
+constexpr BlockFormat kI8 = {.traits = {"I8", 1, 1}};
+constexpr BlockFormat kI32 = {.traits = {"I32", 1, 4}};
+constexpr BlockFormat kU32 = {.traits = {"U32", 1, 4}};
 constexpr BlockFormat kI64 = {.traits = {"I64", 1, 8}};
+constexpr BlockFormat kF8_E4M3 = {.traits = {"F8_E4M3", 1, 1}, .read_elements = ReadF8E4M3};
+constexpr BlockFormat kF8_E8M0 = {.traits = {"F8_E8M0", 1, 1}, .read_elements = ReadF8E8M0};
 
 }  // namespace weft::blocks

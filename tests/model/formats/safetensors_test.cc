@@ -194,10 +194,11 @@ TEST(SafetensorsHostile, TensorsWithoutEnd) {
 
 TEST(SafetensorsHostile, TypesThatAreNotSupportedAreNamed) {
   for (const std::string_view dtype :
-       {"F64", "U64", "I32", "I8", "BOOL", "F8_E4M3", "F8_E5M2", "F4", "C64", "Q9", ""}) {
+       {"F64", "U64", "I16", "BOOL", "F8_E5M2", "F4", "C64", "Q9", "Q4_0", "INT4_F16", ""}) {
     EXPECT_EQ(ErrorOf("{" + Tensor("t", dtype, "[1]", 0, 4) + "}", 4),
               fmt::format(
-                  "f: tensor 't': dtype '{}' is not supported, expected F32, F16, BF16, U8 or I64",
+                  "f: tensor 't': dtype '{}' is not supported, expected one of F32, F16, BF16, U8, "
+                  "I8, I32, U32, I64, F8_E4M3, F8_E8M0",
                   dtype));
   }
 }

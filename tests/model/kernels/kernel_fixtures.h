@@ -123,9 +123,28 @@ inline std::vector<int64_t> HalfOffsets(DataType type) {
     case DataType::kMXFP4:
     case DataType::kNVFP4:
     case DataType::kIQ1_M:
+    case DataType::kINT4_BF16:
+    case DataType::kAFFINE4_BF16:
+    case DataType::kINT8_F32:
       return {};
     default:
       return {0};
+  }
+}
+
+// The float32 or bf16 scales of a quantised block, if there are such: near 0.01, or anything.
+inline void SetFloats(DataType type, Scales scales, Random& random, std::byte* block) {
+  const auto value = [&] {
+    return scales == Scales::kOrdinary ? 0.01F + 0.001F * random.Normal() : random.Wild();
+  };
+  if (type == DataType::kINT8_F32) {
+    const float scale = value();
+    std::memcpy(block, &scale, sizeof(scale));
+  }
+  const int count = type == DataType::kINT4_BF16 ? 1 : type == DataType::kAFFINE4_BF16 ? 2 : 0;
+  for (int i = 0; i < count; ++i) {
+    const uint16_t bits = FloatToBFloat16(value());
+    std::memcpy(block + 2 * i, &bits, sizeof(bits));
   }
 }
 
@@ -164,6 +183,7 @@ inline void FillRow(DataType type, int64_t columns, Scales scales, Random& rando
         const uint16_t bits = RandomHalf(random, scales);
         std::memcpy(block + offset, &bits, 2);
       }
+      SetFloats(type, scales, random, block);
       if (type == DataType::kMXFP4) block[0] = std::byte{RandomExponent(random, scales)};
       if (type == DataType::kIQ1_M) SetScaleIQ1_M(block, RandomHalf(random, scales));
     }
@@ -190,7 +210,7 @@ inline PackedMatrix Pack(const KernelTable& kernels, const TensorView& source) {
   packed.columns = source.columns();
   packed.panel_bytes = kernels.panel_bytes(packed.layout, packed.columns);
   packed.storage = AlignedBuffer(static_cast<size_t>(packed.panel_count() * packed.panel_bytes));
-  kernels.pack_panels(source, 0, packed.panel_count(), packed);
+  kernels.pack_panels(source, 0, packed);
   return packed;
 }
 

@@ -37,7 +37,12 @@ TEST_P(PackingTest, PanelsCanBePackedInAnyOrder) {
   const PackedMatrix expected = Pack(kernels_, matrix.view);
   PackedMatrix packed = Pack(kernels_, matrix.view);
   std::fill(packed.storage.bytes().begin(), packed.storage.bytes().end(), std::byte{0xaa});
-  for (const int64_t panel : {3, 0, 2, 1}) kernels_.pack_panels(matrix.view, panel, 1, packed);
+  for (const int64_t panel : {3, 0, 2, 1}) {
+    TensorView rows = matrix.view;
+    rows.data += panel * kPanelRows * rows.strides_bytes[0];
+    rows.dims[0] = std::min(kPanelRows, rows.dims[0] - panel * kPanelRows);
+    kernels_.pack_panels(rows, panel, packed);
+  }
   EXPECT_EQ(
       std::memcmp(packed.storage.data(), expected.storage.data(), packed.storage.size_bytes()), 0);
 }
@@ -62,15 +67,16 @@ INSTANTIATE_TEST_SUITE_P(AllTypes, PackingTest, testing::ValuesIn(AllTypes()),
 
 TEST(PackedLayoutTest, AWeightTakesSoManyBits) {
   const std::pair<DataType, double> cases[] = {
-      {DataType::kF32, 16},       {DataType::kF16, 16},        {DataType::kBF16, 16},
-      {DataType::kQ8_0, 8.5},     {DataType::kQ4_0, 4.5},      {DataType::kQ4_1, 5},
-      {DataType::kQ5_0, 5.5},     {DataType::kQ5_1, 6},        {DataType::kQ4_K, 4.625},
-      {DataType::kQ5_K, 5.625},   {DataType::kQ6_K, 6.625},    {DataType::kMXFP4, 4.25},
-      {DataType::kIQ4_NL, 4.5},   {DataType::kIQ4_XS, 4.375},  {DataType::kQ3_K, 3.625},
-      {DataType::kQ2_K, 2.625},   {DataType::kTQ2_0, 2.125},   {DataType::kTQ1_0, 2.125},
-      {DataType::kIQ3_S, 4.375},  {DataType::kIQ3_XXS, 4.375}, {DataType::kIQ2_S, 3.625},
-      {DataType::kIQ2_XS, 3.625}, {DataType::kIQ2_XXS, 3.375}, {DataType::kIQ1_M, 3.625},
-      {DataType::kIQ1_S, 3.375},  {DataType::kNVFP4, 4.5}};
+      {DataType::kF32, 16},         {DataType::kF16, 16},         {DataType::kBF16, 16},
+      {DataType::kQ8_0, 8.5},       {DataType::kQ4_0, 4.5},       {DataType::kQ4_1, 5},
+      {DataType::kQ5_0, 5.5},       {DataType::kQ5_1, 6},         {DataType::kQ4_K, 4.625},
+      {DataType::kQ5_K, 5.625},     {DataType::kQ6_K, 6.625},     {DataType::kMXFP4, 4.25},
+      {DataType::kIQ4_NL, 4.5},     {DataType::kIQ4_XS, 4.375},   {DataType::kQ3_K, 3.625},
+      {DataType::kQ2_K, 2.625},     {DataType::kTQ2_0, 2.125},    {DataType::kTQ1_0, 2.125},
+      {DataType::kIQ3_S, 4.375},    {DataType::kIQ3_XXS, 4.375},  {DataType::kIQ2_S, 3.625},
+      {DataType::kIQ2_XS, 3.625},   {DataType::kIQ2_XXS, 3.375},  {DataType::kIQ1_M, 3.625},
+      {DataType::kIQ1_S, 3.375},    {DataType::kNVFP4, 4.5},      {DataType::kINT4_F16, 4.75},
+      {DataType::kINT4_BF16, 4.75}, {DataType::kAFFINE4_BF16, 5}, {DataType::kINT8_F32, 9}};
   ASSERT_EQ(std::size(cases), AllTypes().size());
   const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
   constexpr int64_t kColumns = 4096;

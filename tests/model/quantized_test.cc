@@ -1,0 +1,200 @@
+// Quantised safetensors against the libraries that publish them:
+// tests/tools/make_quantized_fixtures.py has each one's weights as that library dequantises them,
+// before anything is rounded to 16 bits, and the logits that transformers computes with them.
+#include <bit>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/json_limits.h"
+#include "base/regular_file.h"
+#include "model/formats/config_json.h"
+#include "model/formats/dequantize.h"
+#include "model/formats/safetensors.h"
+#include "model/formats/schemes/scheme.h"
+#include "tests/model/parity_fixture.h"
+
+namespace weft {
+namespace {
+
+struct Fixture {
+  std::string_view name;
+  DataType type;  // of the first quantised matrix
+};
+
+constexpr Fixture kFixtures[] = {
+    {"awq", DataType::kINT4_F16},          {"bnb_nf4", DataType::kF32},
+    {"ct_w4a16", DataType::kINT4_BF16},    {"ct_w8a8", DataType::kINT8_F32},
+    {"fp8_block", DataType::kF32},         {"gptq_sym", DataType::kQ4_0},
+    {"mlx_4bit", DataType::kAFFINE4_BF16},
+};
+
+std::string FixturePath(const std::string& fixture, const std::string& file = "") {
+  return SourcePath("tests/model/fixtures/quantized/") + fixture + "/" + file;
+}
+
+std::vector<float> ValuesIn(const TensorView& tensor) {
+  std::vector<float> values(static_cast<size_t>(tensor.element_count()));
+  DequantizeRow(tensor.type, tensor.data, tensor.element_count(), values.data());
+  return values;
+}
+
+class QuantizedTest : public testing::TestWithParam<Fixture> {
+ protected:
+  void SetUp() override {
+    const std::string config_path = FixturePath(fixture(), "config.json");
+    config_ =
+        ReadConfigJson(ReadFile(config_path, kConfigJson.max_bytes).value(), config_path).value();
+    files_ = SafetensorsFiles::OpenDirectory(FixturePath(fixture())).value();
+    expected_ = SafetensorsFiles::OpenFile(FixturePath(fixture(), "expected.safetensors")).value();
+  }
+
+  static std::string fixture() { return std::string(GetParam().name); }
+  Result<AssembledTensors> Assemble() {
+    return AssembleQuantized(config_, files_.tensors, FixturePath(fixture()));
+  }
+
+  ConfigValues config_;
+  SafetensorsFiles files_;
+  SafetensorsFiles expected_;
+};
+
+TEST_P(QuantizedTest, WeightsAreTheLibrarysBitForBit) {
+  const Result<AssembledTensors> assembled = Assemble();
+  ASSERT_TRUE(assembled) << assembled.error().message;
+  ASSERT_FALSE(assembled->empty());
+  EXPECT_EQ(TraitsOf(assembled->begin()->second->view.type).name, TraitsOf(GetParam().type).name);
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : *assembled) {
+    names.insert(name);
+    ASSERT_TRUE(expected_.tensors.contains(name)) << name;
+    const TensorView& whole = expected_.tensors[name];
+    ASSERT_EQ(tensor->view.element_count(), whole.element_count()) << name;
+    const std::vector<float> expected = ValuesIn(whole);
+    const int64_t columns = tensor->view.columns();
+    ASSERT_EQ(columns, whole.columns()) << name;
+    std::vector<std::byte> row(static_cast<size_t>(RowBytes(tensor->view.type, columns)));
+    std::vector<float> found(static_cast<size_t>(columns));
+    for (int64_t i = 0; i < whole.element_count() / columns; ++i) {
+      tensor->read_row(i, row.data());
+      DequantizeRow(tensor->view.type, row.data(), columns, found.data());
+      for (int64_t k = 0; k < columns; ++k) {
+        const float value = expected[static_cast<size_t>(i * columns + k)];
+        ASSERT_EQ(std::bit_cast<uint32_t>(found[static_cast<size_t>(k)]),
+                  std::bit_cast<uint32_t>(value))
+            << name << " row " << i << " column " << k << ": " << found[static_cast<size_t>(k)]
+            << ", expected " << value;
+      }
+    }
+  }
+  for (const auto& [name, tensor] : expected_.tensors) {
+    EXPECT_TRUE(names.contains(name) || name == "tokens" || name == "logits") << name;
+  }
+}
+
+TEST_P(QuantizedTest, LogitsAreTransformers) {
+  const TensorView& ids = expected_.tensors["tokens"];
+  std::vector<TokenId> tokens;
+  for (int64_t i = 0; i < ids.element_count(); ++i) {
+    int64_t id = 0;
+    std::memcpy(&id, ids.data + i * 8, sizeof(id));
+    tokens.push_back(static_cast<TokenId>(id));
+  }
+  const std::vector<float> values = ValuesIn(expected_.tensors["logits"]);
+  const size_t vocabulary = values.size() / tokens.size();
+  std::vector<std::vector<float>> expected;
+  for (size_t row = 0; row < tokens.size(); ++row) {
+    const auto first = values.begin() + static_cast<ptrdiff_t>(row * vocabulary);
+    expected.emplace_back(first, first + static_cast<ptrdiff_t>(vocabulary));
+  }
+  for (const auto& [arithmetic, tolerance] :
+       {std::pair(Arithmetic::kF32, 1e-4), std::pair(Arithmetic::kBF16, 2e-2),
+        std::pair(Arithmetic::kInt8, 5e-2)}) {
+    RunnableModel model(FixturePath(fixture()), {.arithmetic = arithmetic});
+    EXPECT_LT(RelativeError(model.RunSequence(tokens), expected), tolerance) << NameOf(arithmetic);
+  }
+}
+
+enum class Damage { kMissing, kOtherType, kOtherShape };
+
+// A part that is of another type or shape is named, or is no part of a weight any more and left for
+// the binder to name, or makes a weight of another shape, likewise. One that is missing may be one
+// that need not be there.
+TEST_P(QuantizedTest, PartsThatDoNotFitAreFound) {
+  const TensorMap good = files_.tensors;
+  const AssembledTensors whole = Assemble().value();
+  const TensorMap plain = files_.tensors;
+  for (const auto& [name, view] : good) {
+    if (plain.contains(name)) continue;
+    for (const Damage damage : {Damage::kMissing, Damage::kOtherType, Damage::kOtherShape}) {
+      TensorMap tensors = good;
+      TensorView& part = tensors[name];
+      if (damage == Damage::kMissing) tensors.erase(name);
+      if (damage == Damage::kOtherType) {
+        part.type = part.type == DataType::kI64 ? DataType::kF16 : DataType::kI64;
+      }
+      if (damage == Damage::kOtherShape) part.dims[0] += part.dims[0] > 1 ? -1 : 1;
+      const Result<AssembledTensors> found = AssembleQuantized(config_, tensors, "file");
+      const std::string what = fmt::format("{}, {}", name, static_cast<int>(damage));
+      if (!found) {
+        EXPECT_THAT(found.error().message, testing::StartsWith("file: tensor ")) << what;
+      } else if (tensors.size() == plain.size()) {
+        const bool is_same = std::ranges::equal(*found, whole, [](const auto& a, const auto& b) {
+          return a.second->view.dims == b.second->view.dims;
+        });
+        EXPECT_TRUE(damage == Damage::kMissing || !is_same) << what;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, QuantizedTest, testing::ValuesIn(kFixtures),
+                         [](const auto& fixture) { return std::string(fixture.param.name); });
+
+// What a checkpoint of the fixture says in place of what its config.json has.
+std::string ErrorWith(const std::string& fixture, const ConfigValues& changes) {
+  const std::string config_path = FixturePath(fixture, "config.json");
+  ConfigValues config =
+      ReadConfigJson(ReadFile(config_path, kConfigJson.max_bytes).value(), config_path).value();
+  for (const auto& [key, value] : changes) config[key] = value;
+  SafetensorsFiles files = SafetensorsFiles::OpenDirectory(FixturePath(fixture)).value();
+  const auto assembled = AssembleQuantized(config, files.tensors, "file");
+  return assembled ? "no error" : assembled.error().message;
+}
+
+TEST(QuantizedConfigTest, RefusesWhatItDoesNotRead) {
+  using testing::HasSubstr;
+  const std::string prefix = "quantization_config.";
+  EXPECT_THAT(ErrorWith("awq", {{prefix + "quant_method", std::string("hqq")}}),
+              HasSubstr("file: quantization_config.quant_method 'hqq' is not supported; known are "
+                        "awq, bitsandbytes, compressed-tensors, "));
+  EXPECT_THAT(ErrorWith("awq", {{"quantization_config", int64_t{4}}}),
+              HasSubstr("file: quantization_config is no object"));
+  EXPECT_THAT(
+      ErrorWith("awq", {{prefix + "version", std::string("gemv")}}),
+      HasSubstr("is quantised by AWQ in version 'gemv' with bits = 4, expected gemm with 4"));
+  EXPECT_THAT(ErrorWith("gptq_sym", {{prefix + "bits", int64_t{3}}}),
+              HasSubstr("is quantised by GPTQ with bits = 3, expected 2, 4 or 8"));
+  EXPECT_THAT(ErrorWith("gptq_sym", {{prefix + "checkpoint_format", std::string("marlin")}}),
+              HasSubstr("is quantised by GPTQ in format 'marlin', expected gptq or gptq_v2"));
+  EXPECT_THAT(ErrorWith("mlx_4bit", {{"quantization.mode", std::string("mxfp4")},
+                                     {prefix + "mode", std::string("mxfp4")}}),
+              HasSubstr("is quantised by MLX's mode 'mxfp4'"));
+}
+
+// No fixture is left out of the list.
+TEST(QuantizedFixturesTest, AreAllTested) {
+  std::set<std::string> listed;
+  for (const Fixture& fixture : kFixtures) listed.emplace(fixture.name);
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(FixturePath(""))) {
+    found.insert(entry.path().filename());
+  }
+  EXPECT_EQ(found, listed);
+}
+
+}  // namespace
+}  // namespace weft
