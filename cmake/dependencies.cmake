@@ -3,6 +3,8 @@ find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 # OpenBLAS itself is loaded when --compute f32 wants it.
 find_path(CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas REQUIRED)
+# Headers alone.
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -101,12 +102,13 @@ class RowReader {
 class Packer {
  public:
   Packer(std::span<const MappedFile> files, const KernelTable& kernels, ThreadPool& threads,
-         int64_t total_bytes, const PackingProgress& progress)
+         int64_t total_bytes, const PackingProgress& progress, const MappedMatrices* mapped)
       : files_(files),
         kernels_(kernels),
         threads_(threads),
         total_bytes_(total_bytes),
-        progress_(progress) {}
+        progress_(progress),
+        mapped_(mapped) {}
 
   // Pages of a large buffer lie on the node of the thread that touches them first: that is the
   // node that the forward pass gives these panels to. (mbind would do too, but containers forbid
@@ -120,6 +122,11 @@ class Packer {
     packed.rows = matrix.view.rows();
     packed.columns = matrix.view.columns();
     packed.panel_bytes = PanelBytes(matrix, kernels_);
+    if (mapped_ != nullptr) {
+      packed.mapped = mapped_->panels[next_matrix_++];
+      Finish(matrix.view, matrix.assembled.get());
+      return packed;
+    }
     packed.storage = AlignedBuffer(static_cast<size_t>(packed.panel_count() * packed.panel_bytes));
     // A tenth of a millisecond or less: so long a stream waits for a task's end.
     constexpr int64_t kTaskBytes = 32 << 10;
@@ -215,6 +222,8 @@ class Packer {
   ThreadPool& threads_;
   const int64_t total_bytes_;
   const PackingProgress& progress_;
+  const MappedMatrices* mapped_;
+  size_t next_matrix_ = 0;  // of these
   int64_t done_bytes_ = 0;
   bool is_stopped_ = false;
 };
@@ -278,12 +287,14 @@ std::string DescribeQuantization(const ModelTensors& tensors) {
 
 Weights Weights::Pack(const ModelTensors& tensors, std::span<const MappedFile> files,
                       const KernelTable& kernels, ThreadPool& threads,
-                      const PackingProgress& progress) {
+                      const PackingProgress& progress,
+                      std::shared_ptr<const MappedMatrices> mapped) {
   const ScopedCpuBinding bound = threads.BindCaller();
   // As the pool's threads have it: a weight must not depend on who unpacks it.
   const ScopedFlushDenormals flush_denormals;
-  Packer pack(files, kernels, threads, FileBytes(tensors), progress);
+  Packer pack(files, kernels, threads, FileBytes(tensors), progress, mapped.get());
   Weights weights;
+  weights.mapped_ = std::move(mapped);
   const std::span<const BoundMatrix> matrices = tensors.matrices;
   for (size_t first = 0, end = 0; first < matrices.size(); first = end) {
     for (end = first + 1; end < matrices.size() && matrices[end].continues_loop;) ++end;
@@ -302,6 +313,15 @@ Weights Weights::Pack(const ModelTensors& tensors, std::span<const MappedFile> f
   // Pages that two tensors share were still in use when the first of them was done.
   for (const MappedFile& file : files) file.ReleasePages(file.bytes().data(), file.bytes().size());
   return weights;
+}
+
+std::vector<const PackedMatrix*> Weights::all_matrices() const {
+  std::vector<const PackedMatrix*> all;
+  for (const PackedMatrix& matrix : matrices_) all.push_back(&matrix);
+  for (const std::vector<PackedMatrix>& stack : stacks_) {
+    for (const PackedMatrix& matrix : stack) all.push_back(&matrix);
+  }
+  return all;
 }
 
 int64_t Weights::PackedBytes(const ModelTensors& tensors, const KernelTable& kernels) {

@@ -60,6 +60,10 @@ const float* ValueAt(const AttentionTask& task, int64_t position) {
          position % layout.block_size * layout.value_dim;
 }
 
+const float* FloatsOf(const PackedMatrix& weights) {
+  return reinterpret_cast<const float*>(weights.bytes().data());
+}
+
 // Online softmax over the spans that the query's position sees. The sum of values grows where the
 // result will stand.
 class HeadAttention {
@@ -194,7 +198,7 @@ void PackPanels(const TensorView& rows, int64_t first_panel, PackedMatrix& packe
 }
 
 void UnpackRow(const PackedMatrix& weights, int64_t row, float* out) {
-  std::copy_n(weights.storage.As<float>() + row * weights.columns, weights.columns, out);
+  std::copy_n(FloatsOf(weights) + row * weights.columns, weights.columns, out);
 }
 
 void Matmul(const MatmulTask& task) {
@@ -207,7 +211,7 @@ void Matmul(const MatmulTask& task) {
   const Product product = {.x = reinterpret_cast<const float*>(task.x),
                            .x_stride = task.x_row_bytes / static_cast<int64_t>(sizeof(float)),
                            .rows = task.row_count,
-                           .w = weights.storage.As<float>() + first_output * columns,
+                           .w = FloatsOf(weights) + first_output * columns,
                            .w_stride = columns,
                            .outputs = outputs,
                            .columns = columns,

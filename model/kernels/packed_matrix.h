@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/aligned_buffer.h"
 #include "model/kernels/panel_format.h"
@@ -21,10 +22,12 @@ struct PackedMatrix {
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t panel_bytes = 0;
-  AlignedBuffer storage;
+  AlignedBuffer storage;                   // what is packed into; empty where the panels are mapped
+  std::span<const std::byte> mapped = {};  // in a file that outlives the matrix
 
   int64_t panel_count() const { return (rows + kPanelRows - 1) / kPanelRows; }
-  const std::byte* panel(int64_t index) const { return storage.data() + index * panel_bytes; }
+  std::span<const std::byte> bytes() const { return mapped.empty() ? storage.bytes() : mapped; }
+  const std::byte* panel(int64_t index) const { return bytes().data() + index * panel_bytes; }
   explicit operator bool() const { return rows > 0; }
 };
 

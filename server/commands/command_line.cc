@@ -70,6 +70,10 @@ void AddModelSettings(CLI::App& app, ModelOptions& options) {
   AddComputeFlags(app, options.arithmetic, options.thread_count);
   AddWeightsFlag(app, options.weights);
   AddKvTypeFlag(app, options.kv_type);
+  app.add_option("--packed-cache", options.packed_cache,
+                 "Directory that keeps weights as they are packed, so that the next start of the "
+                 "same model maps them (none)")
+      ->type_name("DIRECTORY");
   app.add_option("--context", options.context, "Positions a sequence may have (the model's)")
       ->check(CLI::Range(1, kMaxInt32));
   app.add_option("--memory", options.memory_bytes,

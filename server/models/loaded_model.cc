@@ -231,7 +231,8 @@ Result<void> LoadedModel::Start(const ModelOptions& options, const Compute& comp
   }
   WEFT_ASSIGN_OR_RETURN(Transformer transformer,
                         LoadTransformer(checkpoint_, *kernels_, *threads_,
-                                        ReportProgress(stops, options.on_progress)));
+                                        ReportProgress(stops, options.on_progress),
+                                        options.packed_cache));
   TransformerRunnerOptions runner;
   runner.block_size = kBlockSize;
   runner.groups = memory_.state_groups();

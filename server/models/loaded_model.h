@@ -36,6 +36,7 @@ struct ModelOptions {
   std::optional<Arithmetic> arithmetic = {};  // nullopt: AutoArithmetic
   std::optional<DataType> weights = {};       // QuantizeMatrices; nullopt: as the file has them
   std::optional<KvType> kv_type;              // nullopt: what goes with the arithmetic
+  std::string packed_cache = {};              // a directory for packed weights (LoadTransformer)
   int32_t thread_count = 0;                   // 0: what this process may use
   uint64_t memory_bytes = 0;                  // 0: what this process may use
   uint64_t stored_bytes = 0;                  // of it, for what the server keeps besides
