@@ -35,6 +35,9 @@ stand_in sudo '"$@"'
 
 run 0 help
 grep -q 'serve' "$scratch/stdout" || fail "help does not name serve"
+# What it names first are the binary's commands: below, each is passed on and so ends where a package is missing.
+commands=$(awk 'NR > 2 && /^$/ { exit } /^  [a-z]/ { print $1 }' "$scratch/stdout")
+grep -q '^completions$' <<<"$commands" || fail "help's commands are not where this test reads them"
 run 2 no-such-command
 grep -q "unknown command 'no-such-command'" "$scratch/stderr" || fail "an unknown command is not named"
 [[ ! -s $scratch/stdout ]] || fail "complaints belong on stderr"
@@ -43,6 +46,8 @@ grep -q "unknown command 'no-such-command'" "$scratch/stderr" || fail "an unknow
 WEFT_NO_INSTALL=1 run 1 serve
 grep -q '^  cmake$' "$scratch/stderr" || fail "cmake is missing but not listed"
 ! grep -q 'libgtest-dev\|ninja-build' "$scratch/stderr" || fail "lists packages that are not wanted or not missing"
+for command in $commands; do WEFT_NO_INSTALL=1 run 1 "$command"; done
+WEFT_NO_INSTALL=1 run 1 bench compare-peers
 WEFT_NO_INSTALL=1 run 1 test
 grep -q '^  libgtest-dev$' "$scratch/stderr" || fail "libgtest-dev is missing but not listed for test"
 [[ ! -e $scratch/apt-calls ]] || fail "WEFT_NO_INSTALL=1 called apt-get"

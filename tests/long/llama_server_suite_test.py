@@ -15,14 +15,14 @@ import unittest
 import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "integration"))
+sys.path[:0] = [os.path.join(HERE, "..", "integration"), os.path.join(HERE, "..", "tools")]
 
+import llama_cpp_sources  # noqa: E402
 from client_packages import make_venv, skip  # noqa: E402
 from harness import main, options  # noqa: E402
 
 BUILD = os.path.abspath(os.path.join(HERE, "..", "..", "build", "llama-server-suite"))
 VENV = os.path.join(BUILD, "venv")
-SDIST = "llama-cpp-python==0.3.36"
 LEAST_SHARE = 0.95  # of those offered; docs/API.md says which do not pass
 
 # Patterns in the suite's files and what stands for them.
@@ -73,16 +73,10 @@ def fetch_sources(python):
     given = os.environ.get("WEFT_LLAMA_CPP")
     if given:
         return given
-    found = glob.glob(os.path.join(BUILD, "llama_cpp_python-*", "vendor", "llama.cpp"))
-    if not found:
-        fetched = subprocess.run([python, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", BUILD, SDIST],
-                                 capture_output=True, text=True, check=False)
-        archives = glob.glob(os.path.join(BUILD, "*.tar.gz"))
-        if not archives:
-            skip(f"pip could not fetch {SDIST}: {fetched.stderr.strip()[-300:]}")
-        shutil.unpack_archive(archives[0], BUILD)
-        found = glob.glob(os.path.join(BUILD, "llama_cpp_python-*", "vendor", "llama.cpp"))
-    return found[0]
+    try:
+        return llama_cpp_sources.fetch(python, BUILD)
+    except OSError as error:
+        return skip(str(error))
 
 
 def copy_suite(llama_cpp):

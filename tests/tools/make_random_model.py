@@ -284,8 +284,15 @@ def spelling_of_bytes():
     return [letters[byte] for byte in range(256)]
 
 
-def add_metadata(writer, name, shape):
+def file_type_of(quantisation):
+    """What most tensors are, in general.file_type's numbers; OpenVINO reads no file without."""
+    numbers = {kind.name.removeprefix("MOSTLY_").lower(): kind for kind in gguf.LlamaFileType}
+    return next(numbers[name] for name in (quantisation, quantisation + "_s", quantisation + "_moe") if name in numbers)
+
+
+def add_metadata(writer, name, shape, quantisation):
     writer.add_name(f"{name}, random weights")
+    writer.add_file_type(file_type_of(quantisation))
     writer.add_block_count(shape.layers)
     writer.add_context_length(CONTEXT_LENGTH)
     writer.add_embedding_length(shape.hidden)
@@ -367,7 +374,7 @@ def main():
     tensors = list(tensors_of(shape, QUANTISATIONS[arguments.quantisation]))
 
     writer = gguf.GGUFWriter(arguments.file, shape.architecture)
-    add_metadata(writer, arguments.shape, shape)
+    add_metadata(writer, arguments.shape, shape, arguments.quantisation)
     for name, kind, dimensions, _ in tensors:
         size = int(np.prod(dimensions[:-1], dtype=np.int64)) * row_bytes(kind, dimensions[-1])
         writer.add_tensor_info(name, dimensions, np.dtype(np.float32), size, kind)
