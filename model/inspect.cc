@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -24,10 +27,17 @@ struct TensorSum {
   int64_t parameter_count = 0;
   int64_t size_bytes = 0;
 
-  void Add(const TensorView& view) {
+  // Of what is assembled the view's part of the parts' bytes.
+  void Add(const TensorView& view, const AssembledTensor* assembled) {
     ++tensor_count;
     parameter_count += view.element_count();
-    size_bytes += view.size_bytes();
+    if (assembled == nullptr) {
+      size_bytes += view.size_bytes();
+      return;
+    }
+    int64_t parts_bytes = 0;
+    for (const TensorView& part : assembled->parts) parts_bytes += part.size_bytes();
+    size_bytes += parts_bytes * view.rows() / assembled->view.rows();
   }
 };
 
@@ -250,31 +260,40 @@ int64_t ActiveExpertParameters(const Checkpoint& checkpoint) {
   return active;
 }
 
-// Calls `visit` with each tensor and the stack that it is of.
+// Calls visit(tensor, what it is assembled of or nullptr, the stack that it is of).
 void VisitTensors(const ModelTensors& tensors, auto visit) {
-  for (const BoundMatrix& matrix : tensors.matrices) visit(matrix.view, StackId::kNone);
+  for (const BoundMatrix& matrix : tensors.matrices) {
+    visit(matrix.view, matrix.assembled.get(), StackId::kNone);
+  }
   for (const BoundTable& table : tensors.tables) {
-    if (table.view) visit(table.view, StackId::kNone);
-    for (const TensorView& entry : table.entries) visit(entry, StackId::kNone);
+    if (table.view) visit(table.view, table.assembled.get(), StackId::kNone);
+    for (const TensorView& entry : table.entries) visit(entry, nullptr, StackId::kNone);
   }
   for (size_t i = 0; i < tensors.stacks.size(); ++i) {
-    for (const BoundMatrix& matrix : tensors.stacks[i]) visit(matrix.view, static_cast<StackId>(i));
+    for (const BoundMatrix& matrix : tensors.stacks[i]) {
+      visit(matrix.view, matrix.assembled.get(), static_cast<StackId>(i));
+    }
   }
+}
+
+// "Q4_0", or "F32 of F8_E4M3": what rows are put together to, and what lies in the file.
+std::string TypeOf(const TensorView& view, const AssembledTensor* assembled) {
+  const std::string_view name = TraitsOf(view.type).name;
+  if (assembled == nullptr) return std::string(name);
+  return fmt::format("{} of {}", name, TraitsOf(assembled->parts.front().type).name);
 }
 
 void DescribeTensors(const Checkpoint& checkpoint, std::string& text) {
   const ModelTensors& tensors = checkpoint.tensors;
   TensorSum dense;
   TensorSum experts;
-  std::array<TensorSum, kDataTypeCount> types;
-  const auto add = [&](TensorSum& sum, const TensorView& view) {
-    sum.Add(view);
-    types[static_cast<size_t>(view.type)].Add(view);
-  };
-  VisitTensors(tensors, [&](const TensorView& view, StackId stack) {
-    const bool is_chosen = stack != StackId::kNone && checkpoint.spec.holds_experts(stack);
-    add(is_chosen ? experts : dense, view);
-  });
+  std::map<std::pair<DataType, std::string>, TensorSum> types;  // in the order of types
+  VisitTensors(
+      tensors, [&](const TensorView& view, const AssembledTensor* assembled, StackId stack) {
+        const bool is_chosen = stack != StackId::kNone && checkpoint.spec.holds_experts(stack);
+        (is_chosen ? experts : dense).Add(view, assembled);
+        types[{view.type, TypeOf(view, assembled)}].Add(view, assembled);
+      });
   std::string active;
   if (experts.tensor_count > 0) {
     active = fmt::format(", {} of them active a token",
@@ -285,11 +304,9 @@ void DescribeTensors(const Checkpoint& checkpoint, std::string& text) {
        !checkpoint.spec.has_head()       ? "none"
        : checkpoint.spec.has_tied_head() ? "tied to the token embedding"
                                          : "of its own");
-  for (size_t i = 0; i < types.size(); ++i) {
-    if (types[i].tensor_count == 0) continue;
-    Line(text, fmt::format("type {}", TraitsOf(static_cast<DataType>(i)).name),
-         "{} tensors, {} parameters, {}", types[i].tensor_count,
-         FormatCount(types[i].parameter_count), FormatSignedBytes(types[i].size_bytes));
+  for (const auto& [type, sum] : types) {
+    Line(text, fmt::format("type {}", type.second), "{} tensors, {} parameters, {}",
+         sum.tensor_count, FormatCount(sum.parameter_count), FormatSignedBytes(sum.size_bytes));
   }
 }
 
@@ -355,7 +372,7 @@ void DescribeKvQ8(const Checkpoint& checkpoint, const InspectOptions& options, s
 TensorTotals TotalsOf(const ModelTensors& tensors) {
   TensorTotals totals;
   std::array<int64_t, kDataTypeCount> counts{};
-  VisitTensors(tensors, [&](const TensorView& view, StackId) {
+  VisitTensors(tensors, [&](const TensorView& view, const AssembledTensor*, StackId) {
     totals.parameter_count += view.element_count();
     counts[static_cast<size_t>(view.type)] += view.element_count();
   });

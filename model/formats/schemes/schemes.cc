@@ -181,11 +181,12 @@ Result<AssembledTensors> AssembleQuantized(const ConfigValues& config, TensorMap
   if (!method) return assembled;
   const Config keys(config, method->prefix);
   std::vector<std::string> taken;
-  for (const auto& [name, view] : tensors) {
+  for (const auto& entry : tensors) {
+    const std::string& name = entry.first;
     if (std::ranges::any_of(kIgnored, [&](auto end) { return name.ends_with(end); })) {
       taken.push_back(name);
     }
-    const Scheme* const scheme = SchemeOf(method->name, name, view.type);
+    const Scheme* const scheme = SchemeOf(method->name, name, entry.second.type);
     if (scheme == nullptr) continue;
     const std::string layer = name.substr(0, name.size() - scheme->marker.size());
     Parts parts(tensors, layer, path);
