@@ -15,11 +15,10 @@
 namespace weft::schemes {
 namespace {
 
-constexpr int64_t kWordBits = 32;
-using ZeroPoint = std::function<int32_t(int64_t row, int64_t group)>;
+using ZeroPointReader = std::function<int32_t(int64_t row, int64_t group)>;
 
 // For a tensor, each row, or each group of columns of each row.
-Result<GroupValues> TakeScales(Parts& parts, int64_t rows) {
+Result<GroupValues> TakeGroupScales(Parts& parts, int64_t rows) {
   constexpr std::string_view kEnd = ".weight_scale";
   WEFT_ASSIGN_OR_RETURN(const TensorView scales, parts.Take(kEnd, kFloatTypes));
   if (scales.rank == 1 && scales.dims[0] == 1) return GroupValues{.tensor = scales};
@@ -42,10 +41,10 @@ Result<int64_t> GroupColumns(const Parts& parts, const GroupValues& scales, int6
 }
 
 // Packed along the rows, or a byte each; absent where all are in the middle.
-Result<ZeroPoint> TakeZeroPoints(Parts& parts, const GroupValues& scales, int64_t rows,
-                                 int64_t bits) {
+Result<ZeroPointReader> TakeZeroPoints(Parts& parts, const GroupValues& scales, int64_t rows,
+                                       int64_t bits) {
   constexpr std::string_view kEnd = ".weight_zero_point";
-  if (!parts.Has(kEnd)) return ZeroPoint();
+  if (!parts.Has(kEnd)) return ZeroPointReader();
   WEFT_ASSIGN_OR_RETURN(const TensorView zeros, parts.Take(kEnd, {DataType::kI32, DataType::kI8}));
   const int64_t groups = GroupCount(scales);
   const int32_t middle = 1 << (bits - 1);
@@ -55,7 +54,7 @@ Result<ZeroPoint> TakeZeroPoints(Parts& parts, const GroupValues& scales, int64_
     if (zeros.rank != 2 || zeros.dims[0] != words || zeros.dims[1] != groups) {
       return parts.WrongShape(kEnd, zeros, fmt::format("({}, {})", words, groups));
     }
-    return ZeroPoint([=](int64_t row, int64_t group) {
+    return ZeroPointReader([=](int64_t row, int64_t group) {
       const uint32_t word = WordAt(zeros, row / codes_a_word * groups + group);
       return static_cast<int32_t>(word >> (row % codes_a_word * bits) & ((1U << bits) - 1));
     });
@@ -68,9 +67,9 @@ Result<ZeroPoint> TakeZeroPoints(Parts& parts, const GroupValues& scales, int64_
   };
   // Version 0.9 and before wrote them where they are all zero, too.
   for (int64_t i = 0; i < zeros.element_count(); ++i) {
-    if (zeros.data[i] != std::byte{0}) return ZeroPoint(at);
+    if (zeros.data[i] != std::byte{0}) return ZeroPointReader(at);
   }
-  return ZeroPoint();
+  return ZeroPointReader();
 }
 
 }  // namespace
@@ -102,11 +101,11 @@ Result<AssembledTensor> AssemblePacked(Parts& parts, const Config& /*config*/) {
         fmt::format("words of codes of 2, 4 or 8 bits of the ({}, {}) in weight_shape", said(0),
                     columns));
   }
-  WEFT_ASSIGN_OR_RETURN(const GroupValues scales, TakeScales(parts, rows));
+  WEFT_ASSIGN_OR_RETURN(const GroupValues scales, TakeGroupScales(parts, rows));
   WEFT_ASSIGN_OR_RETURN(const int64_t group_columns, GroupColumns(parts, scales, columns));
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> group_index,
                         TakeGroupIndex(parts, ".weight_g_idx", columns, group_columns));
-  WEFT_ASSIGN_OR_RETURN(ZeroPoint zero_point, TakeZeroPoints(parts, scales, rows, *bits));
+  WEFT_ASSIGN_OR_RETURN(ZeroPointReader zero_point, TakeZeroPoints(parts, scales, rows, *bits));
   const auto width = static_cast<int>(*bits);
   IntegerMatrix matrix = {.rows = rows,
                           .columns = columns,
@@ -127,9 +126,10 @@ Result<AssembledTensor> AssembleInt8(Parts& parts, const Config& /*config*/) {
   WEFT_ASSIGN_OR_RETURN(const TensorView weight,
                         parts.Take(".weight", {DataType::kI8}, {Parts::kAny, Parts::kAny}));
   const int64_t columns = weight.dims[1];
-  WEFT_ASSIGN_OR_RETURN(const GroupValues scales, TakeScales(parts, weight.dims[0]));
+  WEFT_ASSIGN_OR_RETURN(const GroupValues scales, TakeGroupScales(parts, weight.dims[0]));
   WEFT_ASSIGN_OR_RETURN(const int64_t group_columns, GroupColumns(parts, scales, columns));
-  WEFT_ASSIGN_OR_RETURN(ZeroPoint zero_point, TakeZeroPoints(parts, scales, weight.dims[0], 8));
+  WEFT_ASSIGN_OR_RETURN(ZeroPointReader zero_point,
+                        TakeZeroPoints(parts, scales, weight.dims[0], 8));
   IntegerMatrix matrix = {.rows = weight.dims[0],
                           .columns = columns,
                           .bits = 8,

@@ -13,12 +13,6 @@
 #include "model/formats/schemes/scheme.h"
 
 namespace weft::schemes {
-namespace {
-
-constexpr int64_t kWordBits = 32;
-
-}  // namespace
-
 Result<AssembledTensor> AssembleGptq(Parts& parts, const Config& config) {
   const int64_t bits = config.Int("bits", 0);
   if (bits != 2 && bits != 4 && bits != 8) {

@@ -9,6 +9,9 @@
 
 namespace weft::schemes {
 
+// Of the words that schemes pack codes into.
+inline constexpr int64_t kWordBits = 32;
+
 // One float for each group of columns of each row.
 struct GroupValues {
   TensorView tensor;       // F32, F16 or BF16

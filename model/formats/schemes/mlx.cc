@@ -31,7 +31,6 @@ Result<AssembledTensor> AssembleMlx(Parts& parts, const Config& config) {
   }
   const int64_t count = words.rank == 3 ? words.dims[0] : 0;
   const int64_t rows = words.rows() * std::max<int64_t>(count, 1);
-  constexpr int64_t kWordBits = 32;
   const int64_t columns = words.columns() * kWordBits / bits;
   if (columns * bits != words.columns() * kWordBits || columns % group_columns != 0) {
     return parts.WrongShape(
