@@ -13,6 +13,7 @@
 #include "model/formats/schemes/scheme.h"
 
 namespace weft::schemes {
+
 Result<AssembledTensor> AssembleGptq(Parts& parts, const Config& config) {
   const int64_t bits = config.Int("bits", 0);
   if (bits != 2 && bits != 4 && bits != 8) {
@@ -62,8 +63,7 @@ Result<AssembledTensor> AssembleGptq(Parts& parts, const Config& config) {
                           .group_index = std::move(group_index),
                           .scales = {.tensor = scales, .row_step = 1, .group_step = rows},
                           .zero_point = zero_point};
-  // Symmetric ones have zero points, too, but all in the middle. One look: no word of a file counts
-  // for what the file then has otherwise.
+  // Symmetric ones have zero points, too, all in the middle: that is looked at, not believed.
   bool is_symmetric = config.Bool("sym", true);
   for (int64_t group = 0; group < group_count && is_symmetric; ++group) {
     for (int64_t row = 0; row < rows && is_symmetric; ++row) {
