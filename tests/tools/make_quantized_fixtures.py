@@ -9,7 +9,7 @@ A fixture is a folder in tests/model/fixtures/quantized/ with the directory's fi
 quantized_fixtures.py has the fixtures, quantized_formats.py packs matrices and dequantises them.
 Weights are drawn from numpy's PCG64, one stream a tensor; some columns are larger, as outliers of real models are.
 
-usage: pip install --no-build-isolation -r requirements-quantized.txt (numpy, setuptools, torch and wheel before the rest; everything on CPUs)
+usage: pip install -r requirements-quantized.txt; pip install --no-deps gptqmodel==7.7.0 (needs no GPU)
        make_quantized_fixtures.py [NAME ...]           writes the fixtures
        make_quantized_fixtures.py --check [NAME ...]   compares with the committed ones: the same bytes, logits within 1e-6 of the largest
 """
@@ -64,7 +64,8 @@ def published_shapes(config):
     """The names and shapes of a checkpoint's tensors."""
     with tempfile.TemporaryDirectory() as directory:
         getattr(transformers, config.architectures[0])(copy.deepcopy(config)).save_pretrained(directory)
-        return {name: tuple(tensor.shape) for name, tensor in safetensors.torch.load_file(pathlib.Path(directory) / "model.safetensors").items()}
+        tensors = safetensors.torch.load_file(pathlib.Path(directory) / "model.safetensors")
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
 
 
 def make(name, directory):
@@ -88,7 +89,8 @@ def make(name, directory):
     with torch.no_grad():
         logits = load(config, read)(tokens[None]).logits[0]
     directory.mkdir(parents=True)
-    safetensors.torch.save_file(stored, directory / "model.safetensors", metadata={"format": "pt" if fixture.key != "quantization" else "mlx"})
+    writer = "mlx" if fixture.key == "quantization" else "pt"
+    safetensors.torch.save_file(stored, directory / "model.safetensors", metadata={"format": writer})
     safetensors.torch.save_file({**expected, "tokens": tokens, "logits": logits.contiguous()}, directory / "expected.safetensors")
     config.save_pretrained(directory)
     said = json.loads((directory / "config.json").read_text())

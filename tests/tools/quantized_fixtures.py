@@ -15,8 +15,9 @@ from quantized_formats import awq, bnb_4bit, bnb_8bit, compressed, fp8_blocks, g
 
 SIZES = dict(num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, head_dim=16, vocab_size=264, max_position_embeddings=128,
              bos_token_id=256, eos_token_id=257, pad_token_id=None, tie_word_embeddings=True)
-SMALL = dict(hidden_size=64, intermediate_size=64)
-WIDE = dict(hidden_size=128, intermediate_size=64)
+SMALL = dict(hidden_size=64, intermediate_size=32)
+SQUARE = dict(hidden_size=64, intermediate_size=64)  # whole groups of 64 in each row
+WIDE = dict(hidden_size=128, intermediate_size=64)  # two of them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,10 +52,12 @@ def compressed_fixture(compression, preset, changes={}, sizes=SMALL, act_order=F
     """As llm-compressor writes it; changes: of the scheme of weights that compressed-tensors has under the preset's name."""
     scheme = preset_name_to_scheme(preset, ["Linear"])
     scheme.weights = scheme.weights.model_copy(update=changes)
-    config = QuantizationConfig(config_groups={"group_0": scheme}, format=compression, quantization_status="compressed", ignore=["lm_head"])
+    config = QuantizationConfig(
+        config_groups={"group_0": scheme}, format=compression, quantization_status="compressed", ignore=["lm_head"])
     said = {**config.model_dump(mode="json"), "version": compressed_tensors.__version__, "sparsity_config": {}, "transform_config": {}}
     if act_order:
-        said["config_groups"]["group_0"]["weights"] |= {"actorder": "group", "block_structure": None, "observer": "minmax", "observer_kwargs": {}}
+        weights = said["config_groups"]["group_0"]["weights"]
+        weights |= {"actorder": "group", "block_structure": None, "observer": "minmax", "observer_kwargs": {}}
         said["version"] = "0.9.2"  # of those who wrote this
     return Fixture(functools.partial(compressed, scheme=scheme, compression=compression, act_order=act_order, **more), said, sizes)
 
@@ -78,26 +81,30 @@ FIXTURES = {
     "gptq_v2_asym": gptq_fixture(4, 32, False, version=2),
     "gptq_act_order": gptq_fixture(4, 32, True, act_order=True),
     "gptq_8bit": gptq_fixture(8, -1, True),
-    "awq": awq_fixture(64, sizes=WIDE),
+    "awq": awq_fixture(64, sizes=SQUARE),
     "moe_awq": awq_fixture(32, skipped=["gate"], model="Qwen3MoeForCausalLM",
                            sizes=dict(hidden_size=64, intermediate_size=64, moe_intermediate_size=32, num_experts=4, num_experts_per_tok=2,
                                       decoder_sparse_step=1, norm_topk_prob=True)),
-    "ct_w4a16": compressed_fixture("pack-quantized", "W4A16", {"group_size": 64}, {**WIDE, "tie_word_embeddings": False}),
+    "ct_w4a16": compressed_fixture("pack-quantized", "W4A16", {"group_size": 64}, SQUARE),
     "ct_w4a16_asym": compressed_fixture("pack-quantized", "W4A16_ASYM", {"group_size": 32}),
     "ct_w4a16_act_order": compressed_fixture("pack-quantized", "W4A16", {"group_size": 32}, act_order=True),
-    "ct_w8a16": compressed_fixture("pack-quantized", "W8A16", {"group_size": None, "strategy": "channel"}),
+    "ct_w8a16": compressed_fixture("pack-quantized", "W8A16", {"group_size": None, "strategy": "channel"},
+                                   {**SMALL, "tie_word_embeddings": False}),
     "ct_w8a8": compressed_fixture("int-quantized", "W8A8", scale_type=torch.float32),
     "ct_fp8": compressed_fixture("float-quantized", "FP8_DYNAMIC"),
     "ct_fp8_tensor": compressed_fixture("float-quantized", "FP8", input_scale=0.03125),
     "ct_nvfp4": compressed_fixture("nvfp4-pack-quantized", "NVFP4A16", scale_type=torch.float32),
-    "fp8_block": Fixture(  # as Qwen3-FP8 and DeepSeek-V3 have it
+    # As Qwen3-FP8 and DeepSeek-V3 have it. Queries: 2 x 2 blocks, of which one is whole.
+    "fp8_block": Fixture(
         fp8_blocks, {"activation_scheme": "dynamic", "fmt": "e4m3", "quant_method": "fp8", "weight_block_size": [128, 128]},
-        dict(hidden_size=160, intermediate_size=160, num_attention_heads=2, num_key_value_heads=1)),
-    "bnb_nf4": bnb_4bit_fixture("nf4", True, dict(hidden_size=128, intermediate_size=192, num_attention_heads=2, num_key_value_heads=1)),
+        dict(hidden_size=160, intermediate_size=32, num_attention_heads=10)),
+    # Queries: 320 blocks of 64, and so two of the 256 that share a scale of scales.
+    "bnb_nf4": bnb_4bit_fixture("nf4", True, {**SQUARE, "num_attention_heads": 8, "num_key_value_heads": 1, "head_dim": 40}),
+    # down_proj: 96 columns, and so blocks that end in the middle of a row.
     "bnb_nf4_plain": bnb_4bit_fixture("nf4", False, dict(hidden_size=64, intermediate_size=96)),
-    "bnb_fp4": bnb_4bit_fixture("fp4", True, SMALL),
+    "bnb_fp4": bnb_4bit_fixture("fp4", True, SQUARE),
     "bnb_int8": Fixture(bnb_8bit, transformers.BitsAndBytesConfig(load_in_8bit=True).to_dict(), SMALL, element_type=torch.float16),
-    "mlx_4bit": mlx_fixture(mx.bfloat16, 64, 4, sizes=WIDE),
+    "mlx_4bit": mlx_fixture(mx.bfloat16, 64, 4, sizes=SQUARE),
     "mlx_4bit_f16": mlx_fixture(mx.float16, 32, 4, sizes={**SMALL, "tie_word_embeddings": False}),
-    "mlx_mixed": mlx_fixture(mx.bfloat16, 32, 4, {"model.layers.0.mlp.down_proj": {"group_size": 64, "bits": 8}}, sizes=SMALL),
+    "mlx_mixed": mlx_fixture(mx.bfloat16, 32, 4, {"model.layers.0.self_attn.v_proj": {"group_size": 64, "bits": 8}}, sizes=SMALL),
 }

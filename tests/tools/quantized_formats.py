@@ -12,7 +12,9 @@ import mlx.core as mx
 import numpy as np
 import torch
 from compressed_tensors.compressors import BaseCompressor
+from compressed_tensors.compressors.nvfp4 import unpack_fp4_from_uint8
 from compressed_tensors.compressors.pack_quantized import pack_to_int32, unpack_from_int32
+from compressed_tensors.quantization.lifecycle.forward import dequantize
 from compressed_tensors.quantization.utils import calculate_qparams, generate_gparam
 from gptqmodel.nn_modules.qlinear.torch import TorchLinear
 from gptqmodel.nn_modules.qlinear.torch_awq import AwqTorchLinear
@@ -32,9 +34,13 @@ def linear(weight):
 
 
 def affine(weight, groups, bits, symmetric):
-    """(weight, scales, zero points): scales as f16 holds them, for outputs x groups; what codes from 0 to 2^bits - 1 cannot hold is cut off."""
-    count, largest = int(groups.max()) + 1, 2**bits - 1
-    low, high = (torch.stack([extreme(weight[:, groups == group], 1).values for group in range(count)], 1) for extreme in (torch.min, torch.max))
+    """(weight, scales, zero points), the latter two for outputs x groups, scales as f16 holds them.
+
+    groups: the group of each column. What codes from 0 to 2^bits - 1 cannot hold is cut off the weight, for the libraries do not all do it.
+    """
+    groups, largest = groups.long(), 2**bits - 1
+    extremes = [weight[:, groups == group].aminmax(dim=1) for group in range(int(groups.max()) + 1)]
+    low, high = (torch.stack(values, 1) for values in zip(*extremes))
     low, high = low.clamp(max=0), high.clamp(min=0)
     if symmetric:
         scales = (2 * torch.maximum(-low, high) / largest).half().float()
@@ -42,8 +48,8 @@ def affine(weight, groups, bits, symmetric):
     else:
         scales = ((high - low) / largest).half().float()
         zeros = (-low / scales).round()
-    each = scales[:, groups.long()]
-    return weight.clamp(-zeros[:, groups.long()] * each, (largest - zeros[:, groups.long()]) * each), scales, zeros
+    scale, zero = scales[:, groups], zeros[:, groups]
+    return weight.clamp(-zero * scale, (largest - zero) * scale), scales, zeros
 
 
 def gptq(name, weight, bits, group_size, symmetric, act_order=False, version=1):
@@ -90,7 +96,8 @@ def extremes(weight, arguments):
 def compressed(name, weight, scheme, compression, scale_type=torch.bfloat16, input_scale=None, act_order=False):
     """compressed-tensors'; a static input_scale is only for those who quantise activations.
 
-    act_order: as libraries of 2024 and 2025 wrote it, and the current one no longer does: columns are in groups by weight_g_idx.
+    act_order: weight_g_idx says in which group a column is, as the library wrote it until 2025. This version cannot read that; 0.9.2 reads
+    the same values.
     """
     arguments = scheme.weights
     columns = weight.shape[1]
@@ -103,7 +110,12 @@ def compressed(name, weight, scheme, compression, scale_type=torch.bfloat16, inp
     state |= {"weight_scale": scale.to(scale_type), "weight_zero_point": zero}
     compressor = BaseCompressor.get_value_from_registry(compression)
     tensors = compressor.compress(state, scheme)
-    read = compressor.decompress({**tensors, "weight_scale": tensors["weight_scale"].float()}, scheme)["weight"]
+    scale = tensors["weight_scale"].float()
+    if compression == "nvfp4-pack-quantized":  # whose compressor computes in bf16
+        codes = unpack_fp4_from_uint8(tensors["weight_packed"], *weight.shape, torch.float32)
+        read = dequantize(codes, scale, args=arguments, global_scale=tensors["weight_global_scale"])
+    else:
+        read = compressor.decompress({**tensors, "weight_scale": scale}, scheme)["weight"]
     if act_order:
         back = np.argsort(order)
         codes = unpack_from_int32(tensors["weight_packed"], arguments.num_bits, weight.shape)
@@ -126,6 +138,7 @@ def fp8_blocks(name, weight):
 
 
 def bnb_4bit(name, weight, kind, nested):
+    """bitsandbytes' nf4 or fp4; nested: with scales that are quantised themselves."""
     codes, state = bnb.functional.quantize_4bit(weight.half(), quant_type=kind, compress_statistics=nested)
     parts = state.as_dict(packed=True)
     read = bnb.functional.QuantState.from_dict(dict(parts), torch.device("cpu"))
@@ -134,6 +147,7 @@ def bnb_4bit(name, weight, kind, nested):
 
 
 def bnb_8bit(name, weight):
+    """bitsandbytes' LLM.int8()."""
     module = bnb.nn.Linear8bitLt(weight.shape[1], weight.shape[0], bias=False, has_fp16_weights=False)
     module.weight = bnb.nn.Int8Params(weight.half(), requires_grad=False, has_fp16_weights=False)
     tensors = module.to("cpu").state_dict()
@@ -147,5 +161,6 @@ def mlx(name, weight, element_type, group_size, bits, overrides={}):
     read = mx.dequantize(packed[0], packed[1].astype(mx.float32), packed[2].astype(mx.float32), **options)
     half = {mx.bfloat16: torch.bfloat16, mx.float16: torch.float16}[element_type]
     tensors = {"weight": torch.from_numpy(np.array(packed[0]))}
-    tensors |= {part: torch.from_numpy(np.array(value.astype(mx.float32))).to(half) for part, value in zip(("scales", "biases"), packed[1:])}
+    for part, value in zip(("scales", "biases"), packed[1:]):
+        tensors[part] = torch.from_numpy(np.array(value.astype(mx.float32))).to(half)
     return tensors, torch.from_numpy(np.array(read))
