@@ -164,7 +164,7 @@ def main():
     os.makedirs(arguments.cache, exist_ok=True)
     try:
         found = results.Results(arguments.out + ".jsonl", {**machine.describe(), "threads": arguments.threads},
-                                lambda: machine.limits(arguments.weft, arguments.threads))
+                                lambda: machine.limits(arguments.prefix, arguments.weft, arguments.threads))
     except (ValueError, OSError, subprocess.CalledProcessError) as error:
         parser.error(str(error))
     unavailable = {}
@@ -181,6 +181,7 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the measured process, in a session of its own, is ended too
     try:
         main()
     except KeyboardInterrupt:
