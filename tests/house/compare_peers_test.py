@@ -66,12 +66,13 @@ class Folder(unittest.TestCase):
     def results(self, **changes):
         return results.Results(self.path, {**MACHINE, **changes}, lambda: LIMITS)
 
-    def arguments(self, rounds=3):
-        return argparse.Namespace(models=[MODEL], rows=[PREFILL, DECODE], rounds=rounds, prefix=[], timeout=60, retry_failed=False)
+    def arguments(self, rounds=3, retry_failed=False):
+        return argparse.Namespace(models=[MODEL], rows=[PREFILL, DECODE], rounds=rounds, prefix=[], timeout=60,
+                                  retry_failed=retry_failed)
 
-    def measure(self, found, chosen, rounds=3):
+    def measure(self, found, chosen, rounds=3, retry_failed=False):
         with contextlib.redirect_stderr(io.StringIO()):
-            program.measure_all(found, self.arguments(rounds), chosen, {})
+            program.measure_all(found, self.arguments(rounds, retry_failed), chosen, {})
 
 
 class Cells(unittest.TestCase):
@@ -156,6 +157,14 @@ class Streams(unittest.TestCase):
         with self.assertRaisesRegex(SystemExit, "never ran all 4 streams"):
             stream_worker.decode_speed(self.Engine(), 4, 512, 8, 2)
 
+    def test_streams_that_end_before_the_last_step_are_no_measurement(self):
+        most_tokens = stream_worker.tokens_of_a_stream(1, 512, 8, 512)
+        engine = self.Engine()
+        self.assertGreater(stream_worker.decode_speed(engine, 1, 512, 8, most_tokens), 0)
+        self.assertFalse(engine.is_running())
+        with self.assertRaisesRegex(SystemExit, "1 streams got 7 tokens in 8 steps"):
+            stream_worker.decode_speed(self.Engine(), 1, 512, 8, most_tokens - 1)
+
     def test_the_second_prompt_counts(self):
         engine = self.Engine()
         self.assertGreater(stream_worker.prefill_speed(engine, 32), 0)
@@ -182,14 +191,14 @@ class Resuming(Folder):
         self.assertEqual(broken.measured, 2)  # once a row
         _, reasons = self.results().figures()
         self.assertIn("no such type", reasons[MODEL.name, PREFILL.name, "openvino"])
-        found, arguments = self.results(), self.arguments()
-        arguments.retry_failed, broken.speed = True, 5.0
-        with contextlib.redirect_stderr(io.StringIO()):
-            program.measure_all(found, arguments, [broken], {})
-        self.assertEqual(broken.measured, 2 + 6)
+        self.measure(self.results(), [broken], retry_failed=True)
+        self.assertEqual(broken.measured, 2 + 2)
+        broken.speed = 5.0
+        self.measure(self.results(), [broken], retry_failed=True)
+        self.assertEqual(broken.measured, 2 + 2 + 6)
         self.assertEqual(self.results().figures()[1], {})
         self.measure(self.results(), [broken])
-        self.assertEqual(broken.measured, 2 + 6)
+        self.assertEqual(broken.measured, 2 + 2 + 6)
 
     def test_a_line_cut_off_is_measured_again(self):
         engine = FakeEngine("weft", 20.0)

@@ -78,9 +78,12 @@ def choose_engines(parser, arguments):
 
 def run(command, timeout):
     """(stdout, the processor time that it used in s); Unavailable, with the end of what it said, if it fails."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               errors="replace", start_new_session=True)
     before = os.times()
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   errors="replace", start_new_session=True)
+    except OSError as error:
+        raise Unavailable(str(error)) from error
     try:
         output, errors = process.communicate(timeout=timeout)
     except (subprocess.TimeoutExpired, KeyboardInterrupt) as error:
@@ -131,7 +134,7 @@ def prepare(chosen, wanted):
         if engine.name in wanted:
             try:
                 engine.version = engine.prepare()
-            except (Unavailable, subprocess.CalledProcessError) as error:
+            except (Unavailable, OSError, subprocess.CalledProcessError) as error:
                 unavailable[engine.name] = str(error)
                 say(f"without {engine.name}: {error}")
     return unavailable
@@ -161,8 +164,8 @@ def main():
     os.makedirs(arguments.cache, exist_ok=True)
     try:
         found = results.Results(arguments.out + ".jsonl", {**machine.describe(), "threads": arguments.threads},
-                                lambda: machine.limits(arguments.weft, arguments.threads))
-    except (ValueError, OSError) as error:
+                                lambda: machine.limits(arguments.prefix, arguments.weft, arguments.threads))
+    except (ValueError, OSError, subprocess.CalledProcessError) as error:
         parser.error(str(error))
     unavailable = {}
     if not arguments.table_only:
@@ -178,4 +181,9 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the measured process, in a session of its own, is ended too
+    try:
+        main()
+    except KeyboardInterrupt:
+        say("interrupted; the same command goes on from here")
+        sys.exit(130)

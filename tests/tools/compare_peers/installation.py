@@ -38,7 +38,10 @@ def make_environment(cache, name):
 def run_quietly(command, log):
     """Runs it with what it says in the file `log`, whose end is the reason if it fails."""
     with open(log, "w", encoding="utf-8") as file:
-        status = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, check=False).returncode
+        try:
+            status = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, check=False).returncode
+        except OSError as error:
+            raise Unavailable(str(error)) from error
     if status != 0:
         with open(log, encoding="utf-8", errors="replace") as file:
             said = [line.strip() for line in file if line.strip()]

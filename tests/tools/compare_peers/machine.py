@@ -26,9 +26,9 @@ def describe():
             "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)}
 
 
-def limits(weft, threads):
-    """The machine's limits as `weft bench` measures them: its "machine" object."""
-    ran = subprocess.run([weft, "bench", "--json", "--threads", str(threads), "--prompt-tokens", "1", "--batch", "1",
+def limits(prefix, weft, threads):
+    """The machine's limits as `weft bench` measures them, behind the words of `prefix`: its "machine" object."""
+    ran = subprocess.run([*prefix, weft, "bench", "--json", "--threads", str(threads), "--prompt-tokens", "1", "--batch", "1",
                           "--generate-tokens", "1"], capture_output=True, text=True, check=True)
     return json.loads(ran.stdout.splitlines()[0])["machine"]
 

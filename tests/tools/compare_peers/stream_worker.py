@@ -110,7 +110,10 @@ def decode_speed(engine, streams, context, steps, most_tokens):
         engine.step()
     start = time.monotonic()
     tokens = sum(engine.step() for _ in range(steps))
-    return tokens / (time.monotonic() - start)
+    seconds = time.monotonic() - start
+    if tokens < streams * steps:
+        raise SystemExit(f"{streams} streams got {tokens} tokens in {steps} steps: some had to wait, or ended")
+    return tokens / seconds
 
 
 def main():
