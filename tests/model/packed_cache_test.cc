@@ -132,7 +132,7 @@ TEST_F(PackedCacheTest, AnotherFileOrPackingHasAnotherPlace) {
 // earlier versions wrote must not be mapped. Raise kVersion in packed_cache.cc, then the figure
 // here.
 TEST(PackedVersionTest, PacksAsItsVersionDoes) {
-  constexpr uint64_t kBytesOfVersion1 = 0;
+  constexpr uint64_t kBytesOfVersion1 = 17565943546550878165U;
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   const auto add = [&](std::span<const std::byte> bytes) {
     for (const std::byte byte : bytes) {

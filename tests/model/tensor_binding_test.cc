@@ -14,8 +14,8 @@
 #include "model/families/families.h"
 #include "model/formats/config_json.h"
 #include "model/formats/dequantize.h"
-#include "model/formats/schemes/scheme.h"
 #include "model/formats/safetensors.h"
+#include "model/formats/schemes/scheme.h"
 #include "model/weights.h"
 #include "tests/model/parity_fixture.h"
 
