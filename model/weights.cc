@@ -165,18 +165,17 @@ class Packer {
     const int64_t columns = view.rank < 2 ? 1 : view.columns();
     const int64_t stride_bytes = view.rank < 2 ? RowBytes(view.type, 1) : view.strides_bytes[0];
     std::vector<float> stored(static_cast<size_t>(table.stored_columns));
-    std::vector<std::byte> assembled;
-    if (table.assembled) {
-      const int64_t all_columns = stored.empty() ? columns : table.stored_columns;
-      assembled.resize(static_cast<size_t>(RowBytes(view.type, all_columns)));
-    }
+    // Of what is assembled a copy, until the next one is asked for.
+    std::vector<std::byte> copy;
+    const auto row_at = [&](int64_t row) -> const std::byte* {
+      if (table.assembled == nullptr) return view.data + row * stride_bytes;
+      const int64_t row_bytes = RowBytes(view.type, table.assembled->view.columns());
+      copy.resize(static_cast<size_t>(row_bytes));
+      table.assembled->read_row(row, copy.data());
+      return copy.data();
+    };
     for (int64_t row = 0; row < view.dims[0]; ++row) {
-      const std::byte* data = assembled.data();
-      if (table.assembled) {
-        table.assembled->read_row(table.rows(row), assembled.data());
-      } else {
-        data = view.data + table.rows(row) * stride_bytes;
-      }
+      const std::byte* const data = row_at(table.rows(row));
       float* const out = values.data() + row * columns;
       if (stored.empty()) {
         DequantizeRow(view.type, data, columns, out);

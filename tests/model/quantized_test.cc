@@ -15,6 +15,8 @@
 #include "model/formats/dequantize.h"
 #include "model/formats/safetensors.h"
 #include "model/formats/schemes/scheme.h"
+#include "model/tensor_binding.h"
+#include "model/weights.h"
 #include "tests/model/parity_fixture.h"
 
 namespace weft {
@@ -117,6 +119,27 @@ TEST_P(QuantizedTest, WeightsAreTheLibrarysBitForBit) {
   EXPECT_THAT(types, testing::Contains(TraitsOf(GetParam().type).name));
   for (const auto& [name, tensor] : expected_.tensors) {
     EXPECT_TRUE(names.contains(name) || name == "tokens" || name == "logits") << name;
+  }
+}
+
+// A router, for one, of which MLX quantises the weights, too.
+TEST_P(QuantizedTest, TablesMayBeQuantized) {
+  const AssembledTensors assembled = Assemble().value();
+  const auto& [name, tensor] = *assembled.begin();
+  const int64_t rows = tensor->view.rows();
+  const int64_t columns = tensor->view.columns();
+  ModelDescription description;
+  description.spec.architecture = "test";
+  description.parameters.tables = {
+      {.sources = {{name, {.first = 1}, rows}}, .rows = rows - 1, .columns = columns}};
+  const ModelTensors bound = BindTensors({}, description, "file", {{name, tensor}}).value();
+  const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
+  ThreadPool threads(1);
+  const Weights weights = Weights::Pack(bound, {}, kernels, threads);
+  const std::vector<float> expected = ValuesIn(expected_.tensors[name]);
+  const float* const table = weights.table(TableId{0});
+  for (int64_t i = 0; i < (rows - 1) * columns; ++i) {
+    ASSERT_FLOAT_EQ(table[i], expected[static_cast<size_t>(i + columns)]) << i;
   }
 }
 
