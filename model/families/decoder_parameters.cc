@@ -360,9 +360,9 @@ class ParameterLister : private RecurrentLister {
     };
     mixture.gate = Stack(gate_up(0), mixture.expert_count, width, hidden_);
     mixture.up = Stack(gate_up(1), mixture.expert_count, width, hidden_);
-    mixture.down = Stack(Sources({}, {{"mlp.experts.down_proj_blocks"},
-                                      {"mlp.experts.down_proj", {}, 0, true}}),
-                         mixture.expert_count, hidden_, width);
+    mixture.down = Stack(
+        Sources({}, {{"mlp.experts.down_proj_blocks"}, {"mlp.experts.down_proj", {}, 0, true}}),
+        mixture.expert_count, hidden_, width);
   }
 
   void ListExpertBiases(MixtureSpec& mixture) {

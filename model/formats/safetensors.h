@@ -14,11 +14,11 @@
 
 namespace weft {
 
-// The tensors of one file's bytes, which must outlive the result; `path` is for messages. Weights, and what
-// quantised ones are made of; other types are refused by name. As in the reference implementation, the
-// tensors fill the data exactly: no overlap, no hole, nothing after the last. A scalar becomes a
-// vector of one element. The data may lie at any address, so read it through DequantizeRow or
-// memcpy.
+// The tensors of one file's bytes, which must outlive the result; `path` is for messages. Weights,
+// and what quantised ones are made of; other types are refused by name. As in the reference
+// implementation, the tensors fill the data exactly: no overlap, no hole, nothing after the last. A
+// scalar becomes a vector of one element. The data may lie at any address, so read it through
+// DequantizeRow or memcpy.
 Result<TensorMap> ParseSafetensors(std::span<const std::byte> bytes, const std::string& path);
 
 struct SafetensorsFiles {

@@ -229,10 +229,10 @@ Result<void> LoadedModel::Start(const ModelOptions& options, const Compute& comp
     options.meter->SetLimits(limits_);
     if (!options.weights) LogGainOfQ8_0(checkpoint_, cost, *kernels_, limits_);
   }
-  WEFT_ASSIGN_OR_RETURN(Transformer transformer,
-                        LoadTransformer(checkpoint_, *kernels_, *threads_,
-                                        ReportProgress(stops, options.on_progress),
-                                        options.packed_cache));
+  WEFT_ASSIGN_OR_RETURN(
+      Transformer transformer,
+      LoadTransformer(checkpoint_, *kernels_, *threads_, ReportProgress(stops, options.on_progress),
+                      options.packed_cache));
   TransformerRunnerOptions runner;
   runner.block_size = kBlockSize;
   runner.groups = memory_.state_groups();
