@@ -96,7 +96,7 @@ class WeftServer:
     def output(self):
         return self.log.text()
 
-    def request(self, method, path, body=None, timeout_s=120):
+    def request(self, method, path, body=None, timeout_s=300):
         """(status, parsed JSON or text) of one request on a connection of its own."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
         try:
