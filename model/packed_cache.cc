@@ -70,6 +70,28 @@ void AddFile(const MappedFile& file, Hash& hash) {
   }
 }
 
+// Which bytes of the files a matrix is made of. What puts rows together follows from config.json as
+// well, and so two of its rows stand for it.
+void AddSource(const BoundMatrix& matrix, std::span<const MappedFile> files, Hash& hash) {
+  for (const MappedFile& file : files) {
+    const std::span<const std::byte> bytes = file.bytes();
+    const bool is_within =
+        matrix.view.data >= bytes.data() && matrix.view.data < bytes.data() + bytes.size();
+    hash.AddNumber(is_within ? matrix.view.data - bytes.data() : -1);
+  }
+  for (const int64_t number : {matrix.rows.first, matrix.rows.run, matrix.rows.stride,
+                               static_cast<int64_t>(matrix.is_transposed)}) {
+    hash.AddNumber(number);
+  }
+  if (matrix.assembled == nullptr) return;
+  const int64_t row_bytes = RowBytes(matrix.view.type, matrix.view.columns());
+  std::vector<std::byte> row(static_cast<size_t>(row_bytes));
+  for (const int64_t i : {int64_t{0}, matrix.view.rows() / 2}) {
+    matrix.assembled->read_row(matrix.rows(i), row.data());
+    hash.Add(row.data(), row.size());
+  }
+}
+
 uint64_t ChecksumOf(Head head, std::span<const uint64_t> sums) {
   head.checksum = 0;
   XXH3_state_t state;
@@ -169,6 +191,7 @@ PackedCache::PackedCache(const std::string& directory, const std::string& name,
                                  matrix.view.rows(), matrix.view.columns(), size_bytes}) {
       hash.AddNumber(number);
     }
+    AddSource(matrix, files, hash);
     extents_.push_back({data_bytes_, size_bytes});
     checksum_count_ += CeilDivide(size_bytes, static_cast<int64_t>(kPieceBytes));
     data_bytes_ += CeilDivide(size_bytes, kAlignment) * kAlignment;

@@ -25,7 +25,8 @@ class PackedCache {
  public:
   // In `directory`, which is made if it is not there, under a name out of `name` and of all that
   // the packed bytes follow from: the checkpoint's files (their sizes, their times of change, and
-  // samples of what they hold), how each matrix is packed, and the version of packing.
+  // samples of what they hold), which of their bytes each matrix is and how it is packed, and the
+  // version of packing.
   PackedCache(const std::string& directory, const std::string& name, const ModelTensors& tensors,
               std::span<const MappedFile> files, const KernelTable& kernels);
 

@@ -128,6 +128,24 @@ TEST_F(PackedCacheTest, AnotherFileOrPackingHasAnotherPlace) {
       path);
 }
 
+// Bytes of the same shape from elsewhere, or put together otherwise, as another config.json says.
+TEST_F(PackedCacheTest, OtherRowsHaveAnotherPlace) {
+  const std::string path = CacheOf(Open()).path();
+  Checkpoint other = Open();
+  BoundMatrix& matrix = other.tensors.stacks.front().front();
+  ++matrix.rows.first;
+  EXPECT_NE(CacheOf(other).path(), path);
+  --matrix.rows.first;
+  EXPECT_EQ(CacheOf(other).path(), path);
+  AssembledTensor changed = *matrix.assembled;
+  changed.read_row = [read_row = changed.read_row](int64_t row, std::byte* out) {
+    read_row(row, out);
+    out[0] ^= std::byte{1};
+  };
+  matrix.assembled = std::make_shared<const AssembledTensor>(changed);
+  EXPECT_NE(CacheOf(other).path(), path);
+}
+
 // If this fails, the same file is packed or quantised to other bytes than before: files that
 // earlier versions wrote must not be mapped. Raise kVersion in packed_cache.cc, then the figure
 // here.
