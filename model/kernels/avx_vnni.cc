@@ -16,11 +16,11 @@ namespace {
 
 float RunInt8Peak(int64_t round_count) {
   constexpr int kChains = 12;
-  Dot::Ints sums[kChains];
+  __m256i sums[kChains];
 #pragma GCC unroll 12
   for (int i = 0; i < kChains; ++i) sums[i] = _mm256_set1_epi32(i);  // or they would be one
-  const Dot::Ints quad = _mm256_set1_epi8(3);
-  const Dot::Ints codes = _mm256_set1_epi8(-5);
+  const __m256i quad = _mm256_set1_epi8(3);
+  const __m256i codes = _mm256_set1_epi8(-5);
   for (int64_t round = 0; round < round_count; ++round) {
 #pragma GCC unroll 8
     for (int repeat = 0; repeat < 8; ++repeat) {
@@ -29,8 +29,8 @@ float RunInt8Peak(int64_t round_count) {
     }
   }
 #pragma GCC unroll 12
-  for (int i = 1; i < kChains; ++i) sums[0] = Dot::Add(sums[0], sums[i]);
-  return _mm256_cvtss_f32(Dot::ToFloats(sums[0]));
+  for (int i = 1; i < kChains; ++i) sums[0] = _mm256_add_epi32(sums[0], sums[i]);
+  return _mm256_cvtss_f32(_mm256_cvtepi32_ps(sums[0]));
 }
 
 }  // namespace
