@@ -1,11 +1,11 @@
 // What requests in the background get of steps that have rows of others. Used by the scheduler.
 //
 // Such a step becomes 3% longer at most, by what is known of its cost. Where the background has
-// waited for 256 of them, because not even a row fits or nobody knows what one costs, it gets more
+// waited for 512 of them, because not even a row fits or nobody knows what one costs, it gets more
 // of the next: a row in any case, and as many as make it no longer than streams have waited of late
 // for others, than `max_stall`, and than 3% of all those steps come to. So the background never
-// stands still; of a hundred gaps between a stream's tokens fewer than one is longer for it, and
-// the longest of them hardly.
+// stands still; of a thousand gaps between a stream's tokens two are longer for it, too few to be
+// seen in the worst of a hundred, and the longest of them hardly.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class BackgroundShare {
   bool is_due() const { return waited_steps_ >= kRareSteps; }
 
  private:
-  static constexpr int32_t kRareSteps = 256;
+  static constexpr int32_t kRareSteps = 512;
   static constexpr int64_t kLateSteps = 2048;
 
   const int32_t max_rows_;

@@ -90,7 +90,7 @@ TEST_F(SchedulerBackgroundTest, ItsFirstPromptBeginsBesideAStreamThatNeverStops)
     alone += Step().size() == 1 ? 1 : 0;
     TeachDecoding(/*fixed_ms=*/20, /*row_ms=*/0.1);
   }
-  EXPECT_EQ(alone, 256);
+  EXPECT_EQ(alone, 512);
   EXPECT_EQ(behind.computed_count, 1);  // what a row costs is to be learned
   Teach(1, 20.2, 1);
   EXPECT_THAT(Step(), ElementsAre(1, 2));  // twice as many, of a tile that is not full
@@ -103,7 +103,7 @@ TEST_F(SchedulerBackgroundTest, BesidePromptsThatNeverStopItGetsOn) {
   Teach(40, 24, 50);  // nothing but chunks
   const Sequence& behind = AddBehind(1);
   std::vector<const Sequence*> prompts;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 600; ++i) {
     prompts.push_back(&Add(40));
     Step();
     Remove(*prompts.back());
@@ -124,7 +124,7 @@ TEST_F(SchedulerBackgroundTest, WhoHasWaitedForLongGetsAStepAsLongAsOthersHave) 
   const double longest = plan_.predicted_seconds;
   EXPECT_NEAR(longest, 0.041, 0.002);
   double behind = 0;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 600; ++i) {
     Teach(/*fixed_ms=*/20, /*row_ms=*/1);
     Step();
     if (plan_.row_count > 2) behind = std::max(behind, plan_.predicted_seconds);
