@@ -1,8 +1,11 @@
 // Matrix products: every instruction set equals scalar bit for bit; scalar is right; a row depends
 // on itself alone.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/float_env.h"
+#include "model/kernels/panel_layout.h"
 #include "tests/model/kernels/evex_vnni.h"
 #include "tests/model/kernels/kernel_fixtures.h"
 #include "tests/model/kernels/software_amx.h"
@@ -151,6 +154,39 @@ TEST_P(MatmulTest, ARowDependsOnItselfAlone) {
       const auto first = together.begin() + row * outputs;
       ASSERT_EQ(FirstDifference(alone, {first, first + outputs}), -1)
           << kernels->name << " row " << row;
+    }
+  }
+}
+
+// Codes and operands as large as there are: sums of 16 bits must hold them.
+TEST_P(MatmulTest, LargestCodesAreAddedUpExactly) {
+  Random random(8);
+  const int64_t columns = 512;
+  const int64_t outputs = 20;
+  const int64_t rows = 9;
+  const FileMatrix matrix =
+      RandomMatrix(GetParam().type, outputs, columns, Scales::kOrdinary, random);
+  std::vector<float> values;
+  for (int64_t r = 0; r < rows; ++r)
+    values.insert(values.end(), columns, r % 2 == 0 ? 1.0F : -1.0F);
+  const OperandMatrix x = Operands(values, columns);
+  for (const int byte : {0x00, 0x7f, 0x80, 0xff}) {
+    PackedMatrix weights = Pack(scalar_, matrix.view);
+    const PanelLayout layout = LayoutOf(weights.layout);
+    for (int64_t panel = 0; panel < weights.panel_count(); ++panel) {
+      std::byte* const packed = weights.storage.bytes().data() + panel * weights.panel_bytes;
+      for (int64_t group = 0; IsQuantized(weights.layout) && group < columns / 32; ++group) {
+        const GroupFields fields = FieldsOf(layout, group, columns / 32);
+        std::fill_n(packed + fields.codes, layout.codes, static_cast<std::byte>(byte));
+        std::fill_n(packed + fields.high, layout.high, static_cast<std::byte>(byte));
+      }
+    }
+    std::vector<float> expected;
+    for (const KernelTable* kernels : Tables()) {
+      std::vector<float> y(static_cast<size_t>(rows * outputs));
+      kernels->matmul(WholeTask(weights, x, rows, y, outputs));
+      if (expected.empty()) expected = y;
+      ASSERT_EQ(FirstDifference(y, expected), -1) << kernels->name << ", codes of bytes " << byte;
     }
   }
 }
