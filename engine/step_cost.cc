@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -96,7 +97,8 @@ void StepCostModel::Fit() {
 
 void StepCostModel::FitOnce(bool all_alike) {
   constexpr double kUsualError = 0.1;  // relative; larger ones count less and less
-  constexpr int kSweeps = 200;
+  constexpr int kMostSweeps = 200;
+  constexpr double kSettled = 1e-4;  // of a cost, relative: no sweep after one that changes less
   // Where samples do not tell them apart, steps cost by their rows rather than by what these read,
   // and by the step rather than by decode rows: a share of the diagonal, added to it.
   constexpr Costs kReluctance = {0, 0.002, 0, 0.02, 0.02};
@@ -124,13 +126,17 @@ void StepCostModel::FitOnce(bool all_alike) {
   for (size_t i = 0; i < kCostCount; ++i) matrix[i][i] *= 1 + kReluctance[i];
   // Coordinate descent: with five unknowns as good as any, and costs below zero are simply cut off.
   Costs fitted = all_alike ? Costs{} : costs_;
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+  bool settled = false;
+  for (int sweep = 0; sweep < kMostSweeps && !settled; ++sweep) {
+    settled = true;
     for (size_t i = 0; i < kCostCount; ++i) {
       if (matrix[i][i] <= 0) continue;
       const double others =
           std::inner_product(fitted.begin(), fitted.end(), matrix[i].begin(), 0.0) -
           matrix[i][i] * fitted[i];
-      fitted[i] = std::max(0.0, (right[i] - others) / matrix[i][i]);
+      const double cost = std::max(0.0, (right[i] - others) / matrix[i][i]);
+      settled &= std::abs(cost - fitted[i]) <= kSettled * cost;
+      fitted[i] = cost;
     }
   }
   costs_ = fitted;

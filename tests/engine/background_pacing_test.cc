@@ -54,7 +54,8 @@ double Worst(std::vector<double> values) {
 class BackgroundRun {
  public:
   explicit BackgroundRun(uint64_t seed)
-      : random_(seed), runner_({.vocab_size = 29, .block_size = 16, .block_count = 4000}) {
+      : random_(seed),
+        runner_({.vocab_size = 29, .block_size = 16, .block_count = 4000, .reads_back = false}) {
     weights_s_ = Between(1, 60) / 1000.0;
     row_s_ = std::pow(10.0, Between(-450, -300) / 100.0);  // 0.03 to 1 ms
     read_s_ = Between(0, 1) * row_s_ / Between(1000, 10'000);

@@ -195,6 +195,10 @@ uint64_t FakeModelRunner::HashSource(const SequenceSpan& span) {
 }
 
 uint64_t FakeModelRunner::HashVisible(const SequenceSpan& span, int32_t position) {
+  if (!options_.reads_back) {
+    const Slot* const own = SlotAt(span, 0, position);
+    return own == nullptr ? 0 : own->history;
+  }
   uint64_t hash = HashSource(span);
   std::vector<uint64_t> histories;  // 0: not seen yet
   if (own_count() > 1 || has_states()) histories.resize(static_cast<size_t>(position) + 1);

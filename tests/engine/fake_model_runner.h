@@ -28,6 +28,9 @@ class FakeModelRunner : public ModelRunner {
     int64_t block_size = 4;
     int64_t block_count = 64;
     std::vector<StateGroup> groups = {};  // none: one that keeps all, of block_count blocks
+    // Whether logits are of all that a row sees, read back and checked: a row at position n takes n
+    // times as long as one whose logits are of the last thing that it wrote.
+    bool reads_back = true;
   };
   static constexpr size_t kHiddenSize = 5;
   explicit FakeModelRunner(const Options& options);

@@ -70,7 +70,7 @@ class PacingRun {
   explicit PacingRun(uint64_t seed)
       : random_(seed),
         machine_(RandomMachine(random_)),
-        runner_({.vocab_size = 29, .block_size = 16, .block_count = 4000}) {
+        runner_({.vocab_size = 29, .block_size = 16, .block_count = 4000, .reads_back = false}) {
     options_.max_context = 3000;
     options_.max_batch_tokens = OneIn(random_, 3) ? 64 : 512;
     options_.max_sequences = 32;
