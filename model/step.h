@@ -10,6 +10,7 @@
 
 #include "base/checked_math.h"
 #include "base/thread_pool.h"
+#include "model/kernels/int8_residual.h"
 #include "model/kernels/kernels.h"
 #include "model/spec.h"
 #include "model/step_profile.h"
@@ -85,7 +86,7 @@ struct Panels {
 };
 
 // Writes one row of `rows`, from group `first_group`, in the types that products with `readers`
-// read.
+// read. A row that has residuals is written whole.
 inline void WriteOperands(const KernelTable& kernels,
                           std::initializer_list<const PackedMatrix*> readers, const float* x,
                           int64_t n, const Operands& rows, int64_t row, int64_t first_group = 0) {
@@ -94,7 +95,10 @@ inline void WriteOperands(const KernelTable& kernels,
     const OperandType type = kernels.operand_type(reader->layout);
     if (std::exchange(written[static_cast<size_t>(type)], true)) continue;
     const OperandRows& of_type = rows.of(type);
-    kernels.to_operand(type, x, n, of_type.At(row, first_group), of_type.group_bytes);
+    std::byte* const groups = of_type.At(row, first_group);
+    kernels.to_operand(type, x, n, groups, of_type.group_bytes);
+    if (of_type.residuals == nullptr) continue;
+    WriteResiduals(kernels, x, n, groups, of_type.group_bytes, of_type.ResidualsAt(row));
   }
 }
 
@@ -129,6 +133,8 @@ inline void Multiply(const KernelTable& kernels, const PackedMatrix& weights, Pa
   task.x = operands.data;
   task.x_row_bytes = operands.row_bytes;
   task.x_group_bytes = operands.group_bytes;
+  task.x_residuals = operands.residuals;
+  task.x_residual_row_bytes = operands.residual_row_bytes;
   task.x_rows = x_rows;
   task.row_count = row_count;
   task.y = y.data;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/checked_math.h"
+#include "model/kernels/int8_residual.h"
 #include "model/kernels/kv_page.h"
 #include "model/kv_cache.h"
 #include "model/state.h"
@@ -38,6 +39,9 @@ Operands OperandBuffer::Rows(int64_t row_count) const {
     const int64_t group_bytes = OperandGroupBytes(static_cast<OperandType>(i));
     rows.by_type[i] = {data_[i], group_bytes, row_count * group_bytes};
   }
+  OperandRows& int8 = rows.by_type[static_cast<size_t>(OperandType::kInt8)];
+  int8.residuals = residuals_;
+  int8.residual_row_bytes = ResidualBytes(columns_);
   const int64_t group_bytes = OperandGroupBytes(OperandType::kF32);
   rows.by_type[static_cast<size_t>(OperandType::kF32)] = {
       data_[static_cast<size_t>(OperandType::kF32)], OperandGroups(columns_) * group_bytes,
@@ -66,13 +70,18 @@ class Workspace::Arena {
     constexpr int64_t kLineFloats = AlignedBuffer::kAlignment / sizeof(float);
     return Floats(rows, (CeilDivide(columns, kLineFloats) | 1) * kLineFloats);
   }
-  OperandBuffer Operands(int64_t rows, int64_t columns, Arithmetic arithmetic) {
+  OperandBuffer Operands(int64_t rows, int64_t columns, Arithmetic arithmetic,
+                         bool with_residuals = false) {
     std::array<std::byte*, kOperandTypeCount> data = {};
+    std::byte* residuals = nullptr;
     for (const OperandType type : OperandTypesOf(arithmetic)) {
       data[static_cast<size_t>(type)] =
           Take(rows * OperandGroups(columns) * OperandGroupBytes(type));
+      if (type == OperandType::kInt8 && with_residuals) {
+        residuals = Take(rows * ResidualBytes(columns));
+      }
     }
-    return {data, columns};
+    return {data, columns, residuals};
   }
   int64_t used_bytes() const { return used_bytes_; }
 
@@ -196,7 +205,7 @@ void Workspace::Lay(const ModelSpec& spec, const KernelTable& kernels, Arena& ar
 
   residual = arena.Floats(rows, spec.hidden_size);
   normed_row = arena.Floats(options_.thread_count, spec.hidden_size);
-  normed = arena.Operands(rows, spec.hidden_size, kernels.arithmetic);
+  normed = arena.Operands(rows, spec.hidden_size, kernels.arithmetic, /*with_residuals=*/true);
   query = arena.Floats(rows, widths.query);
   key = arena.Floats(rows, widths.key);
   value = arena.Floats(rows, widths.value);
@@ -227,7 +236,8 @@ void Workspace::Lay(const ModelSpec& spec, const KernelTable& kernels, Arena& ar
       arena.Take(attention_partial_floats * static_cast<int64_t>(sizeof(float))));
   if (widths.heads > 0) {
     query_latent = arena.Floats(rows, widths.query_latent);
-    query_latent_operands = arena.Operands(rows, widths.query_latent, kernels.arithmetic);
+    query_latent_operands = arena.Operands(rows, widths.query_latent, kernels.arithmetic,
+                                           /*with_residuals=*/true);
     head_rows = arena.Floats(rows, widths.head_rows);
     head_operands = arena.Operands(widths.heads * rows, widths.head_operands, kernels.arithmetic);
   }

@@ -24,6 +24,9 @@ struct OperandRows {
   std::byte* data = nullptr;
   int64_t row_bytes = 0;
   int64_t group_bytes = 0;
+  std::byte* residuals = nullptr;  // those of row r at residuals + r * residual_row_bytes, if any
+  int64_t residual_row_bytes = 0;
+  std::byte* ResidualsAt(int64_t row) const { return residuals + row * residual_row_bytes; }
   std::byte* At(int64_t row, int64_t group = 0) const {
     return data + row * row_bytes + group * group_bytes;
   }
@@ -38,6 +41,7 @@ struct Operands {
     Operands rows = *this;
     for (OperandRows& one : rows.by_type) {
       if (one.data != nullptr) one.data = one.At(row);
+      if (one.residuals != nullptr) one.residuals = one.ResidualsAt(row);
     }
     return rows;
   }
@@ -47,8 +51,10 @@ struct Operands {
 class OperandBuffer {
  public:
   OperandBuffer() = default;
-  OperandBuffer(std::array<std::byte*, kOperandTypeCount> data, int64_t columns)
-      : data_(data), columns_(columns) {}
+  // `residuals` (int8_residual.h): room for those of each row; nullptr: rows have none.
+  OperandBuffer(std::array<std::byte*, kOperandTypeCount> data, int64_t columns,
+                std::byte* residuals)
+      : data_(data), columns_(columns), residuals_(residuals) {}
 
   // Its first `row_count` rows. A group of all of them is contiguous, which is the order in which
   // products read them; those of BLAS want whole rows.
@@ -57,6 +63,7 @@ class OperandBuffer {
  private:
   std::array<std::byte*, kOperandTypeCount> data_ = {};
   int64_t columns_ = 0;
+  std::byte* residuals_ = nullptr;
 };
 
 struct WorkspaceOptions {
@@ -142,7 +149,7 @@ class Workspace {
 
   FloatRows residual;                          // (R, D)
   FloatRows normed_row;                        // (threads, D): a row on its way to `normed`
-  OperandBuffer normed;                        // (R, D)
+  OperandBuffer normed;                        // (R, D), with residuals
   FloatRows query;                             // (R, query)
   FloatRows key, value;                        // (R, key), (R, value)
   std::vector<RotationRows> rotations;         // one of ModelSpec::ropes each
@@ -162,7 +169,7 @@ class Workspace {
   // Latent attention only. A head's operand rows follow one another: those of head h begin at h
   // times the step's rows.
   FloatRows query_latent;               // (R, rank of queries)
-  OperandBuffer query_latent_operands;  // the same
+  OperandBuffer query_latent_operands;  // the same, with residuals
   FloatRows head_rows;                  // (R, heads * query or value of one)
   OperandBuffer head_operands;          // (heads * R, plain part of a query or latent)
 

@@ -51,6 +51,7 @@ float RunInt8Peak(int64_t round_count) {
 constexpr PeakLoop kInt8Peak = {"AVX-512 VNNI", int64_t{8} * 16 * 64 * 2, RunInt8Peak};
 
 void MatmulInt8(const MatmulTask& task, const std::byte* panel) { MultiplyInt8(task, panel); }
+void AddResidualsInt8(const MatmulTask& task, const std::byte* panel) { AddResiduals(task, panel); }
 
 void AttentionQ8(const AttentionTask& task) { Attention<KvQ8>(task); }
 void AttendSpansQ8(const AttentionTask& task, int64_t first_span, int64_t span_count,

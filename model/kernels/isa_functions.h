@@ -78,6 +78,8 @@ void MatmulBF16Pair(const MatmulTask& task, const std::byte* panel);
 }  // namespace avx512_bf16
 namespace avx512_vnni {
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);
+// y += the products of x's residuals, which another has left out.
+void AddResidualsInt8(const MatmulTask& task, const std::byte* panel);
 void AttentionQ8(const AttentionTask& task);
 void AttendSpansQ8(const AttentionTask& task, int64_t first_span, int64_t span_count,
                    float* partials);

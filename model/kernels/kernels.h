@@ -33,7 +33,8 @@
 //
 // The `int8` arithmetic is the same but for products with quantised weights, whose left operand is
 // quantised to 8 bits in groups of 32 (Int8Group): integer dot products in a group, which are
-// exact, and float32 fma over the groups in ascending order. scalar_int8.cc is the definition.
+// exact, and float32 fma over the groups in ascending order; then the same over what some groups
+// are coded a second time with (Int8Residual). scalar_int8.cc is the definition.
 // `int8+bf16pair` is int8 where weights are quantised and bf16pair where they are not.
 //
 // NaN is NaN, whichever its sign and payload. Weights are finite: what a file's infinite scale
@@ -79,6 +80,14 @@ struct Int8Group {
 };
 inline constexpr float kSmallestInt8Magnitude = 0x1p-110F;
 
+// What coding one group of a row has lost, coded again (int8_residual.h says of which groups). A
+// row's are ascending in `group`; one with kNoGroup ends them.
+struct alignas(64) Int8Residual {
+  Int8Group codes;
+  int32_t group;
+};
+inline constexpr int32_t kNoGroup = 0x7fffffff;
+
 constexpr int64_t OperandGroups(int64_t columns) {
   return (columns + kGroupColumns - 1) / kGroupColumns;
 }
@@ -105,6 +114,10 @@ struct MatmulTask {
   const std::byte* x = nullptr;
   int64_t x_row_bytes = 0;
   int64_t x_group_bytes = 0;
+  // Their residuals, an Int8Residual one after the other: those of row r at x_residuals + r *
+  // x_residual_row_bytes; nullptr: none. Read where the weights' left operand is kInt8.
+  const std::byte* x_residuals = nullptr;
+  int64_t x_residual_row_bytes = 0;
   // Which rows of x, row_count of them; nullptr: 0 .. row_count - 1.
   const int32_t* x_rows = nullptr;
   int64_t row_count = 0;

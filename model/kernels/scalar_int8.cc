@@ -7,6 +7,9 @@
 //   acc = fma(dot, scale * x scale, acc), where dot = dot0 + dot1
 //   acc = fma(minimum, x scaled_sum, acc)                    formats with a minimum only
 //
+// and y = acc, or y + acc. Of a row with residuals (int8_residual.h) the same lines over these, in
+// ascending order of their groups, make another acc from +0, and y = y + that.
+//
 // Where a format has a scale each for k < 16 and k >= 16, dot = fma(dot1, scale1, dot0 * scale0):
 // exact where these are integers, since it stays below 2^24. Where it has such minimums, the last
 // line is acc = fma(m, minimum * x scale, acc) with m = minimum0 * (sum of x's codes of k < 16) +
@@ -102,18 +105,28 @@ void MatmulInt8(const MatmulTask& task, const std::byte* panel) {
   for (int64_t output = first; output < end; ++output) {
     const std::byte* own_panel =
         panel + (output / kPanelRows - task.first_panel) * weights.panel_bytes;
+    const auto weights_of = [&](int64_t group) {
+      return IntegersOf(weights.layout,
+                        UnpackGroup(weights.layout, own_panel, output % kPanelRows, group, groups));
+    };
     for (int64_t r = 0; r < task.row_count; ++r) {
       const int64_t row = task.x_rows == nullptr ? r : task.x_rows[r];
       float sum = 0;
       for (int64_t group = 0; group < groups; ++group) {
         Int8Group x;
         std::memcpy(&x, task.x + row * task.x_row_bytes + group * task.x_group_bytes, sizeof(x));
-        const WeightGroup packed =
-            UnpackGroup(weights.layout, own_panel, output % kPanelRows, group, groups);
-        sum = MultiplyGroup(IntegersOf(weights.layout, packed), x, sum);
+        sum = MultiplyGroup(weights_of(group), x, sum);
       }
       float& y = task.y[r * task.y_stride + output];
       y = task.accumulate ? y + sum : sum;
+      if (task.x_residuals == nullptr) continue;
+      float residual_sum = 0;
+      for (const auto* residual = reinterpret_cast<const Int8Residual*>(
+               task.x_residuals + row * task.x_residual_row_bytes);
+           residual->group != kNoGroup; ++residual) {
+        residual_sum = MultiplyGroup(weights_of(residual->group), residual->codes, residual_sum);
+      }
+      y += residual_sum;
     }
   }
 }

@@ -1,8 +1,9 @@
 // Prints the table of docs/ACCURACY.md: how far each definition of the arithmetic is from float32,
 // on the same weights, a row a model and weight type.
 //   cmake --build --preset release --target accuracy_report
-//   build/release/bin/accuracy_report TEXT [DIRECTORY]
-// The models are the bundled one, stories260K (optional data) and the parity fixtures, requantised.
+//   build/release/bin/accuracy_report TEXT [DIRECTORY [MODEL.gguf ...]]
+// The models are those given, as they are, or the bundled one, stories260K (optional data) and the
+// parity fixtures, requantised.
 // With a directory, that keeps what another engine needs to be compared on the same files:
 //   MODEL-TYPE.gguf  the model
 //   MODEL.tokens     int32: the windows' length, then their tokens; each window starts afresh
@@ -17,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "base/mapped_file.h"
+#include "model/inspect.h"
 #include "tests/data_paths.h"
 #include "tests/model/accuracy/accuracy.h"
 #include "tests/model/accuracy/quantize.h"
@@ -29,6 +31,7 @@ namespace {
 
 constexpr size_t kWindowLength = 256;
 constexpr size_t kTokens = 32768;
+constexpr size_t kTokensOfGiven = 8192;  // of large vocabularies; all logits are kept
 constexpr double kShareThatMustFit = 0.5;
 
 struct Definition {
@@ -69,12 +72,12 @@ std::string ReadText(const std::string& path) {
   return text.str();
 }
 
-Windows WindowsOf(const Subject& subject, const std::string& text) {
+Windows WindowsOf(const Subject& subject, const std::string& text, size_t token_count) {
   Result<Checkpoint> checkpoint = LoadCheckpoint(subject.path);
   if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
   const auto context = static_cast<size_t>(checkpoint->spec.context_length);
   const size_t length = std::min(kWindowLength, context);
-  return CutIntoWindows(*checkpoint->tokenizer, text, length, kTokens / length);
+  return CutIntoWindows(*checkpoint->tokenizer, text, length, token_count / length);
 }
 
 void WriteTokens(const Windows& windows, const std::string& path) {
@@ -106,12 +109,12 @@ std::string OtherEngineCell(const std::string& path, const Logits& reference) {
   return Cell(DivergenceFrom(reference, logits));
 }
 
-// One row: `stem` is where the files of the model in this type are kept.
-void PrintRow(const Subject& subject, DataType type, const Windows& windows,
-              const std::string& stem) {
+// One row, of the model at `path`; `stem` is where another engine keeps its logits of it.
+void PrintRow(const std::string& name, const std::string& path, DataType type,
+              const Windows& windows, const std::string& stem) {
   const int64_t blocks = static_cast<int64_t>(windows.at(0).size() + 31) / 32;
   const auto logits = [&](Arithmetic arithmetic) {
-    return LogitsOf(stem + ".gguf",
+    return LogitsOf(path,
                     {.arithmetic = arithmetic,
                      .isa = ChooseIsa().value(),
                      .thread_count = 2,
@@ -119,7 +122,7 @@ void PrintRow(const Subject& subject, DataType type, const Windows& windows,
                     windows);
   };
   const Logits reference = logits(Arithmetic::kF32);
-  std::string row = fmt::format("| {} | {} |", subject.name, TraitsOf(type).name);
+  std::string row = fmt::format("| {} | {} |", name, TraitsOf(type).name);
   for (const Definition& definition : kDefinitions) {
     const bool applies = IsQuantized(type) || !definition.quantised_only;
     row += applies ? Cell(DivergenceFrom(reference, logits(definition.arithmetic))) : " |";
@@ -128,7 +131,7 @@ void PrintRow(const Subject& subject, DataType type, const Windows& windows,
   std::fflush(stdout);
 }
 
-void Print(const std::string& text, const std::string& directory) {
+void PrintHeader() {
   std::string header = "| model | weights |";
   std::string rule = "|---|---|";
   for (const Definition& definition : kDefinitions) {
@@ -136,10 +139,29 @@ void Print(const std::string& text, const std::string& directory) {
     rule += "---|";
   }
   fmt::print("{} another engine |\n{}---|\n", header, rule);
+}
+
+// Their tokens, which are kept for another engine.
+Windows KeptWindows(const Subject& subject, const std::string& text, size_t token_count,
+                    const std::string& directory) {
+  const Windows windows = WindowsOf(subject, text, token_count);
+  if (windows.empty()) throw std::runtime_error("the text is too short for one window");
+  WriteTokens(windows, fmt::format("{}/{}.tokens", directory, subject.name));
+  return windows;
+}
+
+void PrintGiven(const std::string& path, const std::string& text, const std::string& directory) {
+  const Subject subject = {std::filesystem::path(path).stem(), path};
+  const Windows windows = KeptWindows(subject, text, kTokensOfGiven, directory);
+  Result<Checkpoint> checkpoint = LoadCheckpoint(path);
+  if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
+  PrintRow(subject.name, path, TotalsOf(checkpoint->tensors).main_type, windows,
+           fmt::format("{}/{}", directory, subject.name));
+}
+
+void PrintRequantised(const std::string& text, const std::string& directory) {
   for (const Subject& subject : Subjects()) {
-    const Windows windows = WindowsOf(subject, text);
-    if (windows.empty()) throw std::runtime_error("the text is too short for one window");
-    WriteTokens(windows, fmt::format("{}/{}.tokens", directory, subject.name));
+    const Windows windows = KeptWindows(subject, text, kTokens, directory);
     const std::string source = ReadText(subject.path);
     for (const DataType type : kTypes) {
       if (ShareThatFits(std::as_bytes(std::span(source)), type) < kShareThatMustFit) continue;
@@ -147,7 +169,7 @@ void Print(const std::string& text, const std::string& directory) {
           fmt::format("{}/{}-{}", directory, subject.name, TraitsOf(type).name);
       std::ofstream(stem + ".gguf", std::ios::binary)
           << AsText(RequantizeGguf(std::as_bytes(std::span(source)), type));
-      PrintRow(subject, type, windows, stem);
+      PrintRow(subject.name, stem + ".gguf", type, windows, stem);
     }
   }
 }
@@ -156,13 +178,17 @@ void Print(const std::string& text, const std::string& directory) {
 }  // namespace weft
 
 int main(int argc, char** argv) {
-  if (argc != 2 && argc != 3) {
-    fmt::print(stderr, "usage: {} TEXT [DIRECTORY]\n", argv[0]);
+  if (argc < 2) {
+    fmt::print(stderr, "usage: {} TEXT [DIRECTORY [MODEL.gguf ...]]\n", argv[0]);
     return 2;
   }
   try {
     const weft::TemporaryDirectory temporary;
-    weft::Print(weft::ReadText(argv[1]), argc == 3 ? argv[2] : temporary.path());
+    const std::string text = weft::ReadText(argv[1]);
+    const std::string directory = argc > 2 ? argv[2] : temporary.path();
+    weft::PrintHeader();
+    if (argc <= 3) weft::PrintRequantised(text, directory);
+    for (int i = 3; i < argc; ++i) weft::PrintGiven(argv[i], text, directory);
   } catch (const std::exception& error) {
     fmt::print(stderr, "accuracy_report: {}\n", error.what());
     return 1;

@@ -104,8 +104,10 @@ TEST_F(SoftwareTilesTest, BlocksEqualAvx512) {
     const FileMatrix matrix =
         RandomMatrix(DataType::kQ5_1, outputs, columns, Scales::kOrdinary, random);
     const PackedMatrix weights = Pack(avx512, matrix.view);
-    const OperandMatrix x = ToOperands(avx512, avx512.operand_type(weights.layout),
-                                       random.Normals(rows * columns), columns, true);
+    const std::vector<float> values = random.Normals(rows * columns);
+    const OperandType type = avx512.operand_type(weights.layout);
+    OperandMatrix x = ToOperands(avx512, type, values, columns, true);
+    if (type == OperandType::kInt8) AddResiduals(avx512, values, x);
     const auto multiply = [&](const KernelTable& kernels, const int32_t* x_rows, bool accumulate) {
       std::vector<float> y = before;
       MatmulTask task;

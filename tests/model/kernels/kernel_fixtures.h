@@ -12,6 +12,7 @@
 #include "base/checked_math.h"
 #include "model/formats/dequantize.h"
 #include "model/kernels/blas.h"
+#include "model/kernels/int8_residual.h"
 #include "model/kernels/kernels.h"
 #include "model/kernels/panel_layout.h"
 #include "tests/model/kernels/isas_here.h"
@@ -217,7 +218,8 @@ inline PackedMatrix Pack(const KernelTable& kernels, const TensorView& source) {
 // Operand rows with strides of their own, and what they stand for.
 struct OperandMatrix {
   std::vector<std::byte> bytes;
-  std::vector<float> values;  // [row][column]
+  std::vector<Int8Residual> residuals;  // a row's together; none: the rows have none
+  std::vector<float> values;            // [row][column]
   int64_t columns;
   int64_t row_bytes;
   int64_t group_bytes;
@@ -226,6 +228,9 @@ struct OperandMatrix {
     task.x = bytes.data();
     task.x_row_bytes = row_bytes;
     task.x_group_bytes = group_bytes;
+    if (residuals.empty()) return;
+    task.x_residuals = reinterpret_cast<const std::byte*>(residuals.data());
+    task.x_residual_row_bytes = ResidualBytes(columns);
   }
 };
 
@@ -273,6 +278,29 @@ inline OperandMatrix ToOperands(const KernelTable& kernels, OperandType type,
     matrix.values.insert(matrix.values.end(), values.begin(), values.end());
   }
   return matrix;
+}
+
+// Codes what the rows' codes have lost of `x` again, which the matrix then stands for, too.
+inline void AddResiduals(const KernelTable& kernels, const std::vector<float>& x,
+                         OperandMatrix& matrix) {
+  const int64_t rows = static_cast<int64_t>(x.size()) / matrix.columns;
+  const int64_t each = MostResiduals(matrix.columns) + 1;
+  matrix.residuals.resize(static_cast<size_t>(rows * each));
+  for (int64_t row = 0; row < rows; ++row) {
+    Int8Residual* residual = matrix.residuals.data() + row * each;
+    WriteResiduals(kernels, x.data() + row * matrix.columns, matrix.columns,
+                   matrix.bytes.data() + row * matrix.row_bytes, matrix.group_bytes,
+                   reinterpret_cast<std::byte*>(residual));
+    for (; residual->group != kNoGroup; ++residual) {
+      const auto* group = reinterpret_cast<const std::byte*>(&residual->codes);
+      const int64_t first = residual->group * kGroupColumns;
+      const std::vector<float> values = OperandValues(
+          OperandType::kInt8, group, 0, std::min(kGroupColumns, matrix.columns - first));
+      for (size_t k = 0; k < values.size(); ++k) {
+        matrix.values[static_cast<size_t>(row * matrix.columns + first) + k] += values[k];
+      }
+    }
+  }
 }
 
 // The weights as the file's format defines them, row-major.

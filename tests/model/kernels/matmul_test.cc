@@ -38,11 +38,16 @@ class MatmulTest : public testing::TestWithParam<Case> {
  protected:
   int64_t RandomColumns(Random& random) {
     const int64_t block = TraitsOf(GetParam().type).block_elements;
+    if (random.Integer(0, 5) == 0) return 1536;  // of which two groups have residuals
     return block == 1 ? random.Integer(1, 300) : block * random.Integer(1, block == 256 ? 3 : 9);
   }
-  OperandMatrix Operands(const std::vector<float>& x, int64_t columns, bool together = true) {
-    return ToOperands(scalar_, scalar_.operand_type(scalar_.packed_layout(GetParam().type)), x,
-                      columns, together);
+  // With residuals, where the type has them.
+  OperandMatrix Operands(const std::vector<float>& x, int64_t columns, bool together = true,
+                         bool with_residuals = true) {
+    const OperandType type = scalar_.operand_type(scalar_.packed_layout(GetParam().type));
+    OperandMatrix operands = ToOperands(scalar_, type, x, columns, together);
+    if (with_residuals && type == OperandType::kInt8) AddResiduals(scalar_, x, operands);
+    return operands;
   }
   // With AMX's products over tiles in software, and AVX-VNNI's in another encoding, whether or not
   // the processor has them in hardware.
@@ -77,7 +82,7 @@ TEST_P(MatmulTest, EveryInstructionSetEqualsScalar) {
     const int64_t elements = (rows + 3) * columns;
     std::vector<float> values = wild ? random.Wilds(elements) : random.Normals(elements);
     if (trial % 6 == 5) values[static_cast<size_t>(random.Integer(0, elements - 1))] = INFINITY;
-    const OperandMatrix x = Operands(values, columns, trial % 3 != 1);
+    const OperandMatrix x = Operands(values, columns, trial % 3 != 1, trial % 8 != 7);
     std::vector<int32_t> gather;
     for (int64_t r = 0; r < rows; ++r) {
       gather.push_back(static_cast<int32_t>(random.Integer(0, rows + 2)));
