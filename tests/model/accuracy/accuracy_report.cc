@@ -144,7 +144,7 @@ void PrintHeader() {
 // Their tokens, which are kept for another engine.
 Windows KeptWindows(const Subject& subject, const std::string& text, size_t token_count,
                     const std::string& directory) {
-  const Windows windows = WindowsOf(subject, text, token_count);
+  Windows windows = WindowsOf(subject, text, token_count);
   if (windows.empty()) throw std::runtime_error("the text is too short for one window");
   WriteTokens(windows, fmt::format("{}/{}.tokens", directory, subject.name));
   return windows;
