@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/check.h"
 #include "base/checked_math.h"
 #include "base/thread_pool.h"
 #include "model/kernels/int8_residual.h"
@@ -98,6 +99,7 @@ inline void WriteOperands(const KernelTable& kernels,
     std::byte* const groups = of_type.At(row, first_group);
     kernels.to_operand(type, x, n, groups, of_type.group_bytes);
     if (of_type.residuals == nullptr) continue;
+    WEFT_CHECK(first_group == 0);
     WriteResiduals(kernels, x, n, groups, of_type.group_bytes, of_type.ResidualsAt(row));
   }
 }

@@ -89,7 +89,8 @@ TEST_F(DispatchTest, TablesSayWhatTheyAre) {
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16, Isa::kAvx512).name, "bf16/avx512");
   const bool has_tiles = DetectCpu().amx_bf16;
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16, Isa::kAmx).name, has_tiles ? "bf16/amx" : "bf16/avx512");
-  EXPECT_EQ(KernelsFor(Arithmetic::kInt8, Isa::kAvx2).name, "int8/avx2");
+  EXPECT_EQ(KernelsFor(Arithmetic::kInt8, Isa::kAvx2).name,
+            DetectCpu().avx_vnni ? "int8/avx2 with VNNI" : "int8/avx2");
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16Pair, Isa::kAvx2).name, "bf16pair/avx2");
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16Pair, Isa::kAvx512).name,
             DetectCpu().avx512_bf16 ? "bf16pair/avx512" : "bf16pair/avx512 without BF16");
