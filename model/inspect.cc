@@ -13,6 +13,7 @@
 #include "base/checked_math.h"
 #include "base/format_bytes.h"
 #include "base/quoted.h"
+#include "model/kernel_choice.h"
 #include "model/kv_cache.h"
 #include "model/state.h"
 #include "model/weights.h"
@@ -357,14 +358,18 @@ void DescribeMemory(const Checkpoint& checkpoint, const KernelTable& kernels,
        FormatSignedBytes(workspace_bytes), options.max_batch_tokens, options.thread_count);
 }
 
-void DescribeKvQ8(const Checkpoint& checkpoint, const InspectOptions& options, std::string& text) {
-  const ModelSpec& spec = checkpoint.spec;
-  const KernelTable& kernels = KernelsFor(Arithmetic::kInt8, options.isa, KvType::kQ8);
-  if (const Result<void> possible = CheckKvType(spec, kernels, KvType::kQ8); !possible) {
-    Line(text, "--kv-type q8", "{}", possible.error().message);
+// The type of KV cache that int8 does not have by itself.
+void DescribeOtherKv(const Checkpoint& checkpoint, KvType own, const InspectOptions& options,
+                     std::string& text) {
+  const KvType other = own == KvType::kQ8 ? KvType::kBF16 : KvType::kQ8;
+  const std::string flag = fmt::format("--kv-type {}", NameOf(other));
+  const Result<const KernelTable*> kernels = KernelsForModel(
+      checkpoint, {.isa = options.isa, .arithmetic = Arithmetic::kInt8, .kv_type = other});
+  if (!kernels) {
+    Line(text, flag, "{}", kernels.error().message);
     return;
   }
-  Line(text, "--kv-type q8", "KV cache {}", DescribeKv(spec, kernels, options));
+  Line(text, flag, "KV cache {}", DescribeKv(checkpoint.spec, **kernels, options));
 }
 
 }  // namespace
@@ -399,10 +404,14 @@ std::string DescribeCheckpoint(const Checkpoint& checkpoint, const InspectOption
            ? "none"
            : fmt::format("{} bytes of Jinja", checkpoint.chat_template.size()));
   DescribeTensors(checkpoint, text);
+  KvType kv_of_int8 = KvType::kBF16;
   for (const Arithmetic arithmetic : {Arithmetic::kInt8, Arithmetic::kBF16, Arithmetic::kF32}) {
-    DescribeMemory(checkpoint, KernelsFor(arithmetic, options.isa), options, text);
+    const KernelTable& kernels =
+        **KernelsForModel(checkpoint, {.isa = options.isa, .arithmetic = arithmetic});
+    if (arithmetic == Arithmetic::kInt8) kv_of_int8 = kernels.kv_type;
+    DescribeMemory(checkpoint, kernels, options, text);
   }
-  DescribeKvQ8(checkpoint, options, text);
+  DescribeOtherKv(checkpoint, kv_of_int8, options, text);
   return text;
 }
 

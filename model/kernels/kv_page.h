@@ -34,6 +34,15 @@ static constexpr int64_t KvPageBytesBF16(const KvLayout& layout) {
 static constexpr float kQ8Limit = 127;
 static constexpr float kQ8FactorLimit = 8191;
 static constexpr int64_t kQ8MaxHeadDim = 2048;
+// A key's codes share one scale, which a few channels that are many times larger than the others
+// would take for themselves. So keys are rotated before they are coded, and queries likewise, which
+// changes no dot product: blocks of so many elements by the Hadamard matrix, which spreads each
+// element over its block (QuaRot: Ashkboos et al., 2024, arXiv:2404.00456). Its entries are 1 and
+// -1, so that a dot product of two rotated vectors is as many times too large. Keys that hold their
+// values stay as they are.
+static constexpr int64_t RotationBlock(const KvLayout& layout) {
+  return layout.value_in_key ? 1 : layout.key_dim & -layout.key_dim;
+}
 // How numbers whose largest magnitude has the bits `largest` become codes up to `limit`: rounded x
 // * inverse, to nearest even, each standing for code * scale. With inverse 0 all codes are 0: where
 // there is nothing but zeros and what is as good as that, or (scale NaN) something is not finite.

@@ -15,11 +15,11 @@
 // where the last Dot runs over all slots of the span, p and value being 0 in those not visible.
 // Adding +0 leaves no negative zero, so that groups without a visible slot can be skipped.
 //
-// In an 8-bit cache a key is codes of up to kQ8Limit with one scale (ScaleOfCodes), and so is a
-// value; the query is codes of up to kQ8FactorLimit with one scale; dots of codes are exact
-// integers, rounded once to float32:
+// In an 8-bit cache a key is rotated (Rotated) and then codes of up to kQ8Limit with one scale
+// (ScaleOfCodes), and so is a value, which is not rotated; the query is rotated, and codes of up to
+// kQ8FactorLimit with one scale; dots of codes are exact integers, rounded once to float32:
 //
-//   score     = dot(query codes, key codes) * (query scale * scale) * key scale
+//   score     = dot(query codes, key codes) * (query scale * (scale / RotationBlock)) * key scale
 //   w         = p * value scale
 //   output[d] = dot(codes of w, value codes[.][d]) * scale of w
 //
@@ -160,6 +160,23 @@ Codes Quantize(const float* x, int64_t n, float limit) {
   return result;
 }
 
+// Each block of RotationBlock elements times the Hadamard matrix, by butterflies: of elements 1, 2,
+// 4 ... apart the sum takes the place of the first, the difference that of the second.
+std::vector<float> Rotated(const KvLayout& layout, const float* x) {
+  std::vector<float> result(x, x + layout.key_dim);
+  for (int64_t distance = 1; distance < RotationBlock(layout); distance *= 2) {
+    for (int64_t i = 0; i < layout.key_dim; ++i) {
+      if ((i & distance) != 0) continue;
+      float& first = result[static_cast<size_t>(i)];
+      float& second = result[static_cast<size_t>(i + distance)];
+      const float sum = first + second;
+      second = first - second;
+      first = sum;
+    }
+  }
+  return result;
+}
+
 float ReadFloat(const std::byte* p) {
   float value = 0;
   std::memcpy(&value, p, sizeof(value));
@@ -172,7 +189,9 @@ class HeadQ8 {
   HeadQ8(const AttentionTask& task, const float* query)
       : task_(task),
         parts_(LayoutQ8(task.layout)),
-        query_(Quantize(query, task.layout.key_dim, kQ8FactorLimit)) {}
+        query_(Quantize(Rotated(task.layout, query).data(), task.layout.key_dim, kQ8FactorLimit)),
+        query_factor_(query_.scale *
+                      (task.scale / static_cast<float>(RotationBlock(task.layout)))) {}
 
   float Score(int64_t position) const {
     const std::byte* page = PageOf(task_, position);
@@ -183,7 +202,7 @@ class HeadQ8 {
       dot += query_.codes[static_cast<size_t>(i)] * keys[KeyElement(task_.layout, slot, i)];
     }
     const float key_scale = ReadFloat(page + parts_.key_scales + slot * 4);
-    return static_cast<float>(dot) * (query_.scale * task_.scale) * key_scale;
+    return static_cast<float>(dot) * query_factor_ * key_scale;
   }
 
   std::vector<float> Output(const VisibleSpan& span, std::vector<float> p) const {
@@ -218,6 +237,7 @@ class HeadQ8 {
   const AttentionTask& task_;
   PageQ8 parts_;
   Codes query_;
+  float query_factor_;
 };
 
 // Which query of a task.
@@ -324,7 +344,7 @@ void WriteQ8(const KvLayout& layout, std::byte* page, int64_t slot, const float*
              const float* value) {
   const PageQ8 parts = LayoutQ8(layout);
   auto* keys = reinterpret_cast<int8_t*>(page);
-  const Codes key_codes = Quantize(key, layout.key_dim, kQ8Limit);
+  const Codes key_codes = Quantize(Rotated(layout, key).data(), layout.key_dim, kQ8Limit);
   for (int64_t i = 0; i < layout.key_dim; ++i) {
     const int32_t code = key_codes.codes[static_cast<size_t>(i)];
     keys[KeyElement(layout, slot, i)] = static_cast<int8_t>(code);

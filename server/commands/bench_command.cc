@@ -18,8 +18,8 @@
 #include "base/thread_pool.h"
 #include "engine/transformer_runner.h"
 #include "model/checkpoint.h"
+#include "model/kernel_choice.h"
 #include "model/kernels/blas.h"
-#include "model/kv_cache.h"
 #include "model/load.h"
 #include "server/commands/bench/encode.h"
 #include "server/commands/bench/mixed_load.h"
@@ -194,15 +194,17 @@ Result<void> Bench(BenchOptions options) {
   WEFT_ASSIGN_OR_RETURN(options.model_path, FindModel(options.model_path, 0));
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   if (options.arithmetic == Arithmetic::kF32) WEFT_RETURN_IF_ERROR(LoadBlas());
-  const KernelTable& kernels = KernelsFor(options.arithmetic.value_or(AutoArithmetic(isa)), isa,
-                                          options.kv_type.value_or(KvType::kBF16));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(options.model_path));
   if (options.weights) {
     QuantizeMatrices(checkpoint.tensors, *options.weights, checkpoint.spec.head.linear.weights);
   }
   WEFT_RETURN_IF_ERROR(CheckModel(checkpoint.spec, options));
   FillIn(checkpoint.spec, options);
-  WEFT_RETURN_IF_ERROR(CheckKvType(checkpoint.spec, kernels, options.kv_type));
+  WEFT_ASSIGN_OR_RETURN(
+      const KernelTable* chosen,
+      KernelsForModel(checkpoint,
+                      {.isa = isa, .arithmetic = options.arithmetic, .kv_type = options.kv_type}));
+  const KernelTable& kernels = *chosen;
   ThreadPool threads(options.thread_count > 0 ? options.thread_count : AvailableCpuCount(),
                      NumaNodes());
   const TransformerRunnerOptions runner_options =

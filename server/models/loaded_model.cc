@@ -13,8 +13,8 @@
 #include "base/numa.h"
 #include "base/resources.h"
 #include "engine/transformer_runner.h"
+#include "model/kernel_choice.h"
 #include "model/kernels/blas.h"
-#include "model/kv_cache.h"
 #include "model/load.h"
 #include "model/rope.h"
 #include "server/metrics/engine_meter.h"
@@ -188,12 +188,12 @@ Result<void> LoadedModel::ChooseKernels(const ModelOptions& options, Isa isa, Mo
   const bool has_cache = std::ranges::any_of(
       models, [](const auto& model) { return !model->checkpoint_.spec.is_encoder; });
   for (const std::unique_ptr<LoadedModel>& model : models) {
-    const ModelSpec& spec = model->checkpoint_.spec;
-    const bool is_meant = !spec.is_encoder || !has_cache;
-    const std::optional<KvType> kv_type = is_meant ? options.kv_type : std::nullopt;
-    model->kernels_ = &KernelsFor(options.arithmetic.value_or(AutoArithmetic(isa)), isa,
-                                  kv_type.value_or(KvType::kBF16));
-    WEFT_RETURN_IF_ERROR(CheckKvType(spec, *model->kernels_, kv_type));
+    const bool is_meant = !model->checkpoint_.spec.is_encoder || !has_cache;
+    WEFT_ASSIGN_OR_RETURN(model->kernels_,
+                          KernelsForModel(model->checkpoint_,
+                                          {.isa = isa,
+                                           .arithmetic = options.arithmetic,
+                                           .kv_type = is_meant ? options.kv_type : std::nullopt}));
   }
   return {};
 }
@@ -266,18 +266,19 @@ Result<LoadableModel> LoadableModel::Open(const ModelOptions& options, const Com
   WEFT_ASSIGN_OR_RETURN(Checkpoint file, LoadCheckpoint(options.path));
   loadable.model_ = LoadedModel::Of(options, std::move(file));
   const ModelSpec& spec = loadable.model_->checkpoint_.spec;
-  const std::optional<KvType> kv_type = spec.is_encoder ? std::nullopt : options.kv_type;
-  const KernelTable& kernels = KernelsFor(options.arithmetic.value_or(AutoArithmetic(compute.isa)),
-                                          compute.isa, kv_type.value_or(KvType::kBF16));
-  WEFT_RETURN_IF_ERROR(CheckKvType(spec, kernels, kv_type));
-  loadable.model_->kernels_ = &kernels;
+  WEFT_ASSIGN_OR_RETURN(
+      loadable.model_->kernels_,
+      KernelsForModel(loadable.model_->checkpoint_,
+                      {.isa = compute.isa,
+                       .arithmetic = options.arithmetic,
+                       .kv_type = spec.is_encoder ? std::nullopt : options.kv_type}));
   const auto own = static_cast<int32_t>(spec.context_length);
   loadable.options_.context = std::min(options.context, own);
   MemoryRequest request = RequestFor(options, compute.threads->thread_count());
   request.limit_bytes = kAnyLimit;
   request.context = options.context > 0 ? loadable.options_.context : std::min(own, kLeastContext);
-  WEFT_ASSIGN_OR_RETURN(loadable.least_,
-                        PlanMemory(loadable.model_->checkpoint_, kernels, request));
+  WEFT_ASSIGN_OR_RETURN(loadable.least_, PlanMemory(loadable.model_->checkpoint_,
+                                                    *loadable.model_->kernels_, request));
   return loadable;
 }
 

@@ -103,6 +103,10 @@ TEST(Inspect, TellsTheMemoryThatLoadingAllocates) {
   EXPECT_THAT(
       LineOf(text, "--kv-type q8"),
       HasSubstr(fmt::format("KV cache {} a token", FormatBytes(static_cast<uint64_t>(token)))));
+  const std::string quantised =
+      DescribeCheckpoint(Load(SourcePath("model/demo/weft-demo.gguf")), options);
+  EXPECT_EQ(LineOf(quantised, "--kv-type q8"), "absent");
+  EXPECT_THAT(LineOf(quantised, "--kv-type bf16"), HasSubstr("KV cache "));
 }
 
 TEST(Inspect, TellsWhatWindowsForget) {

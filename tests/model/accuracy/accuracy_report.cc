@@ -37,11 +37,14 @@ constexpr double kShareThatMustFit = 0.5;
 struct Definition {
   const char* name;
   Arithmetic arithmetic;
+  KvType kv_type;
   bool quantised_only;
 };
 constexpr Definition kDefinitions[] = {
-    {"bf16", Arithmetic::kBF16, false},
-    {"int8", Arithmetic::kInt8, true},
+    {"bf16", Arithmetic::kBF16, KvType::kBF16, false},
+    {"bf16, KV in q8", Arithmetic::kBF16, KvType::kQ8, false},
+    {"int8", Arithmetic::kInt8, KvType::kBF16, true},
+    {"int8, KV in q8", Arithmetic::kInt8, KvType::kQ8, true},
 };
 constexpr DataType kTypes[] = {DataType::kF16,  DataType::kBF16, DataType::kQ8_0, DataType::kQ4_0,
                                DataType::kQ4_1, DataType::kQ5_0, DataType::kQ5_1, DataType::kQ4_K,
@@ -113,19 +116,22 @@ std::string OtherEngineCell(const std::string& path, const Logits& reference) {
 void PrintRow(const std::string& name, const std::string& path, DataType type,
               const Windows& windows, const std::string& stem) {
   const int64_t blocks = static_cast<int64_t>(windows.at(0).size() + 31) / 32;
-  const auto logits = [&](Arithmetic arithmetic) {
+  const auto logits = [&](Arithmetic arithmetic, KvType kv_type) {
     return LogitsOf(path,
                     {.arithmetic = arithmetic,
                      .isa = ChooseIsa().value(),
+                     .kv_type = kv_type,
                      .thread_count = 2,
                      .block_count = blocks},
                     windows);
   };
-  const Logits reference = logits(Arithmetic::kF32);
+  const Logits reference = logits(Arithmetic::kF32, KvType::kF32);
   std::string row = fmt::format("| {} | {} |", name, TraitsOf(type).name);
   for (const Definition& definition : kDefinitions) {
     const bool applies = IsQuantized(type) || !definition.quantised_only;
-    row += applies ? Cell(DivergenceFrom(reference, logits(definition.arithmetic))) : " |";
+    row += applies
+               ? Cell(DivergenceFrom(reference, logits(definition.arithmetic, definition.kv_type)))
+               : " |";
   }
   fmt::print("{}{}\n", row, OtherEngineCell(stem + ".logits", reference));
   std::fflush(stdout);

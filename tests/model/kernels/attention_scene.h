@@ -68,6 +68,12 @@ class AttentionScene {
     elements[static_cast<size_t>(position * size + kSpoilt)] = NAN;
   }
 
+  // The same for one element of every key.
+  void SetChannel(int64_t channel, float x) {
+    for (int64_t position = 0; position < shape_.end(); ++position) {
+      keys_[static_cast<size_t>(position * shape_.key_dim + channel)] = x;
+    }
+  }
   void SetKeys(float x) { std::fill(keys_.begin(), keys_.end(), x); }
   void SetValues(float x) { std::fill(values_.begin(), values_.end(), x); }
   void SetSlopes(float x) { std::fill(slopes_.begin(), slopes_.end(), x); }
@@ -298,6 +304,13 @@ class AttentionScene {
   std::vector<float> distance_bias_;
   std::vector<float> sinks_;
 };
+
+inline double RootMeanSquareDifference(const std::vector<float>& found,
+                                       const std::vector<double>& expected) {
+  double sum = 0;
+  for (size_t i = 0; i < found.size(); ++i) sum += std::pow(found[i] - expected.at(i), 2);
+  return std::sqrt(sum / static_cast<double>(found.size()));
+}
 
 inline AttentionShape RandomShape(Random& random) {
   const int64_t key_dims[] = {64, 128, 16, 80, 96, 2, 18, 50, 32};

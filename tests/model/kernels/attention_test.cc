@@ -97,6 +97,18 @@ TEST_P(AttentionTest, AgreesWithDoublePrecision) {
   }
 }
 
+// As biases of keys make it (Qwen2): without rotation the others would be left a few codes.
+TEST_P(AttentionTest, AChannelThatOutweighsTheOthersLeavesThemTheirAccuracy) {
+  for (const int64_t key_dim : {64, 128, 80}) {
+    AttentionScene scene({key_dim, 2, 32, 300, 20}, false, random_);
+    scene.SetChannel(7, 60);
+    const std::vector<double> expected = scene.Reference(GetParam() == KvType::kBF16);
+    const std::vector<float> out = scene.Attend(scalar_, 32, 20, random_);
+    ASSERT_EQ(out.size(), expected.size());
+    EXPECT_LT(RootMeanSquareDifference(out, expected), 0.004) << key_dim;
+  }
+}
+
 TEST_P(AttentionTest, ARowDependsOnItsVisiblePositionsAlone) {
   const int64_t block_sizes[] = {16, 32, 48, 256};
   for (int trial = 0; trial < 12; ++trial) {
