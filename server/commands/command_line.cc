@@ -53,7 +53,10 @@ void AddKvTypeFlag(CLI::App& app, std::optional<KvType>& kv_type) {
            if (name == "bf16") kv_type = KvType::kBF16;
            if (name == "q8") kv_type = KvType::kQ8;
          },
-         "What the KV cache holds: auto is bf16 (float32 under --compute f32), q8 takes half of it")
+         "What the KV cache holds; q8 takes half of bf16. auto is q8 in decoders whose weights are "
+         "multiplied in int8, but for latent attention and on AMX, and bf16 elsewhere (float32 "
+         "under "
+         "--compute f32)")
       ->check(CLI::IsMember({"auto", "bf16", "q8"}))
       ->default_str("auto");
 }

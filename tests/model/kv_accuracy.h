@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/kernels/kv_page.h"
 #include "tests/model/model_fixture.h"
 
 namespace weft {
@@ -33,23 +34,38 @@ inline std::vector<double> LogProbabilities(const std::vector<float>& logits) {
   return result;
 }
 
-// kv_write of the float32 arithmetic, of keys and values that 8 bits can hold: codes up to 127 and
-// one scale a token and head, as in the q8 cache.
+// Blocks of `size` elements times the Hadamard matrix, over the root of `size`: its own inverse.
+inline std::vector<float> Rotated(std::vector<float> x, size_t size) {
+  for (size_t distance = 1; distance < size; distance *= 2) {
+    for (size_t i = 0; i < x.size(); ++i) {
+      if ((i & distance) != 0) continue;
+      const float first = x[i];
+      x[i] = first + x[i + distance];
+      x[i + distance] = first - x[i + distance];
+    }
+  }
+  for (float& element : x) element /= std::sqrt(static_cast<float>(size));
+  return x;
+}
+
+// Codes up to 127 and one scale, as the q8 cache has them.
+inline std::vector<float> Rounded(std::vector<float> x) {
+  float largest = 0;
+  for (const float element : x) largest = std::max(largest, std::abs(element));
+  const float scale = largest / 127;
+  if (largest == 0) return x;
+  for (float& element : x) element = std::nearbyint(element / scale) * scale;
+  return x;
+}
+
+// kv_write of the float32 arithmetic, of keys and values that 8 bits can hold.
 inline void WriteRounded(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
                          const float* value) {
-  const auto rounded = [](const float* x, int64_t n) {
-    float largest = 0;
-    for (int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(x[i]));
-    std::vector<float> result(x, x + n);
-    const float scale = largest / 127;
-    if (largest > 0) {
-      for (float& element : result) element = std::nearbyint(element / scale) * scale;
-    }
-    return result;
-  };
+  const auto block = static_cast<size_t>(RotationBlock(layout));
+  const std::vector<float> rotated = Rotated({key, key + layout.key_dim}, block);
   KernelsFor(Arithmetic::kF32, ChooseIsa().value())
-      .kv_write(layout, page, slot, rounded(key, layout.key_dim).data(),
-                rounded(value, layout.value_dim).data());
+      .kv_write(layout, page, slot, Rotated(Rounded(rotated), block).data(),
+                Rounded({value, value + layout.value_dim}).data());
 }
 
 // `window_count` windows of `window` tokens, evenly spread over the text. The float32 arithmetic

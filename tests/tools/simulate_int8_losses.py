@@ -101,6 +101,20 @@ def int8(size=32, again=0.0):
     return apply
 
 
+def head(x):
+    """One scale a position and head, as the KV cache in q8 has them."""
+    return int8(x.shape[-1])(x)
+
+
+def rotated_head(x):
+    """The same of x times the Hadamard matrix, which is turned back."""
+    hadamard = torch.ones(1, 1)
+    while len(hadamard) < x.shape[-1]:
+        hadamard = torch.cat([torch.cat([hadamard, hadamard], 1), torch.cat([hadamard, -hadamard], 1)])
+    hadamard /= math.sqrt(len(hadamard))
+    return head(x @ hadamard) @ hadamard
+
+
 def cases():
     attention = dict.fromkeys(ATTENTION, bf16)
     everywhere = {**dict.fromkeys(PRODUCTS, int8()), **attention}
@@ -113,6 +127,13 @@ def cases():
     yield "int8, one group of 20 coded twice", {**dict.fromkeys(PRODUCTS, int8(again=0.05)), **attention}
     yield "the same behind norms only", {**everywhere, **dict.fromkeys(("qkv", "gate and up", "head"), int8(again=0.05))}
     yield "int8, one group of 10 coded twice", {**dict.fromkeys(PRODUCTS, int8(again=0.1)), **attention}
+    yield "only values, in 8 bits", {"value": head}
+    yield "only keys, in 8 bits", {"key": head}
+    yield "only keys, a scale for 32 elements", {"key": int8(32)}
+    yield "only keys, a scale for 16 elements", {"key": int8(16)}
+    yield "only keys, rotated", {"key": rotated_head}
+    yield "only queries, in 8 bits", {"query": head}
+    yield "only queries, rotated", {"query": rotated_head}
 
 
 def main():
