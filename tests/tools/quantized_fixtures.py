@@ -17,7 +17,7 @@ SIZES = dict(num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, 
              bos_token_id=256, eos_token_id=257, pad_token_id=None, tie_word_embeddings=True)
 SMALL = dict(hidden_size=64, intermediate_size=32)
 SQUARE = dict(hidden_size=64, intermediate_size=64)  # whole groups of 64 in each row
-WIDE = dict(hidden_size=128, intermediate_size=64)  # two of them
+WIDE = dict(hidden_size=128, intermediate_size=256, num_attention_heads=8)  # of 128, which most published checkpoints have
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,15 +77,15 @@ def mlx_fixture(element_type, group_size, bits, overrides={}, **more):
 
 
 FIXTURES = {
-    "gptq_sym": gptq_fixture(4, 64, True, sizes=WIDE),
+    "gptq_sym": gptq_fixture(4, 128, True, sizes=WIDE),
     "gptq_v2_asym": gptq_fixture(4, 32, False, version=2),
     "gptq_act_order": gptq_fixture(4, 32, True, act_order=True),
     "gptq_8bit": gptq_fixture(8, -1, True),
-    "awq": awq_fixture(64, sizes=SQUARE),
+    "awq": awq_fixture(128, sizes=WIDE),
     "moe_awq": awq_fixture(32, skipped=["gate"], model="Qwen3MoeForCausalLM",
                            sizes=dict(hidden_size=64, intermediate_size=64, moe_intermediate_size=32, num_experts=4, num_experts_per_tok=2,
                                       decoder_sparse_step=1, norm_topk_prob=True)),
-    "ct_w4a16": compressed_fixture("pack-quantized", "W4A16", {"group_size": 64}, SQUARE),
+    "ct_w4a16": compressed_fixture("pack-quantized", "W4A16", sizes=WIDE),
     "ct_w4a16_asym": compressed_fixture("pack-quantized", "W4A16_ASYM", {"group_size": 32}),
     "ct_w4a16_act_order": compressed_fixture("pack-quantized", "W4A16", {"group_size": 32}, act_order=True),
     "ct_w8a16": compressed_fixture("pack-quantized", "W8A16", {"group_size": None, "strategy": "channel"},
