@@ -24,7 +24,7 @@ bool IsMostlyInt8(const ModelTensors& tensors, const KernelTable& kernels) {
 // `kernels` are those with a cache in bf16.
 bool PrefersQ8(const Checkpoint& checkpoint, const KernelTable& kernels) {
   const ModelSpec& spec = checkpoint.spec;
-  if (spec.is_encoder || kernels.isa == Isa::kAmx) return false;
+  if (spec.is_encoder || spec.encoder != nullptr || kernels.isa == Isa::kAmx) return false;
   for (int64_t i = 0; i < CachedLayerCount(spec); ++i) {
     const AttentionSpec& attention = CachedLayer(spec, i);
     if (attention.value_in_key || attention.key_dim > kQ8MaxHeadDim) return false;

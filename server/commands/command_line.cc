@@ -54,9 +54,8 @@ void AddKvTypeFlag(CLI::App& app, std::optional<KvType>& kv_type) {
            if (name == "q8") kv_type = KvType::kQ8;
          },
          "What the KV cache holds; q8 takes half of bf16. auto is q8 in decoders whose weights are "
-         "multiplied in int8, but for latent attention and on AMX, and bf16 elsewhere (float32 "
-         "under "
-         "--compute f32)")
+         "multiplied in int8 (not beside an encoder, of latent attention or on AMX), and bf16 "
+         "elsewhere (float32 under --compute f32)")
       ->check(CLI::IsMember({"auto", "bf16", "q8"}))
       ->default_str("auto");
 }

@@ -1,6 +1,8 @@
 // Which arithmetic and which KV cache a model gets.
 #include "model/kernel_choice.h"
 
+#include <memory>
+
 #include <gtest/gtest.h>
 
 #include "tests/data_paths.h"
@@ -42,6 +44,9 @@ TEST_F(KernelsForModelTest, NotOfEncodersAndOfKeysThatHoldTheirValues) {
   quantised_.spec.is_encoder = true;
   EXPECT_EQ(KernelsForModel(quantised_, kAuto).value()->kv_type, KvType::kBF16);
   quantised_.spec.is_encoder = false;
+  quantised_.spec.encoder = std::make_shared<ModelSpec>();
+  EXPECT_EQ(KernelsForModel(quantised_, kAuto).value()->kv_type, KvType::kBF16);
+  quantised_.spec.encoder = nullptr;
   quantised_.spec.layers.back().attention.value_in_key = true;
   EXPECT_EQ(KernelsForModel(quantised_, kAuto).value()->kv_type, KvType::kBF16);
   quantised_.spec.layers.back().attention.value_in_key = false;
