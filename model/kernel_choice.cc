@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "model/kernels/kv_page.h"
 #include "model/kv_cache.h"
 
 namespace weft {
@@ -21,15 +20,15 @@ bool IsMostlyInt8(const ModelTensors& tensors, const KernelTable& kernels) {
   return int8_elements > other_elements;
 }
 
-// `kernels` are those with a cache in bf16.
-bool PrefersQ8(const Checkpoint& checkpoint, const KernelTable& kernels) {
+// `q8` are the kernels with such a cache, where their arithmetic has one.
+bool PrefersQ8(const Checkpoint& checkpoint, const KernelTable& q8) {
   const ModelSpec& spec = checkpoint.spec;
-  if (spec.is_encoder || spec.encoder != nullptr || kernels.isa == Isa::kAmx) return false;
+  if (spec.is_encoder || spec.encoder != nullptr || q8.isa == Isa::kAmx) return false;
+  if (!CheckKvType(spec, q8, KvType::kQ8)) return false;
   for (int64_t i = 0; i < CachedLayerCount(spec); ++i) {
-    const AttentionSpec& attention = CachedLayer(spec, i);
-    if (attention.value_in_key || attention.key_dim > kQ8MaxHeadDim) return false;
+    if (CachedLayer(spec, i).value_in_key) return false;
   }
-  return IsMostlyInt8(checkpoint.tensors, kernels);
+  return IsMostlyInt8(checkpoint.tensors, q8);
 }
 
 }  // namespace
@@ -37,13 +36,13 @@ bool PrefersQ8(const Checkpoint& checkpoint, const KernelTable& kernels) {
 Result<const KernelTable*> KernelsForModel(const Checkpoint& checkpoint,
                                            const KernelChoice& choice) {
   const Arithmetic arithmetic = choice.arithmetic.value_or(AutoArithmetic(choice.isa));
-  const KernelTable* kernels =
-      &KernelsFor(arithmetic, choice.isa, choice.kv_type.value_or(KvType::kBF16));
-  WEFT_RETURN_IF_ERROR(CheckKvType(checkpoint.spec, *kernels, choice.kv_type));
-  if (!choice.kv_type && PrefersQ8(checkpoint, *kernels)) {
-    kernels = &KernelsFor(arithmetic, choice.isa, KvType::kQ8);
+  if (!choice.kv_type) {
+    const KernelTable& q8 = KernelsFor(arithmetic, choice.isa, KvType::kQ8);
+    return PrefersQ8(checkpoint, q8) ? &q8 : &KernelsFor(arithmetic, choice.isa);
   }
-  return kernels;
+  const KernelTable& kernels = KernelsFor(arithmetic, choice.isa, *choice.kv_type);
+  WEFT_RETURN_IF_ERROR(CheckKvType(checkpoint.spec, kernels, choice.kv_type));
+  return &kernels;
 }
 
 }  // namespace weft

@@ -35,7 +35,7 @@ struct ModelOptions {
   std::string path;
   std::optional<Arithmetic> arithmetic = {};  // nullopt: AutoArithmetic
   std::optional<DataType> weights = {};       // QuantizeMatrices; nullopt: as the file has them
-  std::optional<KvType> kv_type;              // nullopt: what goes with the arithmetic
+  std::optional<KvType> kv_type;              // nullopt: what suits the model (KernelsForModel)
   std::string packed_cache = {};              // a directory for packed weights (LoadTransformer)
   int32_t thread_count = 0;                   // 0: what this process may use
   uint64_t memory_bytes = 0;                  // 0: what this process may use

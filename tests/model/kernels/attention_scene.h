@@ -68,7 +68,7 @@ class AttentionScene {
     elements[static_cast<size_t>(position * size + kSpoilt)] = NAN;
   }
 
-  // The same for one element of every key.
+  // Gives one element of every key this value.
   void SetChannel(int64_t channel, float x) {
     for (int64_t position = 0; position < shape_.end(); ++position) {
       keys_[static_cast<size_t>(position * shape_.key_dim + channel)] = x;
