@@ -49,8 +49,11 @@ class Row:
 
 
 DENSE_QUANTISATIONS = ("q4_k_m", "q4_0", "q8_0", "bf16", "iq4_xs")
+# Of few bits, whose speed is in unpacking them: one shape shows it.
+FEW_BITS = ("q3_k", "q2_k", "iq4_nl", "iq3_s", "iq3_xxs", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_s", "tq2_0", "tq1_0")
 MODELS = {model.name: model for model in (
     *(Model(shape, quantisation) for shape in ("qwen3-0.6b", "llama-1b", "llama-8b") for quantisation in DENSE_QUANTISATIONS),
+    *(Model("qwen3-0.6b", quantisation) for quantisation in FEW_BITS),
     Model("olmoe-7b", "q4_k_m"), Model("qwen3moe-10b", "q4_k_m"), Model("gpt-oss-4-layers", "mxfp4"))}
 # The longest context is what make_random_model.py's files have, less what is decoded.
 ROWS = ("prefill-512", "prefill-4096", "decode-1", "decode-4", "decode-16", "decode-64", "decode-1@8192", "decode-4@8192",
