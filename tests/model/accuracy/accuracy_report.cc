@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -22,7 +21,7 @@
 #include "tests/data_paths.h"
 #include "tests/model/accuracy/accuracy.h"
 #include "tests/model/accuracy/quantize.h"
-#include "tests/model/formats/gguf_builder.h"
+#include "tests/model/accuracy/report_files.h"
 #include "tests/model/parity_fixture.h"
 #include "tests/temporary_directory.h"
 
@@ -67,14 +66,6 @@ std::vector<Subject> Subjects() {
   return subjects;
 }
 
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw std::runtime_error(path + ": cannot be read");
-  return text.str();
-}
-
 Windows WindowsOf(const Subject& subject, const std::string& text, size_t token_count) {
   Result<Checkpoint> checkpoint = LoadCheckpoint(subject.path);
   if (!checkpoint) throw std::runtime_error(checkpoint.error().message);
@@ -83,33 +74,14 @@ Windows WindowsOf(const Subject& subject, const std::string& text, size_t token_
   return CutIntoWindows(*checkpoint->tokenizer, text, length, token_count / length);
 }
 
-void WriteTokens(const Windows& windows, const std::string& path) {
-  ByteWriter tokens;
-  tokens.Number(static_cast<int32_t>(windows.at(0).size()));
-  for (const std::vector<TokenId>& window : windows) {
-    tokens.Bytes(std::as_bytes(std::span(window)));
-  }
-  std::ofstream(path, std::ios::binary) << AsText(tokens.bytes());
-}
-
 std::string Cell(const Divergence& divergence) {
   return fmt::format(" {:.1e} ± {:.0e}, {:.2g}, {:.2f}% |", divergence.mean_kl,
                      divergence.standard_error, divergence.worst_kl, 100 * divergence.same_top);
 }
 
-// What another engine has left, a row at a time, or nothing.
 std::string OtherEngineCell(const std::string& path, const Logits& reference) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return " |";
-  Logits logits = reference;
-  for (std::vector<float>& row : logits) {
-    file.read(reinterpret_cast<char*>(row.data()),
-              static_cast<std::streamsize>(row.size() * sizeof(float)));
-  }
-  if (!file || file.peek() != std::ifstream::traits_type::eof()) {
-    throw std::runtime_error(path + ": not as long as the reference's logits");
-  }
-  return Cell(DivergenceFrom(reference, logits));
+  const std::optional<Logits> logits = ReadLogits(path, reference);
+  return logits ? Cell(DivergenceFrom(reference, *logits)) : " |";
 }
 
 // One row, of the model at `path`; `stem` is where another engine keeps its logits of it.
@@ -168,7 +140,7 @@ void PrintGiven(const std::string& path, const std::string& text, const std::str
 void PrintRequantised(const std::string& text, const std::string& directory) {
   for (const Subject& subject : Subjects()) {
     const Windows windows = KeptWindows(subject, text, kTokens, directory);
-    const std::string source = ReadText(subject.path);
+    const std::string source = ReadFile(subject.path);
     for (const DataType type : kTypes) {
       if (ShareThatFits(std::as_bytes(std::span(source)), type) < kShareThatMustFit) continue;
       const std::string stem =
@@ -190,7 +162,7 @@ int main(int argc, char** argv) {
   }
   try {
     const weft::TemporaryDirectory temporary;
-    const std::string text = weft::ReadText(argv[1]);
+    const std::string text = weft::ReadFile(argv[1]);
     const std::string directory = argc > 2 ? argv[2] : temporary.path();
     weft::PrintHeader();
     if (argc <= 3) weft::PrintRequantised(text, directory);

@@ -4,11 +4,15 @@
 //   build/release/bin/weights_report TEXT TOKENS DIRECTORY [MODEL.gguf ...]
 // without models: the bundled one and stories260K (optional data). The directory keeps
 //   NAME-plain.gguf      the model with its matrices in float32
-// and where another engine's quantiser has left what it made of that, two columns show it too:
+//   NAME.tokens          int32: the windows' length, then their tokens; each window starts afresh
+// and where another engine's quantiser has left what it made of that, of these types or of those
+// that Weft only reads, two columns show it too, and a third what that engine itself computes with
+// it:
 //   NAME-TYPE-other.gguf
+//   NAME-TYPE-other.logits  float32: a row of the vocabulary's size for each token
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -17,7 +21,7 @@
 #include "tests/data_paths.h"
 #include "tests/model/accuracy/accuracy.h"
 #include "tests/model/accuracy/quantize.h"
-#include "tests/model/formats/gguf_builder.h"
+#include "tests/model/accuracy/report_files.h"
 
 namespace weft {
 namespace {
@@ -25,14 +29,6 @@ namespace {
 constexpr size_t kWindowLength = 256;
 constexpr DataType kTypes[] = {DataType::kQ8_0, DataType::kQ6_K, DataType::kQ5_K, DataType::kQ4_K,
                                DataType::kQ4_0};
-
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw std::runtime_error(path + ": cannot be read");
-  return text.str();
-}
 
 std::string Cell(const Divergence& divergence) {
   return fmt::format(" {:.1e} ± {:.0e}, {:.2f}% |", divergence.mean_kl, divergence.standard_error,
@@ -57,11 +53,20 @@ std::string Cells(const std::string& path, std::optional<DataType> type, const W
   return cells;
 }
 
+// Of what another engine's quantiser made, and what that engine computes with it.
+std::string OtherCells(const std::string& stem, const Windows& windows, const Logits& reference) {
+  const std::string path = stem + ".gguf";
+  if (!std::filesystem::exists(path)) return " | | |";
+  const std::optional<Logits> logits = ReadLogits(stem + ".logits", reference);
+  return Cells(path, std::nullopt, windows, reference) +
+         (logits ? Cell(DivergenceFrom(reference, *logits)) : " |");
+}
+
 void PrintRows(const std::string& source_path, const std::string& text, size_t token_count,
                const std::string& directory) {
   const std::string name = std::filesystem::path(source_path).stem();
   const std::string plain = fmt::format("{}/{}-plain.gguf", directory, name);
-  const std::string source = ReadText(source_path);
+  const std::string source = ReadFile(source_path);
   std::ofstream(plain, std::ios::binary)
       << AsText(RequantizeGguf(std::as_bytes(std::span(source)), DataType::kF32));
   const Windows windows = CutIntoWindows(*LoadOrThrow(plain).tokenizer, text, kWindowLength,
@@ -72,16 +77,22 @@ void PrintRows(const std::string& source_path, const std::string& text, size_t t
                                      .thread_count = 2,
                                      .block_count = kWindowLength / 32},
                                     windows);
+  WriteTokens(windows, fmt::format("{}/{}.tokens", directory, name));
   for (const DataType type : kTypes) {
     Checkpoint checkpoint = LoadOrThrow(plain);
     QuantizeMatrices(checkpoint.tensors, type, checkpoint.spec.head.linear.weights);
-    fmt::print("| {} | {} ({}) |{}", name, TraitsOf(type).name,
-               DescribeQuantization(checkpoint.tensors), Cells(plain, type, windows, reference));
-    const std::string other =
-        fmt::format("{}/{}-{}-other.gguf", directory, name, TraitsOf(type).name);
-    fmt::print("{}\n", std::filesystem::exists(other)
-                           ? Cells(other, std::nullopt, windows, reference)
-                           : " | |");
+    fmt::print("| {} | {} ({}) |{}{}\n", name, TraitsOf(type).name,
+               DescribeQuantization(checkpoint.tensors), Cells(plain, type, windows, reference),
+               OtherCells(fmt::format("{}/{}-{}-other", directory, name, TraitsOf(type).name),
+                          windows, reference));
+    std::fflush(stdout);
+  }
+  for (int i = 0; i < kWeightTypeCount; ++i) {
+    const auto type = static_cast<DataType>(i);
+    const std::string stem = fmt::format("{}/{}-{}-other", directory, name, TraitsOf(type).name);
+    if (std::ranges::count(kTypes, type) > 0 || !std::filesystem::exists(stem + ".gguf")) continue;
+    fmt::print("| {} | {} | | |{}\n", name, TraitsOf(type).name,
+               OtherCells(stem, windows, reference));
     std::fflush(stdout);
   }
 }
@@ -94,7 +105,8 @@ void Print(const std::string& text, size_t token_count, const std::string& direc
     if (std::filesystem::exists(stories)) models.push_back(stories);
   }
   fmt::print(
-      "| model | --weights | f32 | int8 | other, f32 | other, int8 |\n|---|---|---|---|---|---|\n");
+      "| model | --weights | f32 | int8 | other, f32 | other, int8 | other engine |\n"
+      "|---|---|---|---|---|---|---|\n");
   for (const std::string& model : models) PrintRows(model, text, token_count, directory);
 }
 
@@ -107,7 +119,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    weft::Print(weft::ReadText(argv[1]), std::stoul(argv[2]), argv[3], {argv + 4, argv + argc});
+    weft::Print(weft::ReadFile(argv[1]), std::stoul(argv[2]), argv[3], {argv + 4, argv + argc});
   } catch (const std::exception& error) {
     fmt::print(stderr, "weights_report: {}\n", error.what());
     return 1;
