@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 TOOL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools", "compare_peers")
 sys.path.insert(0, TOOL)
@@ -107,6 +108,15 @@ class Outputs(unittest.TestCase):
         output = 'a warning\n[\n  {"build_commit": "0c1e570", "n_prompt": 512, "avg_ts": 29.25, "stddev_ts": 0.0}\n]\n'
         self.assertEqual(self.engines["llama.cpp"].tokens_per_s(PREFILL, output), 29.25)
         self.assertEqual(self.engines["llama.cpp"].tokens_per_s(cells.parse_row("decode-1"), output), 29.25)
+
+    def test_what_is_decoded_alone_comes_behind_a_context(self):
+        arguments = argparse.Namespace(weft="weft", llama_cpp="bin", ik_llama_cpp="bin", threads=2)
+        row = cells.parse_row("decode-1@8192")
+        for name, behind in (("llama.cpp", ["-n", "32", "-d", "8192"]), ("ik_llama.cpp", ["-n", "0", "-gp", "8192,32"])):
+            engine = engines.make_engines(arguments, ModelFiles("none"))[name]
+            with unittest.mock.patch.object(engine, "_program", str), unittest.mock.patch.object(engine.models, "gguf", str):
+                command = engine.command(MODEL, row)
+            self.assertIn(" ".join(behind), " ".join(map(str, command)))
 
     def test_llama_batched_bench(self):
         self.assertEqual(self.engines["llama.cpp"].tokens_per_s(DECODE, BATCHED_BENCH), 50.0)

