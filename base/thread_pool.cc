@@ -51,6 +51,7 @@ void WaitUntil(const Condition& condition) {
 ThreadPool::ThreadPool(int thread_count, std::vector<NumaNode> nodes) {
   WEFT_CHECK(thread_count >= 1);
   ShareOutThreads(thread_count, std::move(nodes));
+  shares_ = std::vector<Share>(static_cast<size_t>(thread_count));
   workers_.reserve(static_cast<size_t>(thread_count - 1));
   try {
     for (int i = 1; i < thread_count; ++i) workers_.emplace_back([this, i] { WorkerLoop(i); });
@@ -82,10 +83,7 @@ void ThreadPool::ShareOutThreads(int thread_count, std::vector<NumaNode> nodes) 
 }
 
 void ThreadPool::AddNode(int first_thread, int end_thread, std::vector<int> cpus) {
-  Node& node = nodes_.emplace_back();
-  node.first_thread = first_thread;
-  node.end_thread = end_thread;
-  node.cpus = std::move(cpus);
+  nodes_.push_back({first_thread, end_thread, std::move(cpus)});
 }
 
 ThreadPool::~ThreadPool() { StopWorkers(); }
@@ -110,6 +108,16 @@ int64_t ThreadPool::FirstOfNode(int node, int64_t count) const {
 }
 
 ScopedCpuBinding ThreadPool::BindCaller() const { return ScopedCpuBinding(nodes_.front().cpus); }
+
+void ThreadPool::SetTasksOfNode(const Node& node, int64_t first_task, int64_t end_task) {
+  const int64_t threads = node.end_thread - node.first_thread;
+  for (int64_t i = 0; i < threads; ++i) {
+    Share& share = shares_[static_cast<size_t>(node.first_thread + i)];
+    share.next_task.store(first_task + (end_task - first_task) * i / threads,
+                          std::memory_order_relaxed);
+    share.end_task = first_task + (end_task - first_task) * (i + 1) / threads;
+  }
+}
 
 void ThreadPool::Run(int64_t task_count, TaskFunction function, void* context) {
   if (task_count <= 0) return;
@@ -150,8 +158,8 @@ void ThreadPool::YieldTurn() {
     int64_t end_task;
   };
   std::vector<Rest> rests;
-  for (const Node& node : nodes_) {
-    rests.push_back({node.next_task.load(std::memory_order_relaxed), node.end_task});
+  for (const Share& share : shares_) {
+    rests.push_back({share.next_task.load(std::memory_order_relaxed), share.end_task});
   }
   const TaskFunction function = function_;
   void* const context = context_;
@@ -160,20 +168,29 @@ void ThreadPool::YieldTurn() {
   function_ = function;
   context_ = context;
   help_others_ = help_others;
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    nodes_[i].next_task.store(rests[i].next_task, std::memory_order_relaxed);
-    nodes_[i].end_task = rests[i].end_task;
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    shares_[i].next_task.store(rests[i].next_task, std::memory_order_relaxed);
+    shares_[i].end_task = rests[i].end_task;
   }
 }
 
 void ThreadPool::DrainTasks(int thread_index) {
   const size_t own = NodeOf(thread_index);
   const size_t visited = help_others_ ? nodes_.size() : 1;
-  for (size_t i = 0; i < visited; ++i) {
-    Node& node = nodes_[(own + i) % nodes_.size()];
+  for (size_t i = 0; i < visited; ++i) DrainNode(nodes_[(own + i) % nodes_.size()], thread_index);
+}
+
+// From the thread's own share on, if it is of this node, or else from any.
+void ThreadPool::DrainNode(const Node& node, int thread_index) {
+  const int threads = node.end_thread - node.first_thread;
+  const bool is_own = thread_index >= node.first_thread && thread_index < node.end_thread;
+  const int begin = is_own ? thread_index - node.first_thread : thread_index % threads;
+  for (int i = 0; i < threads; ++i) {
+    const int thread = node.first_thread + (begin + i) % threads;
+    Share& share = shares_[static_cast<size_t>(thread)];
     while (!turns_.wanted()) {
-      const int64_t task = node.next_task.fetch_add(1, std::memory_order_relaxed);
-      if (task >= node.end_task) break;
+      const int64_t task = share.next_task.fetch_add(1, std::memory_order_relaxed);
+      if (task >= share.end_task) break;
       function_(context_, task, thread_index);
     }
   }
@@ -186,8 +203,8 @@ size_t ThreadPool::NodeOf(int thread_index) const {
 }
 
 bool ThreadPool::AllTaken() const {
-  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) {
-    return node.next_task.load(std::memory_order_relaxed) >= node.end_task;
+  return std::all_of(shares_.begin(), shares_.end(), [](const Share& share) {
+    return share.next_task.load(std::memory_order_relaxed) >= share.end_task;
   });
 }
 

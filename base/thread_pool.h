@@ -51,15 +51,16 @@ class ThreadPool {
   // Tasks must not throw, nor use the pool; what has not begun when the pool ends is not run.
   void Post(std::function<void()> task);
 
-  // Calls task(task_index, thread_index) once for every task_index in [0, task_count), handed out
-  // by an atomic counter, on up to thread_count() threads, and returns when all have finished.
+  // Calls task(task_index, thread_index) once for every task_index in [0, task_count), on up to
+  // thread_count() threads, and returns when all have finished. A thread takes neighbouring tasks
+  // one after the other, so that the memory behind one's, which processors and kernels ask for
+  // ahead of time, is the next one's; who is done takes what others have left, one at a time.
   // thread_index is in [0, thread_count()): no two tasks that run at the same time share it.
   // One ParallelFor at a time: call it from one thread, or with a turn, never from inside a task.
   // Tasks must not throw. Workers hold ScopedFlushDenormals; the caller holds its own.
   template <typename Task>
   void ParallelFor(int64_t task_count, Task&& task) {
-    // Nobody's memory in particular: one list for all.
-    ParallelForByNode([&](int node) { return node == 0 ? 0 : task_count; }, task);
+    ParallelForByNode([&](int node) { return FirstOfNode(node, task_count); }, task);
   }
 
   // As ParallelFor, for tasks over memory that lies on different nodes: tasks [first_task(node),
@@ -82,13 +83,15 @@ class ThreadPool {
  private:
   using TaskFunction = void (*)(void* context, int64_t task_index, int thread_index);
 
-  // What its threads have yet to take of the loop in progress: [next_task, end_task).
-  struct alignas(64) Node {
-    std::atomic<int64_t> next_task{0};
-    int64_t end_task = 0;
+  struct Node {
     int first_thread = 0;
     int end_thread = 0;
     std::vector<int> cpus;
+  };
+  // What is left of a thread's part of the loop in progress: [next_task, end_task).
+  struct alignas(64) Share {
+    std::atomic<int64_t> next_task{0};
+    int64_t end_task = 0;
   };
 
   template <typename Task>
@@ -106,12 +109,11 @@ class ThreadPool {
   template <typename FirstTask>
   int64_t SetTasks(const FirstTask& first_task) {
     for (int node = 0; node < node_count(); ++node) {
-      Node& its = nodes_[static_cast<size_t>(node)];
-      its.next_task.store(first_task(node), std::memory_order_relaxed);
-      its.end_task = first_task(node + 1);
+      SetTasksOfNode(nodes_[static_cast<size_t>(node)], first_task(node), first_task(node + 1));
     }
-    return nodes_.back().end_task;
+    return shares_.back().end_task;
   }
+  void SetTasksOfNode(const Node& node, int64_t first_task, int64_t end_task);
 
   void ShareOutThreads(int thread_count, std::vector<NumaNode> nodes);
   void AddNode(int first_thread, int end_thread, std::vector<int> cpus);
@@ -127,6 +129,7 @@ class ThreadPool {
   // False: there is none.
   bool RunPosted();
   void DrainTasks(int thread_index);
+  void DrainNode(const Node& node, int thread_index);
   bool AllTaken() const;
 
   Turns turns_;
@@ -135,7 +138,8 @@ class ThreadPool {
   TaskFunction function_ = nullptr;
   void* context_ = nullptr;
   bool help_others_ = true;
-  std::deque<Node> nodes_;  // those with threads, at least one
+  std::vector<Node> nodes_;    // those with threads, at least one
+  std::vector<Share> shares_;  // by thread
 
   // Number of the loop (high half), whether workers may still join it (kOpen), and how many have
   // joined and not left. The caller waits for those only: a worker that the operating system wakes

@@ -39,6 +39,50 @@ TEST(ThreadPool, RunsEveryTaskOnceWhateverTheCounts) {
   }
 }
 
+// Lets two tasks go on when both have begun, or a long time has passed.
+class Meeting {
+ public:
+  bool Join() {
+    joined_.fetch_add(1);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (joined_.load() < 2) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+ private:
+  std::atomic<int> joined_{0};
+};
+
+TEST(ThreadPool, AThreadTakesNeighbouringTasks) {
+  ThreadPool pool(2);
+  std::vector<std::vector<int64_t>> tasks(2);
+  Meeting of_firsts;
+  Meeting of_lasts;
+  pool.ParallelFor(20, [&](int64_t task, int thread) {
+    tasks[static_cast<size_t>(thread)].push_back(task);
+    const bool firsts_met = task % 10 != 0 || of_firsts.Join();
+    const bool lasts_met = task % 10 != 9 || of_lasts.Join();
+    EXPECT_TRUE(firsts_met && lasts_met);
+  });
+  if (tasks[0].front() != 0) std::swap(tasks[0], tasks[1]);
+  EXPECT_EQ(tasks[0], (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(tasks[1], (std::vector<int64_t>{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}));
+}
+
+TEST(ThreadPool, WhoIsDoneTakesWhatOthersHaveLeft) {
+  ThreadPool pool(2);
+  std::atomic<int64_t> done{0};
+  // Whoever takes task 0 holds it until all others have run, of its own share too.
+  pool.ParallelFor(20, [&](int64_t task, int) {
+    while (task == 0 && done.load() < 19) std::this_thread::yield();
+    done.fetch_add(1);
+  });
+  EXPECT_EQ(done, 20);
+}
+
 TEST(ThreadPool, TasksThatRunTogetherNeverShareAThreadIndex) {
   ThreadPool pool(4);
   std::vector<std::atomic<int>> inside(4);
