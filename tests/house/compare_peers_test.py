@@ -118,6 +118,18 @@ class Outputs(unittest.TestCase):
                 command = engine.command(MODEL, row)
             self.assertIn(" ".join(behind), " ".join(map(str, command)))
 
+    def test_a_table_on_stderr_is_read(self):
+        engine = self.engines["ik_llama.cpp"]
+        with tempfile.TemporaryDirectory() as engine.directory:
+            for name in ("llama-bench", "llama-batched-bench"):
+                path = os.path.join(engine.directory, name)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(f"#!/bin/sh\necho 'x '\ncat >&2 << EOF\n{BATCHED_BENCH}EOF\n")
+                os.chmod(path, 0o755)
+            with unittest.mock.patch.object(engine.models, "gguf", str):
+                output, _ = program.run(engine.command(MODEL, DECODE), 10)
+        self.assertEqual(engine.tokens_per_s(DECODE, output), 50.0)
+
     def test_llama_batched_bench(self):
         self.assertEqual(self.engines["llama.cpp"].tokens_per_s(DECODE, BATCHED_BENCH), 50.0)
         with self.assertRaisesRegex(ValueError, "printed no row"):

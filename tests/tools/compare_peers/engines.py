@@ -78,7 +78,13 @@ class LlamaCpp:
 
 
 class IkLlamaCpp(LlamaCpp):
-    """Its llama-bench has no -d, but a test of its own that times what is generated behind a prompt."""
+    """Its llama-bench has no -d, but a test of its own that times what is generated behind a prompt; its llama-batched-bench writes its
+    table to stderr, and a log to the folder that it runs in."""
+
+    def command(self, model, row):
+        command = super().command(model, row)
+        is_batched = os.path.basename(command[0]) == "llama-batched-bench"
+        return ["sh", "-c", 'exec "$@" --log-file /dev/null 2>&1', "sh", *command] if is_batched else command
 
     def _decode_behind(self, context):
         return ["-p", "0", "-n", "0", "-gp", f"{context},{DECODE_STEPS}"]
