@@ -111,11 +111,14 @@ ScopedCpuBinding ThreadPool::BindCaller() const { return ScopedCpuBinding(nodes_
 
 void ThreadPool::SetTasksOfNode(const Node& node, int64_t first_task, int64_t end_task) {
   const int64_t threads = node.end_thread - node.first_thread;
+  // Rounded up: of few tasks the caller, who is awake, has one.
+  const auto first_of = [&](int64_t i) {
+    return first_task + ((end_task - first_task) * i + threads - 1) / threads;
+  };
   for (int64_t i = 0; i < threads; ++i) {
     Share& share = shares_[static_cast<size_t>(node.first_thread + i)];
-    share.next_task.store(first_task + (end_task - first_task) * i / threads,
-                          std::memory_order_relaxed);
-    share.end_task = first_task + (end_task - first_task) * (i + 1) / threads;
+    share.next_task.store(first_of(i), std::memory_order_relaxed);
+    share.end_task = first_of(i + 1);
   }
 }
 
@@ -158,6 +161,7 @@ void ThreadPool::YieldTurn() {
     int64_t end_task;
   };
   std::vector<Rest> rests;
+  rests.reserve(shares_.size());
   for (const Share& share : shares_) {
     rests.push_back({share.next_task.load(std::memory_order_relaxed), share.end_task});
   }
@@ -188,7 +192,8 @@ void ThreadPool::DrainNode(const Node& node, int thread_index) {
   for (int i = 0; i < threads; ++i) {
     const int thread = node.first_thread + (begin + i) % threads;
     Share& share = shares_[static_cast<size_t>(thread)];
-    while (!turns_.wanted()) {
+    // Looked at before it is written: of many threads most find nothing in most shares.
+    while (!turns_.wanted() && share.next_task.load(std::memory_order_relaxed) < share.end_task) {
       const int64_t task = share.next_task.fetch_add(1, std::memory_order_relaxed);
       if (task >= share.end_task) break;
       function_(context_, task, thread_index);

@@ -52,9 +52,11 @@ class ThreadPool {
   void Post(std::function<void()> task);
 
   // Calls task(task_index, thread_index) once for every task_index in [0, task_count), on up to
-  // thread_count() threads, and returns when all have finished. A thread takes neighbouring tasks
-  // one after the other, so that the memory behind one's, which processors and kernels ask for
-  // ahead of time, is the next one's; who is done takes what others have left, one at a time.
+  // thread_count() threads, and returns when all have finished. Each thread has a share of them,
+  // the threads of a node together [FirstOfNode(node, task_count), FirstOfNode(node + 1,
+  // task_count)), and takes neighbours one after the other: the memory behind one's, which
+  // processors and kernels ask for ahead of time, is the next one's. Who is done takes what others
+  // have left, one at a time, of its own node first.
   // thread_index is in [0, thread_count()): no two tasks that run at the same time share it.
   // One ParallelFor at a time: call it from one thread, or with a turn, never from inside a task.
   // Tasks must not throw. Workers hold ScopedFlushDenormals; the caller holds its own.
@@ -63,17 +65,16 @@ class ThreadPool {
     ParallelForByNode([&](int node) { return FirstOfNode(node, task_count); }, task);
   }
 
-  // As ParallelFor, for tasks over memory that lies on different nodes: tasks [first_task(node),
-  // first_task(node + 1)) belong to `node`, whose threads take them before they help others.
-  // first_task(0) is 0.
+  // As ParallelFor, for tasks over memory that lies on different nodes in other proportions: tasks
+  // [first_task(node), first_task(node + 1)) are those of `node`. first_task(0) is 0.
   template <typename FirstTask, typename Task>
   void ParallelForByNode(const FirstTask& first_task, Task&& task) {
     help_others_ = true;
     Run(SetTasks(first_task), CallOf(task), ContextOf(task));
   }
 
-  // As ParallelForByNode, but nobody helps: what a task touches first lies on its node. The caller
-  // holds BindCaller().
+  // As ParallelForByNode, but nobody helps another node: what a task touches first lies on its own.
+  // The caller holds BindCaller().
   template <typename FirstTask, typename Task>
   void ParallelForOnNodes(const FirstTask& first_task, Task&& task) {
     help_others_ = false;

@@ -49,7 +49,7 @@ struct Step {
 };
 
 // Calls work(row, thread_index) for rows [0, row_count). Tasks are some microseconds long: a few
-// rows, or more where there are many, so that threads seldom meet where tasks are handed out.
+// rows, or more where there are many.
 template <typename Work>
 void ParallelRows(ThreadPool& threads, int64_t row_count, const Work& work) {
   constexpr int64_t kTasksPerThread = 16;
@@ -145,21 +145,14 @@ inline void Multiply(const KernelTable& kernels, const PackedMatrix& weights, Pa
   kernels.matmul(task);
 }
 
-// Calls task(task_index, thread_index) for tasks over panels in order, which packing placed by
-// node.
-template <typename Task>
-void ParallelPanelTasks(ThreadPool& threads, int64_t task_count, const Task& task) {
-  threads.ParallelForByNode([&](int node) { return threads.FirstOfNode(node, task_count); }, task);
-}
-
-// Calls work(panels) for pieces of [0, panel_count): products of all rows with `panel_weights`
-// weights a panel.
+// Calls work(panels) for pieces of [0, panel_count), which packing placed by node as ParallelFor
+// shares them out: products of all rows with `panel_weights` weights a panel.
 template <typename Work>
 void ParallelPanels(const Step& step, int64_t panel_count, int64_t panel_weights, int64_t row_count,
                     const Work& work) {
   const int64_t each =
       PanelsPerTask(panel_count, panel_weights, row_count, step.threads.thread_count());
-  ParallelPanelTasks(step.threads, CeilDivide(panel_count, each), [&](int64_t task, int) {
+  step.threads.ParallelFor(CeilDivide(panel_count, each), [&](int64_t task, int) {
     work(Panels{task * each, std::min(each, panel_count - task * each)});
   });
 }

@@ -134,25 +134,29 @@ struct LayerAttention {
     return step.buffers.attention_partials + rows.partials + group * rows.group_partials;
   }
 
-  // All tasks and pieces, then what the pieces make together.
+  // All tasks and pieces, then what the pieces make together. A group's lie together: whoever has
+  // neighbours reads the same keys and values.
   void Run() const {
     const KernelTable& kernels = step.kernels;
     const AttentionPlan& plan = step.buffers.PlanFor(spec);
     const int64_t groups = plan.group_count;
-    step.threads.ParallelFor(std::ssize(plan.tasks) * groups, [&](int64_t i, int thread) {
-      const AttentionRows& rows = plan.tasks[static_cast<size_t>(i / groups)];
-      const AttentionTask task = TaskFor(rows, i % groups, thread);
+    const int64_t task_count = std::ssize(plan.tasks);
+    step.threads.ParallelFor(groups * task_count, [&](int64_t i, int thread) {
+      const AttentionRows& rows = plan.tasks[static_cast<size_t>(i % task_count)];
+      const int64_t group = i / task_count;
+      const AttentionTask task = TaskFor(rows, group, thread);
       if (rows.span_count == 0) {
         kernels.attention(task);
       } else {
-        kernels.attend_spans(task, rows.first_span, rows.span_count, PartialsOf(rows, i % groups));
+        kernels.attend_spans(task, rows.first_span, rows.span_count, PartialsOf(rows, group));
       }
     });
     if (plan.cut.empty()) return;
-    step.threads.ParallelFor(std::ssize(plan.cut) * groups, [&](int64_t i, int thread) {
-      const AttentionRows& rows = plan.cut[static_cast<size_t>(i / groups)];
-      kernels.merge_spans(TaskFor(rows, i % groups, thread), rows.first_span,
-                          PartialsOf(rows, i % groups));
+    const int64_t cut_count = std::ssize(plan.cut);
+    step.threads.ParallelFor(groups * cut_count, [&](int64_t i, int thread) {
+      const AttentionRows& rows = plan.cut[static_cast<size_t>(i % cut_count)];
+      const int64_t group = i / cut_count;
+      kernels.merge_spans(TaskFor(rows, group, thread), rows.first_span, PartialsOf(rows, group));
     });
   }
 };

@@ -98,7 +98,7 @@ struct LatentLayer {
   // Each head's operand rows times its own matrix, to y's columns from head * y_dim on.
   void MultiplyHeads(StackId stack, const Operands& x, FloatRows y, int64_t y_dim) const {
     const std::span<const PackedMatrix> matrices = step.weights.stack(stack);
-    ParallelPanelTasks(step.threads, attention.head_count, [&](int64_t head, int) {
+    step.threads.ParallelFor(attention.head_count, [&](int64_t head, int) {
       const PackedMatrix& matrix = matrices[static_cast<size_t>(head)];
       weft::Multiply(step.kernels, matrix, {0, matrix.panel_count()}, x.From(head * step.row_count),
                      nullptr, step.row_count, {y.data + head * y_dim, y.stride});

@@ -41,7 +41,7 @@ class Products {
     for (size_t i = 0; i < count_; ++i) {
       first_task[i + 1] = first_task[i] + CeilDivide(products_[i].weights->panel_count(), each);
     }
-    ParallelPanelTasks(step_.threads, first_task[count_], [&](int64_t task, int) {
+    step_.threads.ParallelFor(first_task[count_], [&](int64_t task, int) {
       size_t i = 0;
       while (task >= first_task[i + 1]) ++i;
       const int64_t first = (task - first_task[i]) * each;

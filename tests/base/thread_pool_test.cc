@@ -22,6 +22,14 @@
 namespace weft {
 namespace {
 
+// CPUs that do not exist: binding to them changes nothing.
+std::vector<NumaNode> TwoNodes(int first_cpu_count, int second_cpu_count) {
+  std::vector<NumaNode> nodes = {{0, {}}, {4, {}}};
+  for (int i = 0; i < first_cpu_count; ++i) nodes[0].cpus.push_back(7'000 + i);
+  for (int i = 0; i < second_cpu_count; ++i) nodes[1].cpus.push_back(7'500 + i);
+  return nodes;
+}
+
 TEST(ThreadPool, RunsEveryTaskOnceWhateverTheCounts) {
   for (const int thread_count : {1, 2, 3, 8}) {
     ThreadPool pool(thread_count);
@@ -67,20 +75,24 @@ TEST(ThreadPool, AThreadTakesNeighbouringTasks) {
     const bool lasts_met = task % 10 != 9 || of_lasts.Join();
     EXPECT_TRUE(firsts_met && lasts_met);
   });
-  if (tasks[0].front() != 0) std::swap(tasks[0], tasks[1]);
   EXPECT_EQ(tasks[0], (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
   EXPECT_EQ(tasks[1], (std::vector<int64_t>{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}));
 }
 
 TEST(ThreadPool, WhoIsDoneTakesWhatOthersHaveLeft) {
   ThreadPool pool(2);
+  std::vector<int> threads(20, -1);
   std::atomic<int64_t> done{0};
-  // Whoever takes task 0 holds it until all others have run, of its own share too.
-  pool.ParallelFor(20, [&](int64_t task, int) {
-    while (task == 0 && done.load() < 19) std::this_thread::yield();
+  pool.ParallelFor(20, [&](int64_t task, int thread) {
+    threads[static_cast<size_t>(task)] = thread;
+    // Task 0 ends when all others have, those behind it too, or after a long time.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (task == 0 && done.load() < 19 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
     done.fetch_add(1);
   });
-  EXPECT_EQ(done, 20);
+  EXPECT_EQ(std::count(threads.begin() + 1, threads.begin() + 10, threads[0]), 0);
 }
 
 TEST(ThreadPool, TasksThatRunTogetherNeverShareAThreadIndex) {
@@ -114,8 +126,12 @@ TEST(ThreadPool, ManyShortLoopsInARowSeeEachOthersWrites) {
 
 // A loop of 1,000 tasks is stopped by another thread's urgent one, and then goes on.
 TEST(ThreadPool, AnUrgentLoopRunsBetweenTheTasksOfAPatientOne) {
-  for (const int thread_count : {1, 2, 4}) {
-    ThreadPool pool(thread_count);
+  struct Case {
+    int thread_count;
+    bool on_nodes;
+  };
+  for (const Case& it : {Case{1, false}, Case{2, false}, Case{4, false}, Case{4, true}}) {
+    ThreadPool pool(it.thread_count, it.on_nodes ? TwoNodes(2, 2) : std::vector<NumaNode>{});
     std::vector<std::atomic<int>> runs(1000);
     std::vector<std::atomic<int>> urgent_runs(50);
     std::atomic<int> done{0};
@@ -128,7 +144,7 @@ TEST(ThreadPool, AnUrgentLoopRunsBetweenTheTasksOfAPatientOne) {
     };
     {
       const ScopedTurn turn(pool.turns(), Turns::Urgency::kPatient);
-      pool.ParallelFor(1000, [&](int64_t task, int) {
+      const auto patient = [&](int64_t task, int) {
         if (task == 10) {
           other = std::thread(run_urgent);
           while (!pool.turns().wanted()) std::this_thread::yield();
@@ -139,7 +155,12 @@ TEST(ThreadPool, AnUrgentLoopRunsBetweenTheTasksOfAPatientOne) {
         while (task > 10 && task < 999 && urgent_runs[0] == 0 && !pool.turns().wanted()) {
           std::this_thread::yield();
         }
-      });
+      };
+      if (it.on_nodes) {
+        pool.ParallelForOnNodes([&](int node) { return pool.FirstOfNode(node, 1000); }, patient);
+      } else {
+        pool.ParallelFor(1000, patient);
+      }
     }
     other.join();
     const auto once = [](const auto& count) { return count == 1; };
@@ -231,14 +252,6 @@ TEST(ThreadPool, SleepingWorkersWakeForTheNextLoop) {
   }
 }
 
-// CPUs that do not exist: binding to them changes nothing.
-std::vector<NumaNode> TwoNodes(int first_cpu_count, int second_cpu_count) {
-  std::vector<NumaNode> nodes = {{0, {}}, {4, {}}};
-  for (int i = 0; i < first_cpu_count; ++i) nodes[0].cpus.push_back(7'000 + i);
-  for (int i = 0; i < second_cpu_count; ++i) nodes[1].cpus.push_back(7'500 + i);
-  return nodes;
-}
-
 TEST(ThreadPoolNodes, ThreadsAreSharedOutInProportionToCpus) {
   const ThreadPool pool(9, TwoNodes(8, 4));
   ASSERT_EQ(pool.node_count(), 2);
@@ -308,11 +321,10 @@ TEST(ThreadPoolNodes, ANodeThatIsDoneHelpsTheOther) {
   std::atomic<int64_t> done{0};
   // Whoever takes task 10, the first of the second node, holds it until all others have run: some
   // of that node's by the thread of the first.
-  pool.ParallelForByNode([&](int node) { return pool.FirstOfNode(node, 20); },
-                         [&](int64_t task, int) {
-                           while (task == 10 && done.load() < 19) std::this_thread::yield();
-                           done.fetch_add(1);
-                         });
+  pool.ParallelFor(20, [&](int64_t task, int) {
+    while (task == 10 && done.load() < 19) std::this_thread::yield();
+    done.fetch_add(1);
+  });
   EXPECT_EQ(done, 20);
 }
 
