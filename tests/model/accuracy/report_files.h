@@ -1,11 +1,9 @@
-// What the accuracy reports read, and what they exchange with another engine to be compared with it
-// on the same tokens.
+// What the accuracy reports exchange with another engine to be compared with it on the same tokens.
 #pragma once
 
 #include <fstream>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -14,19 +12,12 @@
 
 namespace weft {
 
-// Throws std::runtime_error.
-inline std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw std::runtime_error(path + ": cannot be read");
-  return text.str();
-}
-
 // For another engine: int32, the windows' length, then their tokens. Each window starts afresh.
+// Throws std::runtime_error where there is none.
 inline void WriteTokens(const Windows& windows, const std::string& path) {
+  if (windows.empty()) throw std::runtime_error("no text, or one too short for one window");
   ByteWriter tokens;
-  tokens.Number(static_cast<int32_t>(windows.at(0).size()));
+  tokens.Number(static_cast<int32_t>(windows.front().size()));
   for (const std::vector<TokenId>& window : windows) {
     tokens.Bytes(std::as_bytes(std::span(window)));
   }

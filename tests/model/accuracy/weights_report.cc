@@ -22,6 +22,7 @@
 #include "tests/model/accuracy/accuracy.h"
 #include "tests/model/accuracy/quantize.h"
 #include "tests/model/accuracy/report_files.h"
+#include "tests/read_file.h"
 
 namespace weft {
 namespace {

