@@ -98,6 +98,8 @@ SHAPES = {
     "llama-1b": Shape("llama", 16, 2048, 32, 8, 64, 8192, 128256, 5e5),
     "llama-8b": Shape("llama", 32, 4096, 32, 8, 128, 14336, 128256, 5e5, tied_embeddings=False),
     "qwen3-0.6b": Shape("qwen3", 28, 1024, 16, 8, 128, 3072, 151936, 1e6, query_norm="head"),
+    # So few layers and tokens that a long context is a matter of minutes, in which these layers' attention takes the time.
+    "qwen3-0.6b-2-layers": Shape("qwen3", 2, 1024, 16, 8, 128, 3072, 4096, 1e6, query_norm="head"),
     "gemma3-1b": Shape("gemma3", 26, 1152, 4, 1, 256, 6912, 262144, 1e6, query_norm="head", output_norms=True, window=512),
     "olmoe-7b": Shape("olmoe", 16, 2048, 16, 16, 128, 1024, 50304, 1e4, 64, 8, False, "all"),
     "qwen3moe-10b": Shape("qwen3moe", 16, 2048, 32, 4, 128, 768, 151936, 1e6, 128, 8, False, "head"),

@@ -9,6 +9,7 @@ USUAL_CONTEXT = 128  # positions that streams have behind them, where a row does
 # Shapes of make_random_model.py, as docs/PERFORMANCE.md calls them.
 TITLES = {
     "qwen3-0.6b": "dense 0.6B (Qwen3)",
+    "qwen3-0.6b-2-layers": "dense 0.6B (Qwen3), 2 layers",
     "llama-1b": "dense 1.2B (Llama)",
     "llama-8b": "dense 8B (Llama)",
     "olmoe-7b": "MoE 7B (OLMoE, 64 experts, 8 run)",
@@ -54,7 +55,7 @@ FEW_BITS = ("q3_k", "q2_k", "iq4_nl", "iq3_s", "iq3_xxs", "iq2_s", "iq2_xs", "iq
 MODELS = {model.name: model for model in (
     *(Model(shape, quantisation) for shape in ("qwen3-0.6b", "llama-1b", "llama-8b") for quantisation in DENSE_QUANTISATIONS),
     *(Model("qwen3-0.6b", quantisation) for quantisation in FEW_BITS),
-    Model("olmoe-7b", "q4_k_m"), Model("qwen3moe-10b", "q4_k_m"), Model("gpt-oss-4-layers", "mxfp4"))}
+    Model("qwen3-0.6b-2-layers", "q8_0"), Model("olmoe-7b", "q4_k_m"), Model("qwen3moe-10b", "q4_k_m"), Model("gpt-oss-4-layers", "mxfp4"))}
 # The longest context is what make_random_model.py's files have, less what is decoded.
 ROWS = ("prefill-512", "prefill-4096", "decode-1", "decode-4", "decode-16", "decode-64", "decode-1@8192", "decode-4@8192",
         "decode-1@32640")
