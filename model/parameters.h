@@ -112,10 +112,11 @@ struct ModelTensors {
   const BoundMatrix& matrix(MatrixId id) const { return matrices[static_cast<size_t>(id)]; }
 };
 
-// Has all matrices that a file holds without quantisation, those of stacks included, become `type`
-// (HasQuantizer), before memory is planned. Q8_0 where their columns make no whole blocks of it,
-// but whole ones of Q8_0; as they are where they make neither. `head`, if there is one, becomes
-// Q6_K where `type` has fewer bits, as llama.cpp has it.
+// Has all matrices that a file holds without quantisation, or in floats of few bits (FP8, nf4,
+// fp4), those of stacks included, become `type` (HasQuantizer), before memory is planned. Q8_0
+// where their columns make no whole blocks of it, but whole ones of Q8_0; as they are where they
+// make neither. `head`, if there is one, becomes Q6_K where `type` has fewer bits, as llama.cpp has
+// it.
 void QuantizeMatrices(ModelTensors& tensors, DataType type, MatrixId head);
 
 // What QuantizeMatrices has decided, as "112 matrices Q4_K, 1 Q6_K, 2 as in the file"; empty:

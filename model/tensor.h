@@ -12,9 +12,9 @@ namespace weft {
 using TokenId = int32_t;
 
 // Element types of a model file: X(name) for each, defined in model/formats/blocks/. Names and
-// block formats are ggml's; the last four quantised ones are what rows of quantised safetensors are
-// put together to (model/formats/schemes/), which no file has. Those of the last line are no
-// weights by themselves: parts of such rows, and indices such as BERT's position_ids.
+// block formats are ggml's; the quantised ones from INT4_F16 on are what rows of quantised
+// safetensors are put together to (model/formats/schemes/), which no file has. Those of the last
+// line are no weights by themselves: parts of such rows, and indices such as BERT's position_ids.
 // clang-format off
 #define WEFT_DATA_TYPES(X)                                                            \
   X(F32) X(F16) X(BF16)                                                               \
@@ -22,6 +22,7 @@ using TokenId = int32_t;
   X(IQ4_NL) X(IQ4_XS) X(Q3_K) X(Q2_K) X(TQ2_0) X(TQ1_0)                               \
   X(IQ3_S) X(IQ3_XXS) X(IQ2_S) X(IQ2_XS) X(IQ2_XXS) X(IQ1_M) X(IQ1_S) X(NVFP4)        \
   X(INT4_F16) X(INT4_BF16) X(AFFINE4_BF16) X(INT8_F32)                                \
+  X(NVFP4_F32) X(FP8_F32) X(NF4_F32) X(FP4_F32)                                       \
   X(U8) X(I8) X(I32) X(U32) X(I64) X(F8_E4M3) X(F8_E8M0)
 // clang-format on
 

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/quoted.h"
+#include "model/formats/block_format.h"
 
 namespace weft {
 namespace {
@@ -112,11 +113,12 @@ class Binder {
         WEFT_ASSIGN_OR_RETURN(entries.emplace_back(),
                               BindWhole(*source, NameOfEntry(*source, i), parameter));
         // Their products read the same rows, in the one form that the first of them reads.
-        if (IsQuantized(entries.back().view.type) != IsQuantized(entries.front().view.type)) {
+        if (HasIntegerCodes(entries.back().view.type) !=
+            HasIntegerCodes(entries.front().view.type)) {
           return Fail(
               ErrorCode::kUnsupported,
-              "{}: tensor {} has type {}, and {} has {}: expected both quantised or neither", path_,
-              NameOfEntry(*source, i), TraitsOf(entries.back().view.type).name,
+              "{}: tensor {} has type {}, and {} has {}: expected integers in both or neither",
+              path_, NameOfEntry(*source, i), TraitsOf(entries.back().view.type).name,
               NameOfEntry(*source, 0), TraitsOf(entries.front().view.type).name);
         }
       }

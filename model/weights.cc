@@ -11,6 +11,7 @@
 
 #include "base/checked_math.h"
 #include "base/float_env.h"
+#include "model/formats/block_format.h"
 #include "model/formats/dequantize.h"
 #include "model/formats/quantize.h"
 
@@ -248,8 +249,8 @@ int64_t FileBytes(const ModelTensors& tensors) {
   return total;
 }
 
-void QuantizeIfPlain(BoundMatrix& matrix, DataType type) {
-  if (IsQuantized(matrix.view.type)) return;
+void QuantizeUnlessIntegers(BoundMatrix& matrix, DataType type) {
+  if (HasIntegerCodes(matrix.view.type)) return;
   for (const DataType each : {type, DataType::kQ8_0}) {
     if (matrix.view.columns() % TraitsOf(each).block_elements != 0) continue;
     matrix.becomes = each;
@@ -262,10 +263,11 @@ void QuantizeIfPlain(BoundMatrix& matrix, DataType type) {
 void QuantizeMatrices(ModelTensors& tensors, DataType type, MatrixId head) {
   const DataType head_type = type == DataType::kQ8_0 ? type : DataType::kQ6_K;
   for (size_t i = 0; i < tensors.matrices.size(); ++i) {
-    QuantizeIfPlain(tensors.matrices[i], static_cast<MatrixId>(i) == head ? head_type : type);
+    QuantizeUnlessIntegers(tensors.matrices[i],
+                           static_cast<MatrixId>(i) == head ? head_type : type);
   }
   for (std::vector<BoundMatrix>& stack : tensors.stacks) {
-    for (BoundMatrix& matrix : stack) QuantizeIfPlain(matrix, type);
+    for (BoundMatrix& matrix : stack) QuantizeUnlessIntegers(matrix, type);
   }
 }
 

@@ -13,6 +13,8 @@ const BlockFormat& FormatOf(DataType type) {
   return *kFormats[static_cast<size_t>(type)];
 }
 
+bool HasIntegerCodes(DataType type) { return HasIntegerCodes(FormatOf(type).panel); }
+
 const DataTypeTraits& TraitsOf(DataType type) { return FormatOf(type).traits; }
 
 }  // namespace weft

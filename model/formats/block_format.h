@@ -29,4 +29,7 @@ struct BlockFormat {
 
 const BlockFormat& FormatOf(DataType type);
 
+// Whether the int8 arithmetic multiplies weights of the type as integers.
+bool HasIntegerCodes(DataType type);
+
 }  // namespace weft

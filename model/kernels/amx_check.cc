@@ -45,8 +45,8 @@ void SetNearExponents(PackedMatrix& weights, Numbers& numbers) {
   }
 }
 
-// Random panels. Odd bytes are such that an f16 or bf16 which ends in one is finite, and near
-// enough to others that their sums round.
+// Random panels. Odd bytes are such that an f16, bf16 or float32 which ends in one is finite, and
+// near enough to others that their sums round; even ones such that no code of e4m3 is NaN.
 PackedMatrix RandomWeights(const KernelTable& kernels, PanelFormat layout, Numbers& numbers) {
   PackedMatrix weights;
   weights.layout = layout;
@@ -57,7 +57,8 @@ PackedMatrix RandomWeights(const KernelTable& kernels, PanelFormat layout, Numbe
   bool odd = false;
   for (std::byte& byte : weights.storage.bytes()) {
     const uint32_t bits = numbers.Bits();
-    byte = static_cast<std::byte>(odd ? (bits & 0x87) | 0x38 : bits);
+    const uint32_t finite = (bits & 0x7f) == 0x7f ? bits ^ 1 : bits;
+    byte = static_cast<std::byte>(odd ? (bits & 0x87) | 0x38 : finite);
     odd = !odd;
   }
   if (IsQuantized(layout) && TraitsOf(layout).scale == PanelScale::kExponent) {

@@ -31,11 +31,11 @@
 //   probability 0 and value 0, and are never multiplied; blocks without a visible position are
 //   never read. With an 8-bit cache the products are sums of integers, which are exact.
 //
-// The `int8` arithmetic is the same but for products with quantised weights, whose left operand is
-// quantised to 8 bits in groups of 32 (Int8Group): integer dot products in a group, which are
-// exact, and float32 fma over the groups in ascending order; then the same over what some groups
-// are coded a second time with (Int8Residual). scalar_int8.cc is the definition.
-// `int8+bf16pair` is int8 where weights are quantised and bf16pair where they are not.
+// The `int8` arithmetic is the same but for products with weights that are quantised to integers
+// (HasIntegerCodes), whose left operand is quantised to 8 bits in groups of 32 (Int8Group): integer
+// dot products in a group, which are exact, and float32 fma over the groups in ascending order;
+// then the same over what some groups are coded a second time with (Int8Residual). scalar_int8.cc
+// is the definition. `int8+bf16pair` is int8 for such weights and bf16pair for others.
 //
 // NaN is NaN, whichever its sign and payload. Weights are finite: what a file's infinite scale
 // makes is not finite either, but may be NaN here and infinity there.

@@ -64,12 +64,10 @@ void PackGroup(const WeightGroup& group, int64_t lane, const GroupFields& fields
     PackPlane<kHighBits, kLowBits>(group.codes, lane, packed + fields.high);
   }
   uint8_t* const scale = packed + fields.scale;
-  if constexpr (HasFloatScale(kTraits)) {
-    constexpr int64_t kBytes = kLayout.scale / kPanelRows;
-    std::memcpy(scale + kBytes * lane, group.scale, kBytes);
-  } else if constexpr (kTraits.scale != PanelScale::kSuperBlock) {
-    scale[lane] = group.scale[0];
-    if constexpr (HasHalves(kTraits)) scale[kPanelRows + lane] = group.scale[1];
+  constexpr int64_t kParts = HasHalves(kTraits) ? 2 : 1;
+  constexpr int64_t kBytes = kLayout.scale / kPanelRows / kParts;
+  for (int64_t part = 0; part < kParts; ++part) {
+    std::memcpy(scale + kBytes * (kPanelRows * part + lane), group.scale + kBytes * part, kBytes);
   }
   uint8_t* const minimum = packed + fields.minimum;
   constexpr int64_t kMinimumBytes = kLayout.minimum / kPanelRows;
@@ -150,12 +148,10 @@ WeightGroup UnpackGroup(const uint8_t* panel, int64_t lane, const GroupFields& f
     UnpackPlane<kHighBits>(panel + fields.high, lane, kLowBits, weights.codes);
   }
   const uint8_t* const scale = panel + fields.scale;
-  if constexpr (HasFloatScale(kTraits)) {
-    constexpr int64_t kBytes = kLayout.scale / kPanelRows;
-    std::memcpy(weights.scale, scale + kBytes * lane, kBytes);
-  } else if constexpr (kTraits.scale != PanelScale::kSuperBlock) {
-    weights.scale[0] = scale[lane];
-    if constexpr (HasHalves(kTraits)) weights.scale[1] = scale[kPanelRows + lane];
+  constexpr int64_t kParts = HasHalves(kTraits) ? 2 : 1;
+  constexpr int64_t kBytes = kLayout.scale / kPanelRows / kParts;
+  for (int64_t part = 0; part < kParts; ++part) {
+    std::memcpy(weights.scale + kBytes * part, scale + kBytes * (kPanelRows * part + lane), kBytes);
   }
   const uint8_t* const minimum = panel + fields.minimum;
   constexpr int64_t kMinimumBytes = kLayout.minimum / kPanelRows;

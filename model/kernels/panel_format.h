@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace weft {
 
@@ -37,6 +38,10 @@ enum class PanelFormat : uint8_t {
   kINT4_BF16,
   kAFFINE4_BF16,
   kINT8_F32,
+  kNVFP4_F32,
+  kFP8_F32,
+  kNF4_F32,
+  kFP4_F32,
 };
 inline constexpr PanelFormat kFirstQuantizedPanel = PanelFormat::kQ8_0;
 
@@ -55,6 +60,7 @@ enum class PanelScale : uint8_t {
   kHalvesBytes,    // signed bytes, times d
   kHalvesNibbles,  // the low nibbles of bytes, times d
   kHalvesE4M3,     // floats of 7 bits (OCP's e4m3, without sign), halved
+  kHalvesFloat,    // float32s
 };
 // What is added to them, or, but for kHalf and kBFloat, taken away.
 enum class PanelMinimum : uint8_t {
@@ -74,6 +80,9 @@ struct PanelTraits {
   PanelMinimum minimum = PanelMinimum::kNone;
   const int8_t* table = nullptr;  // of 16, what codes stand for; nullptr: themselves
   float unit = 1;                 // a power of two that d is multiplied with
+  // Of 1 << code_bits, what codes stand for that are no integers: such weights have no part in the
+  // int8 arithmetic.
+  const float* floats = nullptr;
 };
 
 // What a code of OCP's e2m1 stands for, doubled, so that it is an integer.
@@ -88,6 +97,46 @@ static constexpr int8_t kCodesIQ3_XXS[16] = {4,  12,  20,  28,  36,  44,  52,  6
                                              -4, -12, -20, -28, -36, -44, -52, -62};
 static constexpr int8_t kCodesIQ2[16] = {8, 25, 43, 0, -8, -25, -43, 0};
 static constexpr int8_t kCodesIQ1[16] = {-7, 1, 9, 0, -9, -1, 7, 0};
+
+// What a code of OCP's e4m3 stands for: a sign, four bits of exponent, three of fraction; no
+// infinity, and one NaN of each sign (torch's float8_e4m3fn).
+// https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8-revision-1-0-2023-12-01-pdf-1
+struct FloatsE4M3 {
+  float values[256];
+};
+static constexpr FloatsE4M3 MakeFloatsE4M3() {
+  FloatsE4M3 floats = {};
+  for (int code = 0; code < 256; ++code) {
+    const int exponent = code >> 3 & 15;
+    const int fraction = code & 7;
+    float value = static_cast<float>(exponent == 0 ? fraction : 8 + fraction) * 0x1p-9F;
+    for (int i = 1; i < exponent; ++i) value *= 2;
+    if ((code & 0x7f) == 0x7f) value = std::numeric_limits<float>::quiet_NaN();
+    floats.values[code] = code < 0x80 ? value : -value;
+  }
+  return floats;
+}
+static constexpr FloatsE4M3 kFloatsE4M3 = MakeFloatsE4M3();
+// bitsandbytes': the quantiles of a normal distribution (QLoRA's nf4), and floats of its own.
+static constexpr float kFloatsNF4[16] = {-1,
+                                         -0.696192801F,
+                                         -0.525073051F,
+                                         -0.394917488F,
+                                         -0.284441382F,
+                                         -0.184773430F,
+                                         -0.0910500363F,
+                                         0,
+                                         0.0795802996F,
+                                         0.160930201F,
+                                         0.246112302F,
+                                         0.337915242F,
+                                         0.440709829F,
+                                         0.562617004F,
+                                         0.722956836F,
+                                         1};
+static constexpr float kFloatsFP4[16] = {
+    0, 0.0625F / 12,  8.0F / 12,  1,  4.0F / 12,  0.5F,  2.0F / 12,  0.25F,
+    0, -0.0625F / 12, -8.0F / 12, -1, -4.0F / 12, -0.5F, -2.0F / 12, -0.25F};
 
 static constexpr PanelTraits kPanelTraits[] = {
     {PanelFormat::kQ8_0, 8, 0, PanelScale::kHalf},
@@ -115,6 +164,11 @@ static constexpr PanelTraits kPanelTraits[] = {
     {PanelFormat::kINT4_BF16, 4, 0, PanelScale::kBFloat, PanelMinimum::kZeroPoint},
     {PanelFormat::kAFFINE4_BF16, 4, 0, PanelScale::kBFloat, PanelMinimum::kBFloat},
     {PanelFormat::kINT8_F32, 8, 0, PanelScale::kFloat},
+    {PanelFormat::kNVFP4_F32, 4, 0, PanelScale::kHalvesFloat, PanelMinimum::kNone, kCodesE2M1},
+    {PanelFormat::kFP8_F32, 8, 0, PanelScale::kFloat, PanelMinimum::kNone, nullptr, 1,
+     kFloatsE4M3.values},
+    {PanelFormat::kNF4_F32, 4, 0, PanelScale::kFloat, PanelMinimum::kNone, nullptr, 1, kFloatsNF4},
+    {PanelFormat::kFP4_F32, 4, 0, PanelScale::kFloat, PanelMinimum::kNone, nullptr, 1, kFloatsFP4},
 };
 static constexpr int kQuantizedPanels = sizeof(kPanelTraits) / sizeof(kPanelTraits[0]);
 
@@ -134,16 +188,16 @@ static constexpr const PanelTraits& TraitsOf(PanelFormat format) {
   return kPanelTraits[static_cast<int>(format) - static_cast<int>(kFirstQuantizedPanel)];
 }
 
-// Whether a group's scale is a float of its own, of whatever width.
-static constexpr bool HasFloatScale(const PanelTraits& traits) {
-  return traits.scale <= PanelScale::kFloat;
+// Whether the int8 arithmetic multiplies such weights; others it multiplies as bf16 or bf16pair do.
+static constexpr bool HasIntegerCodes(PanelFormat format) {
+  return IsQuantized(format) && TraitsOf(format).floats == nullptr;
 }
 static constexpr bool HasHalves(const PanelTraits& traits) {
   return traits.scale >= PanelScale::kHalvesBytes;
 }
 // Whether a super-block of 8 groups has f16 scales of its own.
 static constexpr bool HasSuperBlock(const PanelTraits& traits) {
-  return traits.scale >= PanelScale::kSuperBlock && traits.scale != PanelScale::kHalvesE4M3;
+  return traits.scale >= PanelScale::kSuperBlock && traits.scale < PanelScale::kHalvesE4M3;
 }
 
 // Calls visit.template operator()<format>() for a quantised format.
@@ -153,6 +207,13 @@ static void VisitQuantizedPanel(PanelFormat format, const Visit& visit) {
     if (format != QuantizedPanel(kIndex)) return VisitQuantizedPanel<kIndex + 1>(format, visit);
     visit.template operator()<QuantizedPanel(kIndex)>();
   }
+}
+// The same for a format with integer codes; for others nothing is instantiated.
+template <typename Visit>
+static void VisitIntegerPanel(PanelFormat format, const Visit& visit) {
+  VisitQuantizedPanel(format, [&]<PanelFormat kFormat>() {
+    if constexpr (HasIntegerCodes(kFormat)) visit.template operator()<kFormat>();
+  });
 }
 
 }  // namespace weft

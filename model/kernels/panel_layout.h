@@ -29,6 +29,7 @@
 //   kHalvesBytes    [2][16] int8, k < 16 and k >= 16   likewise
 //   kHalvesNibbles  [2][16] uint8                      likewise
 //   kHalvesE4M3     [2][16] uint8
+//   kHalvesFloat    [2][16] float32
 //
 //   PanelMinimum    minimum
 //   kHalf           [16] f16
@@ -71,7 +72,7 @@ static constexpr int LowBitsOf(const PanelTraits& traits) {
 
 static constexpr PanelLayout LayoutOf(const PanelTraits& traits) {
   constexpr int64_t kPlane = 64;  // bytes of a plane of one bit
-  constexpr int64_t kScale[] = {32, 32, 64, 16, 0, 16, 32, 32, 32};
+  constexpr int64_t kScale[] = {32, 32, 64, 16, 0, 16, 32, 32, 32, 128};
   constexpr int64_t kMinimum[] = {0, 32, 32, 16, 16, 0};
   const int64_t low_bits = LowBitsOf(traits);
   return {kPlane * low_bits, kPlane * (traits.code_bits - low_bits),

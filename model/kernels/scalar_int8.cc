@@ -1,4 +1,5 @@
-// The definition of the int8 arithmetic: products of quantised weights with operands of 8 bits.
+// The definition of the int8 arithmetic: products of weights whose codes are integers with operands
+// of 8 bits.
 //
 // For one row and one output, over the groups of 32 k in ascending order, acc from +0:
 //
@@ -11,9 +12,9 @@
 // ascending order of their groups, make another acc from +0, and y = y + that.
 //
 // Where a format has a scale each for k < 16 and k >= 16, dot = fma(dot1, scale1, dot0 * scale0):
-// exact where these are integers, since it stays below 2^24. Where it has such minimums, the last
-// line is acc = fma(m, minimum * x scale, acc) with m = minimum0 * (sum of x's codes of k < 16) +
-// minimum1 * (that of k >= 16), exact too.
+// exact where these are integers, since it stays below 2^24, and rounded where they are floats.
+// Where it has such minimums, the last line is acc = fma(m, minimum * x scale, acc) with m =
+// minimum0 * (sum of x's codes of k < 16) + minimum1 * (that of k >= 16), exact too.
 //
 // The codes' integers, scales and minimums are panel_format.h's and weight_group.cc's. A scale of
 // 2^(e - 128) is zero for e < 2: it would be a denormal.

@@ -16,7 +16,7 @@ namespace {
 OperandType OperandOfBF16(PanelFormat /*layout*/) { return OperandType::kBF16; }
 OperandType OperandOfF32(PanelFormat /*layout*/) { return OperandType::kF32; }
 OperandType OperandOfInt8(PanelFormat layout) {
-  return IsQuantized(layout) ? OperandType::kInt8 : OperandType::kBF16;
+  return HasIntegerCodes(layout) ? OperandType::kInt8 : OperandType::kBF16;
 }
 
 template <const IsaFunctions& kIsa>
@@ -33,13 +33,13 @@ void MatmulOf(const MatmulTask& task) {
 
 template <const IsaFunctions& kIsa, Matmul kMatmulInt8>
 void MatmulByType(const MatmulTask& task) {
-  const Matmul matmul = IsQuantized(task.weights->layout) ? kMatmulInt8 : kIsa.matmul;
+  const Matmul matmul = HasIntegerCodes(task.weights->layout) ? kMatmulInt8 : kIsa.matmul;
   matmul(task, task.weights->panel(task.first_panel));
 }
 
 template <Matmul kMatmulInt8, Matmul kMatmulPair>
 void MatmulInt8OrPair(const MatmulTask& task) {
-  const Matmul matmul = IsQuantized(task.weights->layout) ? kMatmulInt8 : kMatmulPair;
+  const Matmul matmul = HasIntegerCodes(task.weights->layout) ? kMatmulInt8 : kMatmulPair;
   matmul(task, task.weights->panel(task.first_panel));
 }
 

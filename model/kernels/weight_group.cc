@@ -26,6 +26,11 @@ int32_t IntegerOf(const PanelTraits& traits, uint32_t code) {
   return static_cast<int32_t>(code) - traits.zero_point;
 }
 
+float FloatOf(const PanelTraits& traits, uint32_t code) {
+  if (traits.floats != nullptr) return traits.floats[code];
+  return static_cast<float>(IntegerOf(traits, code));
+}
+
 // What both halves of the codes are multiplied with, but for their own scales.
 float CommonScale(const PanelTraits& traits, const WeightGroup& group) {
   switch (traits.scale) {
@@ -40,6 +45,7 @@ float CommonScale(const PanelTraits& traits, const WeightGroup& group) {
     case PanelScale::kBytes:
       return HalfToFloat(group.d) * traits.unit * static_cast<float>(SignedByte(group.scale[0]));
     case PanelScale::kHalvesE4M3:
+    case PanelScale::kHalvesFloat:
       return 1;
     case PanelScale::kSuperBlock:
     case PanelScale::kHalvesBytes:
@@ -59,6 +65,8 @@ float HalfScale(const PanelTraits& traits, const WeightGroup& group, int64_t hal
     case PanelScale::kHalvesE4M3:
       // As an f16, whose exponents are 8 larger.
       return HalfToFloat(static_cast<uint16_t>(byte << 7)) * 0x1p7F;
+    case PanelScale::kHalvesFloat:
+      return Load<float>(group.scale + 4 * half);
     case PanelScale::kHalf:
     case PanelScale::kBFloat:
     case PanelScale::kFloat:
@@ -106,7 +114,7 @@ void ValuesOf(PanelFormat format, const WeightGroup& group, float* out) {
     const float scale = CommonScale(traits, group) * HalfScale(traits, group, half);
     const float minimum = CommonMinimum(traits, group) * HalfMinimum(traits, group, half);
     for (int64_t k = 16 * half; k < 16 * half + 16; ++k) {
-      const float value = static_cast<float>(IntegerOf(traits, group.code(k))) * scale;
+      const float value = FloatOf(traits, group.code(k)) * scale;
       out[k] = traits.minimum == PanelMinimum::kNone ? value : value + minimum;
     }
   }

@@ -15,8 +15,8 @@ using EightCodes = uint64_t;
 struct WeightGroup {
   EightCodes codes[4];
   // As PanelScale and PanelMinimum name them: the bytes of a float, or the group's byte, or a byte
-  // each for k < 16 and k >= 16.
-  uint8_t scale[4];
+  // or float each for k < 16 and k >= 16.
+  uint8_t scale[8];
   uint8_t minimum[2];
   // The f16 scales of the group's super-block.
   uint16_t d;
@@ -31,7 +31,8 @@ struct WeightGroup {
 // the minimum added to it.
 void ValuesOf(PanelFormat format, const WeightGroup& group, float* out);
 
-// The same weights as the int8 arithmetic sees them (scalar_int8.cc).
+// The same weights, of a format with integer codes, as the int8 arithmetic sees them
+// (scalar_int8.cc).
 struct Int8Weights {
   int32_t codes[kGroupColumns];  // in order of k, minus the zero point; of a table its entries
   // Of k < 16 and of k >= 16, where a format HasHalves; otherwise 1.

@@ -14,14 +14,14 @@ ByteTrie::ByteTrie(std::span<const Entry> entries) : root_children_(256, kRoot) 
   nodes_.emplace_back();
 
   // Breadth first, so that the children of a node lie side by side.
-  struct Range {
+  struct EntryRange {
     uint32_t node;
     size_t depth, first, last;  // sorted[first, last) share the node's path
   };
-  std::vector<Range> level = {{kRoot, 0, 0, sorted.size()}};
+  std::vector<EntryRange> level = {{kRoot, 0, 0, sorted.size()}};
   while (!level.empty()) {
-    std::vector<Range> next_level;
-    for (Range range : level) {
+    std::vector<EntryRange> next_level;
+    for (EntryRange range : level) {
       while (range.first < range.last && entries[sorted[range.first]].key.size() == range.depth) {
         int32_t& value = nodes_[range.node].value;
         if (value < 0) value = entries[sorted[range.first]].value;

@@ -40,7 +40,7 @@ void AddWeightsFlag(CLI::App& app, std::optional<DataType>& weights) {
   app.add_option_function<std::string>(
          "--weights", [&weights, names](const std::string& name) { weights = names.at(name); },
          "What matrices are held in: auto and file as the file has them; or a type as which those "
-         "are quantised while they are loaded that it has in F32, F16 or BF16")
+         "are quantised while they are loaded that it has in F32, F16, BF16, FP8, nf4 or fp4")
       ->check(CLI::IsMember({"auto", "file", "q8_0", "q6_k", "q5_k", "q4_k", "q4_0"}))
       ->default_str("auto");
 }

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "base/float_env.h"
+#include "model/formats/block_format.h"
 #include "tests/model/kernels/kernel_fixtures.h"
 
 namespace weft {
@@ -66,7 +67,7 @@ void RegisterAll() {
     const std::string type_name(TraitsOf(type).name);
     for (const KernelTable* kernels : tables) {
       const bool is_slow = kernels->isa == Isa::kScalar && kernels->arithmetic != Arithmetic::kF32;
-      if (kernels->arithmetic == Arithmetic::kInt8 && !IsQuantized(type)) continue;
+      if (kernels->arithmetic == Arithmetic::kInt8 && !HasIntegerCodes(type)) continue;
       for (const int64_t rows : {1, 4, 16, 64, 512}) {
         if (is_slow && rows > 1) continue;
         benchmark::RegisterBenchmark(

@@ -40,6 +40,15 @@ TEST_F(KernelsForModelTest, WeightsThatAreQuantisedWhileTheyAreLoadedCount) {
   EXPECT_EQ(KernelsForModel(plain_, kAuto).value()->kv_type, KvType::kQ8);
 }
 
+TEST_F(KernelsForModelTest, CodesThatStandForFloatsAreNoIntegers) {
+  for (const auto& [type, kv_type] : {std::pair{DataType::kFP8_F32, KvType::kBF16},
+                                      {DataType::kNF4_F32, KvType::kBF16},
+                                      {DataType::kNVFP4_F32, KvType::kQ8}}) {
+    for (BoundMatrix& matrix : plain_.tensors.matrices) matrix.becomes = type;
+    EXPECT_EQ(KernelsForModel(plain_, kAuto).value()->kv_type, kv_type) << TraitsOf(type).name;
+  }
+}
+
 TEST_F(KernelsForModelTest, NotOfEncodersAndOfKeysThatHoldTheirValues) {
   quantised_.spec.is_encoder = true;
   EXPECT_EQ(KernelsForModel(quantised_, kAuto).value()->kv_type, KvType::kBF16);

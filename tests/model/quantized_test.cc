@@ -4,7 +4,9 @@
 #include <bit>
 #include <filesystem>
 #include <map>
+#include <random>
 #include <set>
+#include <span>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,19 +32,19 @@ struct Fixture {
 
 constexpr Fixture kFixtures[] = {
     {"awq", DataType::kINT4_F16},
-    {"bnb_fp4", DataType::kF32},
+    {"bnb_fp4", DataType::kFP4_F32},
     {"bnb_int8", DataType::kINT8_F32, /*rounds_twice=*/true},
-    {"bnb_nf4", DataType::kF32},
-    {"bnb_nf4_plain", DataType::kF32},
-    {"ct_fp8", DataType::kF32},
-    {"ct_fp8_tensor", DataType::kF32},
-    {"ct_nvfp4", DataType::kF32},
+    {"bnb_nf4", DataType::kNF4_F32},
+    {"bnb_nf4_plain", DataType::kNF4_F32},
+    {"ct_fp8", DataType::kFP8_F32},
+    {"ct_fp8_tensor", DataType::kFP8_F32},
+    {"ct_nvfp4", DataType::kNVFP4_F32},
     {"ct_w4a16", DataType::kINT4_BF16},
     {"ct_w4a16_act_order", DataType::kF32},
     {"ct_w4a16_asym", DataType::kINT4_BF16},
     {"ct_w8a16", DataType::kINT8_F32},
     {"ct_w8a8", DataType::kINT8_F32},
-    {"fp8_block", DataType::kF32},
+    {"fp8_block", DataType::kFP8_F32},
     {"gptq_8bit", DataType::kQ8_0},
     {"gptq_act_order", DataType::kF32},
     {"gptq_sym", DataType::kQ4_0},
@@ -231,6 +233,150 @@ TEST(QuantizedConfigTest, RefusesWhatItDoesNotRead) {
   EXPECT_THAT(ErrorWith("mlx_4bit", {{"quantization.mode", std::string("mxfp4")},
                                      {prefix + "mode", std::string("mxfp4")}}),
               HasSubstr("is quantised by MLX's mode 'mxfp4'"));
+}
+
+std::vector<std::byte> RandomBytes(size_t count) {
+  std::mt19937 random(7);
+  std::vector<std::byte> bytes(count);
+  // No e4m3 among them is NaN.
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() & 0xbf);
+  return bytes;
+}
+
+// The one weight of layer "x", of two rows.
+std::vector<float> AssembledValues(const std::string& method, TensorMap tensors, DataType type) {
+  const ConfigValues config = {{"quantization_config", OtherValue{std::string(kObjectValue)}},
+                               {"quantization_config.quant_method", method}};
+  const auto assembled = AssembleQuantized(config, tensors, "file");
+  if (!assembled) throw std::runtime_error(assembled.error().message);
+  const AssembledTensor& tensor = *assembled->at("x.weight");
+  EXPECT_EQ(tensor.view.type, type);
+  const int64_t columns = tensor.view.columns();
+  std::vector<float> values(static_cast<size_t>(2 * columns));
+  std::vector<std::byte> row(static_cast<size_t>(RowBytes(tensor.view.type, columns)));
+  for (int64_t i = 0; i < 2; ++i) {
+    tensor.read_row(i, row.data());
+    DequantizeRow(tensor.view.type, row.data(), columns, values.data() + i * columns);
+  }
+  return values;
+}
+
+// Where rows, and the columns under a scale, are made of whole blocks, and where they are not.
+TEST(FloatRowsTest, FP8IsCodesTimesScales) {
+  struct Case {
+    int64_t columns;
+    int64_t scales;  // of a row
+    DataType type;
+  };
+  for (const auto& [columns, count, type] :
+       {Case{64, 1, DataType::kFP8_F32}, Case{64, 2, DataType::kFP8_F32},
+        Case{64, 4, DataType::kF32}, Case{48, 1, DataType::kF32}}) {
+    const std::vector<std::byte> codes = RandomBytes(static_cast<size_t>(2 * columns));
+    const float scales[] = {0.037F, -1.7F, 0.11F, 0.7F, -0.9F, 1.3F, 0.31F, 2.1F};
+    const std::vector<float> values = AssembledValues(
+        "fp8",
+        {{"x.weight", TensorView::Contiguous(codes.data(), DataType::kF8_E4M3, {2, columns})},
+         {"x.weight_scale", TensorView::Contiguous(reinterpret_cast<const std::byte*>(scales),
+                                                   DataType::kF32, {2, count})}},
+        type);
+    for (int64_t i = 0; i < 2 * columns; ++i) {
+      float code = 0;
+      DequantizeRow(DataType::kF8_E4M3, codes.data() + i, 1, &code);
+      ASSERT_EQ(values[static_cast<size_t>(i)], code * scales[i / (columns / count)])
+          << columns << " " << count << " " << i;
+    }
+  }
+}
+
+TEST(FloatRowsTest, NVFP4IsCodesTimesScalesTimesTheTensors) {
+  constexpr float kMagnitudes[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
+  for (const auto& [columns, type] :
+       {std::pair(int64_t{64}, DataType::kNVFP4_F32), std::pair(int64_t{48}, DataType::kF32)}) {
+    const std::vector<std::byte> codes = RandomBytes(static_cast<size_t>(columns));
+    const std::vector<std::byte> scales = RandomBytes(static_cast<size_t>(columns / 8));
+    const float of_all = 0.0037F;
+    const std::vector<float> values = AssembledValues(
+        "modelopt",
+        {{"x.weight", TensorView::Contiguous(codes.data(), DataType::kU8, {2, columns / 2})},
+         {"x.weight_scale",
+          TensorView::Contiguous(scales.data(), DataType::kF8_E4M3, {2, columns / 16})},
+         {"x.weight_scale_2", TensorView::Contiguous(reinterpret_cast<const std::byte*>(&of_all),
+                                                     DataType::kF32, {1})}},
+        type);
+    for (int64_t i = 0; i < 2 * columns; ++i) {
+      float scale = 0;
+      DequantizeRow(DataType::kF8_E4M3, scales.data() + i / 16, 1, &scale);
+      const auto both = static_cast<uint8_t>(codes[static_cast<size_t>(i / 2)]);
+      const int code = both >> (i % 2 * 4) & 15;
+      const float value = (code < 8 ? 1.0F : -1.0F) * kMagnitudes[code % 8] * (scale * of_all);
+      ASSERT_EQ(values[static_cast<size_t>(i)], value) << columns << " " << i;
+    }
+  }
+}
+
+// Blocks that are not made of whole ones of 32, and a table of the file's own, too.
+TEST(FloatRowsTest, BitsAndBytesIsATablesEntriesTimesScales) {
+  struct Case {
+    int64_t columns;
+    int64_t block;
+    DataType type;
+    float first;  // of the table
+  };
+  for (const auto& [columns, block, type, first] :
+       {Case{96, 64, DataType::kNF4_F32, -1}, Case{96, 64, DataType::kF32, -1.5F},
+        Case{48, 32, DataType::kF32, -1}, Case{96, 16, DataType::kF32, -1}}) {
+    const std::vector<std::byte> codes = RandomBytes(static_cast<size_t>(columns));
+    float table[16];
+    std::ranges::copy(std::span(TraitsOf(PanelFormat::kNF4_F32).floats, 16), table);
+    table[0] = first;
+    std::vector<float> scales;
+    for (int64_t at = 0; at < 2 * columns; at += block) {
+      scales.push_back(0.1F + 0.01F * static_cast<float>(scales.size()));
+    }
+    const std::string state = fmt::format(
+        R"({{"quant_type": "nf4", "blocksize": {}, "shape": [2, {}]}})", block, columns);
+    const auto floats = [](const float* data, int64_t count) {
+      return TensorView::Contiguous(reinterpret_cast<const std::byte*>(data), DataType::kF32,
+                                    {count});
+    };
+    const std::vector<float> values = AssembledValues(
+        "bitsandbytes",
+        {{"x.weight", TensorView::Contiguous(codes.data(), DataType::kU8, {columns, 1})},
+         {"x.weight.absmax", floats(scales.data(), std::ssize(scales))},
+         {"x.weight.quant_map", floats(table, 16)},
+         {"x.weight.quant_state.bitsandbytes__nf4",
+          TensorView::Contiguous(reinterpret_cast<const std::byte*>(state.data()), DataType::kU8,
+                                 {std::ssize(state)})}},
+        type);
+    for (int64_t i = 0; i < 2 * columns; ++i) {
+      const auto both = static_cast<uint8_t>(codes[static_cast<size_t>(i / 2)]);
+      const int code = i % 2 == 0 ? both >> 4 : both & 15;
+      ASSERT_EQ(values[static_cast<size_t>(i)],
+                table[code] * scales[static_cast<size_t>(i / block)])
+          << columns << " " << block << " " << i;
+    }
+  }
+}
+
+// As people do on the command line (--weights q8_0).
+TEST(FloatWeightsTest, MayBeQuantisedWhileTheyAreLoaded) {
+  for (const std::string fixture : {"ct_fp8", "fp8_block", "bnb_nf4", "bnb_fp4"}) {
+    Checkpoint checkpoint = LoadOrThrow(FixturePath(fixture));
+    const auto count = [&](DataType type) {
+      return std::ranges::count(checkpoint.tensors.matrices, type, &BoundMatrix::type);
+    };
+    const auto plain = count(DataType::kBF16) + count(DataType::kF16) + count(DataType::kF32);
+    ASSERT_LT(plain, std::ssize(checkpoint.tensors.matrices)) << fixture;
+    QuantizeMatrices(checkpoint.tensors, DataType::kQ8_0, MatrixId::kNone);
+    EXPECT_EQ(count(DataType::kQ8_0), std::ssize(checkpoint.tensors.matrices)) << fixture;
+    const std::vector<TokenId> tokens = {1, 5, 9, 2, 7};
+    RunnableModel quantised(std::move(checkpoint), {.arithmetic = Arithmetic::kF32});
+    RunnableModel as_stored(FixturePath(fixture), {.arithmetic = Arithmetic::kF32});
+    const double error =
+        RelativeError(quantised.RunSequence(tokens), as_stored.RunSequence(tokens));
+    EXPECT_LT(error, 0.1) << fixture;  // random weights make much of it
+    EXPECT_GT(error, 0) << fixture;
+  }
 }
 
 // No fixture is left out of the list.

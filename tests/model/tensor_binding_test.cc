@@ -361,7 +361,10 @@ TEST(TensorBindingTest, RefusesExpertsOfTwoKinds) {
   Bound bound = OpenHf("mixtral");
   bound.map["model.layers.0.block_sparse_moe.experts.3.w1.weight"].type = DataType::kQ8_0;
   EXPECT_THAT(bound.Error(), AllOf(HasSubstr("experts.3.w1.weight has type Q8_0"),
-                                   HasSubstr("expected both quantised or neither")));
+                                   HasSubstr("expected integers in both or neither")));
+  // Floats of few bits are multiplied with the same rows as others.
+  bound.map["model.layers.0.block_sparse_moe.experts.3.w1.weight"].type = DataType::kFP8_F32;
+  EXPECT_EQ(bound.Error(), "no error");
 }
 
 TEST(TensorBindingTest, RefusesTwoTensorsOfOneName) {

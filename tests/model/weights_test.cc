@@ -188,7 +188,12 @@ TEST(WeightsTest, EachMatrixBecomesWhatFitsIt) {
   TensorView quantised = view(512);
   quantised.type = DataType::kQ4_1;
   ModelTensors tensors;
-  tensors.matrices = {{view(512)}, {view(512)}, {view(96)}, {view(80)}, {quantised}};
+  TensorView floats = view(256);
+  floats.type = DataType::kFP8_F32;
+  TensorView integers = view(256);
+  integers.type = DataType::kNVFP4_F32;
+  tensors.matrices = {{view(512)}, {view(512)}, {view(96)}, {view(80)},
+                      {quantised}, {floats},    {integers}};
   tensors.stacks = {{BoundMatrix{view(256)}}};
   const ModelTensors as_stored = tensors;
   EXPECT_EQ(DescribeQuantization(tensors), "");
@@ -196,9 +201,10 @@ TEST(WeightsTest, EachMatrixBecomesWhatFitsIt) {
   std::vector<DataType> types;
   for (const BoundMatrix& matrix : tensors.matrices) types.push_back(matrix.type());
   EXPECT_EQ(types, (std::vector<DataType>{DataType::kQ4_K, DataType::kQ6_K, DataType::kQ8_0,
-                                          DataType::kF32, DataType::kQ4_1}));
+                                          DataType::kF32, DataType::kQ4_1, DataType::kQ4_K,
+                                          DataType::kNVFP4_F32}));
   EXPECT_EQ(tensors.stacks[0][0].type(), DataType::kQ4_K);
-  EXPECT_EQ(DescribeQuantization(tensors), "1 matrices Q8_0, 2 Q4_K, 1 Q6_K, 2 as in the file");
+  EXPECT_EQ(DescribeQuantization(tensors), "1 matrices Q8_0, 3 Q4_K, 1 Q6_K, 3 as in the file");
   tensors = as_stored;
   QuantizeMatrices(tensors, DataType::kQ8_0, MatrixId{1});
   EXPECT_EQ(tensors.matrices[1].type(), DataType::kQ8_0);

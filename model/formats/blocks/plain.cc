@@ -20,18 +20,8 @@ void ReadBF16(const std::byte* elements, int64_t count, float* out) {
 void ReadU8(const std::byte* elements, int64_t count, float* out) {
   for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(ByteAt(elements, i));
 }
-// OCP's
-// (https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8-revision-1-0-2023-12-01-pdf-1):
-// a sign, four bits of exponent, three of fraction; no infinity.
 void ReadF8E4M3(const std::byte* elements, int64_t count, float* out) {
-  for (int64_t i = 0; i < count; ++i) {
-    const uint8_t byte = ByteAt(elements, i);
-    // As an f16, whose exponents are 8 larger; but for the one NaN that there is of each sign.
-    const uint32_t half = (byte & 0x80U) << 8 | (byte & 0x7fU) << 7;
-    const bool is_nan = (byte & 0x7f) == 0x7f;
-    out[i] = is_nan ? std::numeric_limits<float>::quiet_NaN()
-                    : HalfToFloat(static_cast<uint16_t>(half)) * 0x1p8F;
-  }
+  for (int64_t i = 0; i < count; ++i) out[i] = kFloatsE4M3.values[ByteAt(elements, i)];
 }
 // Powers of two alone, of the Microscaling Formats.
 void ReadF8E8M0(const std::byte* elements, int64_t count, float* out) {

@@ -1,8 +1,10 @@
 // bitsandbytes (https://github.com/bitsandbytes-foundation/bitsandbytes): 4 bits by a table ("nf4",
 // QLoRA's, https://arxiv.org/abs/2305.14314, and "fp4"), the matrix flattened into blocks under a
 // scale each, which may be quantised themselves; and LLM.int8()'s rows of bytes.
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include <fmt/core.h>
 
 #include "base/checked_math.h"
+#include "model/formats/block_format.h"
 #include "model/formats/config_json.h"
 #include "model/formats/dequantize.h"
 #include "model/formats/schemes/integer_matrix.h"
@@ -89,6 +92,20 @@ Result<Scales> TakeScales(Parts& parts, const State& state, int64_t blocks) {
   return scales;
 }
 
+// The type of blocks whose codes stand for these values, under scales each of which is that of
+// whole blocks; or float32.
+DataType TypeOf(const State& state, const std::array<float, 16>& values) {
+  if (state.columns % kBlockColumns != 0 || state.block % kBlockColumns != 0) {
+    return DataType::kF32;
+  }
+  for (const DataType type : {DataType::kNF4_F32, DataType::kFP4_F32}) {
+    if (std::ranges::equal(values, std::span(TraitsOf(FormatOf(type).panel).floats, 16))) {
+      return type;
+    }
+  }
+  return DataType::kF32;
+}
+
 }  // namespace
 
 Result<AssembledTensor> AssembleBitsAndBytes4(Parts& parts, const Config& /*config*/) {
@@ -111,9 +128,28 @@ Result<AssembledTensor> AssembleBitsAndBytes4(Parts& parts, const Config& /*conf
                         TakeScales(parts, state, CeilDivide(elements, state.block)));
   std::array<float, 16> values;
   for (size_t i = 0; i < values.size(); ++i) values[i] = FloatAt(table, static_cast<int64_t>(i));
+  const DataType type = TypeOf(state, values);
   AssembledTensor tensor;
-  tensor.view = TensorView::Contiguous(codes.data, DataType::kF32, {state.rows, state.columns});
+  tensor.view = TensorView::Contiguous(codes.data, type, {state.rows, state.columns});
   tensor.parts = parts.views();
+  if (type != DataType::kF32) {
+    tensor.read_row = [=, columns = state.columns, block_size = state.block](int64_t row,
+                                                                             std::byte* out) {
+      for (int64_t at = row * columns; at < (row + 1) * columns; at += kBlockColumns) {
+        const float scale = scales(at / block_size);
+        uint8_t block[kBlockColumns];
+        for (int64_t k = 0; k < kBlockColumns; k += 2) {
+          const auto both = static_cast<uint8_t>(codes.data[(at + k) / 2]);
+          block[k] = both >> 4;
+          block[k + 1] = both & 15;
+        }
+        std::memcpy(out, &scale, sizeof(scale));
+        PackNibbles(block, out + sizeof(scale));
+        out += sizeof(scale) + kBlockColumns / 2;
+      }
+    };
+    return tensor;
+  }
   tensor.read_row = [=, columns = state.columns, block_size = state.block](int64_t row,
                                                                            std::byte* out) {
     int64_t block = -1;

@@ -71,58 +71,35 @@ Result<AssembledTensor> AssembleFp8(Parts& parts, const Config& config) {
                     columns));
   }
   AssembledTensor tensor;
-  tensor.view = TensorView::Contiguous(codes.data, DataType::kF32, {rows, columns});
   tensor.parts = parts.views();
   const int64_t scale_columns = CeilDivide(columns, block->columns);
   const int64_t scale_bytes = TraitsOf(scales.type).block_bytes;
-  tensor.read_row = [=, block = *block](int64_t row, std::byte* out) {
-    const std::byte* const of_row = scales.data + row / block.rows * scale_columns * scale_bytes;
-    for (int64_t first = 0; first < columns; first += block.columns) {
-      float scale = 0;
-      DequantizeRow(scales.type, of_row + first / block.columns * scale_bytes, 1, &scale);
-      const int64_t end_column = std::min(columns, first + block.columns);
-      for (int64_t k = first; k < end_column; ++k) {
-        float value = 0;
-        DequantizeRow(codes.type, codes.data + row * columns + k, 1, &value);
-        value *= scale;
-        std::memcpy(out + k * static_cast<int64_t>(sizeof(value)), &value, sizeof(value));
-      }
-    }
-  };
-  return tensor;
-}
-
-// e2m1 in nibbles, the first of a byte in its low one, under an e4m3 for each 16 columns and a
-// float32 for all: compressed-tensors divides by that, ModelOpt multiplies.
-Result<AssembledTensor> AssembleNvfp4(Parts& parts, const Config& /*config*/) {
-  constexpr int64_t kGroup = 16;
-  const bool divides = parts.Has(".weight_packed");
-  WEFT_ASSIGN_OR_RETURN(const TensorView codes,
-                        parts.Take(divides ? ".weight_packed" : ".weight", {DataType::kU8},
-                                   {Parts::kAny, Parts::kAny}));
-  const int64_t rows = codes.dims[0];
-  const int64_t columns = 2 * codes.dims[1];
-  WEFT_ASSIGN_OR_RETURN(const TensorView scales, parts.Take(".weight_scale", {DataType::kF8_E4M3},
-                                                            {rows, CeilDivide(columns, kGroup)}));
-  WEFT_ASSIGN_OR_RETURN(
-      const TensorView global,
-      parts.Take(divides ? ".weight_global_scale" : ".weight_scale_2", {DataType::kF32}, {1}));
-  float of_all = 0;
-  DequantizeRow(global.type, global.data, 1, &of_all);
-  AssembledTensor tensor;
-  tensor.view = TensorView::Contiguous(codes.data, DataType::kF32, {rows, columns});
-  tensor.parts = parts.views();
-  tensor.read_row = [=](int64_t row, std::byte* out) {
-    constexpr float kValues[8] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
+  const auto scale_of = [=, block = *block](int64_t row, int64_t column) {
     float scale = 0;
-    for (int64_t k = 0; k < columns; ++k) {
-      if (k % kGroup == 0) {
-        DequantizeRow(scales.type, scales.data + row * scales.dims[1] + k / kGroup, 1, &scale);
-        scale = divides ? scale / of_all : scale * of_all;
+    const int64_t at = row / block.rows * scale_columns + column / block.columns;
+    DequantizeRow(scales.type, scales.data + at * scale_bytes, 1, &scale);
+    return scale;
+  };
+  const bool has_blocks =
+      columns % kBlockColumns == 0 && std::min(columns, block->columns) % kBlockColumns == 0;
+  if (has_blocks) {
+    tensor.view = TensorView::Contiguous(codes.data, DataType::kFP8_F32, {rows, columns});
+    tensor.read_row = [=](int64_t row, std::byte* out) {
+      for (int64_t k = 0; k < columns; k += kBlockColumns) {
+        const float scale = scale_of(row, k);
+        std::memcpy(out, &scale, sizeof(scale));
+        std::memcpy(out + sizeof(scale), codes.data + row * columns + k, kBlockColumns);
+        out += sizeof(scale) + kBlockColumns;
       }
-      const auto both = static_cast<uint8_t>(codes.data[row * codes.dims[1] + k / 2]);
-      const int code = both >> (k % 2 * 4) & 15;
-      const float value = (code < 8 ? kValues[code] : -kValues[code - 8]) * scale;
+    };
+    return tensor;
+  }
+  tensor.view = TensorView::Contiguous(codes.data, DataType::kF32, {rows, columns});
+  tensor.read_row = [=](int64_t row, std::byte* out) {
+    for (int64_t k = 0; k < columns; ++k) {
+      float value = 0;
+      DequantizeRow(codes.type, codes.data + row * columns + k, 1, &value);
+      value *= scale_of(row, k);
       std::memcpy(out + k * static_cast<int64_t>(sizeof(value)), &value, sizeof(value));
     }
   };

@@ -12,12 +12,10 @@
 namespace weft::schemes {
 namespace {
 
-constexpr int64_t kBlock = 32;  // columns of a block of any of the types below
-
 DataType TypeOf(const IntegerMatrix& matrix) {
   const DataType scale = matrix.scales.tensor.type;
-  const bool has_blocks = matrix.group_index.empty() && matrix.columns % kBlock == 0 &&
-                          matrix.group_columns % kBlock == 0;
+  const bool has_blocks = matrix.group_index.empty() && matrix.columns % kBlockColumns == 0 &&
+                          matrix.group_columns % kBlockColumns == 0;
   if (!has_blocks) return DataType::kF32;
   if (matrix.bits == 4 && matrix.biases) {
     if (matrix.biases.tensor.type != scale) return DataType::kF32;
@@ -61,7 +59,7 @@ void WriteBlock(const IntegerMatrix& matrix, DataType type, int64_t row, int64_t
     out += 2;
   }
   if (matrix.bits == 8) {
-    for (int64_t k = 0; k < kBlock; ++k) out[k] = static_cast<std::byte>(codes[k] ^ 0x80);
+    for (int64_t k = 0; k < kBlockColumns; ++k) out[k] = static_cast<std::byte>(codes[k] ^ 0x80);
     return;
   }
   if (matrix.biases) {
@@ -70,9 +68,7 @@ void WriteBlock(const IntegerMatrix& matrix, DataType type, int64_t row, int64_t
   } else if (type != DataType::kQ4_0) {
     *out++ = static_cast<std::byte>(ZeroPoint(matrix, row, group));
   }
-  for (int64_t k = 0; k < kBlock / 2; ++k) {
-    out[k] = static_cast<std::byte>(codes[k] | codes[k + kBlock / 2] << 4);
-  }
+  PackNibbles(codes, out);
 }
 
 void WriteRow(const IntegerMatrix& matrix, DataType type, int64_t row, std::byte* out) {
@@ -80,7 +76,7 @@ void WriteRow(const IntegerMatrix& matrix, DataType type, int64_t row, std::byte
   matrix.read_codes(row, codes.data());
   if (type == DataType::kF32) return WriteValues(matrix, row, codes.data(), out);
   const int64_t block_bytes = TraitsOf(type).block_bytes;
-  for (int64_t k = 0; k < matrix.columns; k += kBlock, out += block_bytes) {
+  for (int64_t k = 0; k < matrix.columns; k += kBlockColumns, out += block_bytes) {
     WriteBlock(matrix, type, row, k / matrix.group_columns, codes.data() + k, out);
   }
 }

@@ -82,6 +82,12 @@ class Parts {
   std::vector<std::string> taken_;
 };
 
+// Columns of a block of any type that rows are put together to.
+inline constexpr int64_t kBlockColumns = 32;
+
+// A block's codes of 4 bits, a byte each in `codes`, as blocks have them (ggml's order): 16 bytes.
+void PackNibbles(const uint8_t* codes, std::byte* out);
+
 // A weight put together of its parts.
 using Assemble = Result<AssembledTensor> (*)(Parts& parts, const Config& config);
 

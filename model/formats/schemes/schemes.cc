@@ -97,6 +97,13 @@ std::vector<TensorView> Parts::views() const {
   return views;
 }
 
+void PackNibbles(const uint8_t* codes, std::byte* out) {
+  constexpr int64_t kHalf = kBlockColumns / 2;
+  for (int64_t k = 0; k < kHalf; ++k) {
+    out[k] = static_cast<std::byte>(codes[k] | codes[k + kHalf] << 4);
+  }
+}
+
 namespace {
 
 // A tensor whose name ends so, of this type, and the weight that it and others are.

@@ -2,6 +2,7 @@
 // script says how it was made), and of the 16-bit floats with their definition.
 #include "model/formats/dequantize.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -90,6 +91,87 @@ TEST(Dequantize, WritesNothingPastTheColumnsAskedFor) {
     EXPECT_EQ(found.back(), 42.0f);
     DequantizeRow(record.type, record.data.data(), 0, &found.back());
     EXPECT_EQ(found.back(), 42.0f);
+  }
+}
+
+// What codes of safetensors' floats of few bits stand for, from their definitions, under scales
+// that round.
+std::vector<float> BlockOf(DataType type, float scale, int code) {
+  const size_t scales = type == DataType::kNVFP4_F32 ? 2 : 1;
+  std::vector<std::byte> block(static_cast<size_t>(TraitsOf(type).block_bytes));
+  const bool has_bytes = type == DataType::kFP8_F32;
+  std::fill(block.begin(), block.end(), static_cast<std::byte>(has_bytes ? code : code * 0x11));
+  for (size_t i = 0; i < scales; ++i) {
+    const float each = i == 0 ? scale : 2 * scale;
+    std::memcpy(block.data() + 4 * i, &each, 4);
+  }
+  std::vector<float> values(32);
+  DequantizeRow(type, block.data(), 32, values.data());
+  return values;
+}
+
+TEST(FloatCodes, E4M3) {
+  constexpr float kScale = 0.0371F;
+  for (int code = 0; code < 256; ++code) {
+    const int exponent = code >> 3 & 15;
+    const double fraction = (code & 7) / 8.0;
+    const double magnitude =
+        exponent == 0 ? std::ldexp(fraction, -6) : std::ldexp(1 + fraction, exponent - 7);
+    const auto value = static_cast<float>(code < 128 ? magnitude : -magnitude);
+    const auto byte = static_cast<std::byte>(code);
+    float plain = 0;
+    DequantizeRow(DataType::kF8_E4M3, &byte, 1, &plain);
+    for (const float found : BlockOf(DataType::kFP8_F32, kScale, code)) {
+      if ((code & 0x7f) == 0x7f) {
+        ASSERT_TRUE(std::isnan(found) && std::isnan(plain)) << code;
+        continue;
+      }
+      ASSERT_EQ(std::bit_cast<uint32_t>(plain), std::bit_cast<uint32_t>(value)) << code;
+      ASSERT_EQ(std::bit_cast<uint32_t>(found), std::bit_cast<uint32_t>(value * kScale)) << code;
+    }
+  }
+}
+
+// bitsandbytes' lists (functional.py), of which fp4's are divided by the largest.
+TEST(FloatCodes, BitsAndBytes) {
+  constexpr float kScale = 0.0371F;
+  constexpr double kNF4[] = {-1.0,
+                             -0.6961928009986877,
+                             -0.5250730514526367,
+                             -0.39491748809814453,
+                             -0.28444138169288635,
+                             -0.18477343022823334,
+                             -0.09105003625154495,
+                             0.0,
+                             0.07958029955625534,
+                             0.16093020141124725,
+                             0.24611230194568634,
+                             0.33791524171829224,
+                             0.44070982933044434,
+                             0.5626170039176941,
+                             0.7229568362236023,
+                             1.0};
+  constexpr float kFP4[] = {0, 0.0625F, 8, 12, 4, 6, 2, 3};
+  for (int code = 0; code < 16; ++code) {
+    const float fp4 = (code < 8 ? 1.0F : -1.0F) * kFP4[code % 8] / 12;
+    for (const float found : BlockOf(DataType::kNF4_F32, kScale, code)) {
+      ASSERT_EQ(found, static_cast<float>(kNF4[code]) * kScale) << code;
+    }
+    for (const float found : BlockOf(DataType::kFP4_F32, kScale, code)) {
+      ASSERT_EQ(found, fp4 * kScale) << code;
+    }
+  }
+}
+
+TEST(FloatCodes, E2M1UnderTwoScales) {
+  constexpr float kScale = 0.0371F;
+  constexpr float kMagnitudes[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
+  for (int code = 0; code < 16; ++code) {
+    const float value = (code < 8 ? 1.0F : -1.0F) * kMagnitudes[code % 8];
+    const std::vector<float> found = BlockOf(DataType::kNVFP4_F32, kScale, code);
+    for (size_t k = 0; k < 32; ++k) {  // doubled, and so are their scales' halves
+      ASSERT_EQ(found[k], value * (k < 16 ? 2 * kScale : 4 * kScale)) << code;
+    }
   }
 }
 

@@ -180,7 +180,7 @@ TEST_F(SoftwareTilesTest, AmxInstructionsEqualAvx512) {
   EXPECT_TRUE(SameProducts(bf16, KernelsFor(Arithmetic::kBF16, Isa::kAvx512)));
   KernelTable int8 = KernelsFor(Arithmetic::kInt8, Isa::kAvx512);
   int8.matmul = [](const MatmulTask& task) {
-    const auto matmul = IsQuantized(task.weights->layout) ? amx::MatmulInt8 : amx::MatmulBF16;
+    const auto matmul = HasIntegerCodes(task.weights->layout) ? amx::MatmulInt8 : amx::MatmulBF16;
     matmul(task, task.weights->panel(task.first_panel));
   };
   EXPECT_TRUE(SameProducts(int8, KernelsFor(Arithmetic::kInt8, Isa::kAvx512)));

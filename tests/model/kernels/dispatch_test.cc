@@ -99,10 +99,14 @@ TEST_F(DispatchTest, TablesSayWhatTheyAre) {
   EXPECT_EQ(int8.name, "int8/scalar");
   EXPECT_EQ(int8.operand_type(PanelFormat::kQ4_K), OperandType::kInt8);
   EXPECT_EQ(int8.operand_type(PanelFormat::kBF16), OperandType::kBF16);
+  // Codes that stand for floats are no integers to multiply.
+  EXPECT_EQ(int8.operand_type(PanelFormat::kFP8_F32), OperandType::kBF16);
+  EXPECT_EQ(int8.operand_type(PanelFormat::kNVFP4_F32), OperandType::kInt8);
   const KernelTable& int8_pair = KernelsFor(Arithmetic::kInt8Pair, Isa::kScalar);
   EXPECT_EQ(int8_pair.name, "int8+bf16pair/scalar");
   EXPECT_EQ(int8_pair.operand_type(PanelFormat::kQ4_K), OperandType::kInt8);
   EXPECT_EQ(int8_pair.operand_type(PanelFormat::kBF16), OperandType::kBF16);
+  EXPECT_EQ(int8_pair.operand_type(PanelFormat::kNF4_F32), OperandType::kBF16);
   const KernelTable& f32 = KernelsFor(Arithmetic::kF32, Isa::kScalar);
   EXPECT_EQ(f32.name, "f32/blas");
   EXPECT_EQ(f32.operand_type(PanelFormat::kF32), OperandType::kF32);

@@ -19,7 +19,7 @@ inline KernelTable EvexVnniTable(KvType kv_type = KvType::kBF16) {
   KernelTable table = KernelsFor(Arithmetic::kInt8, Isa::kAvx2, kv_type);
   table.name = "avx2 with VNNI";
   table.matmul = [](const MatmulTask& task) {
-    if (!IsQuantized(task.weights->layout)) {
+    if (!HasIntegerCodes(task.weights->layout)) {
       return KernelsFor(Arithmetic::kInt8, Isa::kAvx2).matmul(task);
     }
     MatmulInt8(task, task.weights->panel(task.first_panel));

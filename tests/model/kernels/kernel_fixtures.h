@@ -127,6 +127,10 @@ inline std::vector<int64_t> HalfOffsets(DataType type) {
     case DataType::kINT4_BF16:
     case DataType::kAFFINE4_BF16:
     case DataType::kINT8_F32:
+    case DataType::kNVFP4_F32:
+    case DataType::kFP8_F32:
+    case DataType::kNF4_F32:
+    case DataType::kFP4_F32:
       return {};
     default:
       return {0};
@@ -138,14 +142,29 @@ inline void SetFloats(DataType type, Scales scales, Random& random, std::byte* b
   const auto value = [&] {
     return scales == Scales::kOrdinary ? 0.01F + 0.001F * random.Normal() : random.Wild();
   };
-  if (type == DataType::kINT8_F32) {
+  int floats = 0;
+  if (type == DataType::kNVFP4_F32) floats = 2;
+  if (type == DataType::kINT8_F32 || type == DataType::kFP8_F32 || type == DataType::kNF4_F32 ||
+      type == DataType::kFP4_F32) {
+    floats = 1;
+  }
+  for (int i = 0; i < floats; ++i) {
     const float scale = value();
-    std::memcpy(block, &scale, sizeof(scale));
+    std::memcpy(block + 4 * i, &scale, sizeof(scale));
   }
   const int count = type == DataType::kINT4_BF16 ? 1 : type == DataType::kAFFINE4_BF16 ? 2 : 0;
   for (int i = 0; i < count; ++i) {
     const uint16_t bits = FloatToBFloat16(value());
     std::memcpy(block + 2 * i, &bits, sizeof(bits));
+  }
+}
+
+// Leaves NaN to few codes of e4m3, or none: it would be all that is left of most sums.
+inline void SetNaNs(Scales scales, Random& random, std::byte* codes) {
+  for (int i = 0; i < 32; ++i) {
+    const bool is_nan = (codes[i] & std::byte{0x7f}) == std::byte{0x7f};
+    const bool stays = scales == Scales::kExtreme && random.Integer(0, 19) == 0;
+    if (is_nan && !stays) codes[i] ^= std::byte{0x10};
   }
 }
 
@@ -186,6 +205,7 @@ inline void FillRow(DataType type, int64_t columns, Scales scales, Random& rando
       }
       SetFloats(type, scales, random, block);
       if (type == DataType::kMXFP4) block[0] = std::byte{RandomExponent(random, scales)};
+      if (type == DataType::kFP8_F32) SetNaNs(scales, random, block + 4);
       if (type == DataType::kIQ1_M) SetScaleIQ1_M(block, RandomHalf(random, scales));
     }
   }

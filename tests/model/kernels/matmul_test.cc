@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/float_env.h"
+#include "model/formats/block_format.h"
 #include "model/kernels/panel_layout.h"
 #include "tests/model/kernels/evex_vnni.h"
 #include "tests/model/kernels/kernel_fixtures.h"
@@ -210,6 +211,51 @@ TEST_P(MatmulTest, WritesNothingBeyondTheMatrix) {
   }
 }
 
+// Of each output every code is the same one, and rows have one 1 each: what comes out is the weight
+// at its place, rounded to bf16.
+TEST(FloatCodesTest, EachStandsForItsFloatAtEveryPlace) {
+  const ScopedFlushDenormals flush;
+  std::vector<float> ones(kGroupColumns * kGroupColumns);
+  for (int64_t k = 0; k < kGroupColumns; ++k) ones[static_cast<size_t>(k * 33)] = 1;
+  for (const DataType type : {DataType::kFP8_F32, DataType::kNF4_F32, DataType::kFP4_F32}) {
+    const PanelTraits& traits = TraitsOf(FormatOf(type).panel);
+    const int64_t codes = int64_t{1} << traits.code_bits;
+    const int64_t block_bytes = TraitsOf(type).block_bytes;
+    const float scale = -0.0123F;
+    std::vector<std::byte> blocks(static_cast<size_t>(codes * block_bytes));
+    for (int64_t code = 0; code < codes; ++code) {
+      std::byte* const block = blocks.data() + code * block_bytes;
+      std::fill_n(block, block_bytes,
+                  static_cast<std::byte>(traits.code_bits == 8 ? code : 0x11 * code));
+      std::memcpy(block, &scale, sizeof(scale));
+    }
+    const TensorView view = TensorView::Contiguous(blocks.data(), type, {codes, kGroupColumns});
+    for (const Arithmetic arithmetic :
+         {Arithmetic::kBF16, Arithmetic::kBF16Pair, Arithmetic::kInt8, Arithmetic::kInt8Pair}) {
+      std::vector<const KernelTable*> tables = AvailableTables(arithmetic);
+#if defined(__x86_64__)
+      const KernelTable software_amx = software_amx::SoftwareAmxTable(arithmetic);
+      if (software_amx::HasSoftwareAmx()) tables.push_back(&software_amx);
+#endif
+      for (const KernelTable* kernels : tables) {
+        const PackedMatrix weights = Pack(*kernels, view);
+        const OperandType operand = kernels->operand_type(weights.layout);
+        ASSERT_EQ(operand, OperandType::kBF16);
+        const OperandMatrix x = ToOperands(*kernels, operand, ones, kGroupColumns, true);
+        std::vector<float> y(static_cast<size_t>(kGroupColumns * codes));
+        kernels->matmul(WholeTask(weights, x, kGroupColumns, y, codes));
+        for (int64_t i = 0; i < kGroupColumns * codes; ++i) {
+          const float weight = traits.floats[i % codes] * scale;
+          const float expected = BFloat16ToFloat(FloatToBFloat16(weight)) + 0.0F;  // no zero is -0
+          ASSERT_EQ(ComparableBits(y[static_cast<size_t>(i)]), ComparableBits(expected))
+              << kernels->name << " " << TraitsOf(type).name << " code " << i % codes << " at "
+              << i / codes;
+        }
+      }
+    }
+  }
+}
+
 // In a process of its own, since others of these tests load it.
 TEST(BlasDeathTest, IsLoadedWhenThatIsAskedForAndNotBefore) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
@@ -275,7 +321,7 @@ std::vector<Case> AllCases() {
   for (const DataType type : AllTypes()) {
     cases.push_back({Arithmetic::kBF16, type});
     cases.push_back({Arithmetic::kBF16Pair, type});
-    if (IsQuantized(type)) cases.push_back({Arithmetic::kInt8, type});
+    if (HasIntegerCodes(type)) cases.push_back({Arithmetic::kInt8, type});
   }
   return cases;
 }

@@ -76,7 +76,9 @@ TEST(PackedLayoutTest, AWeightTakesSoManyBits) {
       {DataType::kIQ3_S, 4.375},    {DataType::kIQ3_XXS, 4.375},  {DataType::kIQ2_S, 3.625},
       {DataType::kIQ2_XS, 3.625},   {DataType::kIQ2_XXS, 3.375},  {DataType::kIQ1_M, 3.625},
       {DataType::kIQ1_S, 3.375},    {DataType::kNVFP4, 4.5},      {DataType::kINT4_F16, 4.75},
-      {DataType::kINT4_BF16, 4.75}, {DataType::kAFFINE4_BF16, 5}, {DataType::kINT8_F32, 9}};
+      {DataType::kINT4_BF16, 4.75}, {DataType::kAFFINE4_BF16, 5}, {DataType::kINT8_F32, 9},
+      {DataType::kNVFP4_F32, 6},    {DataType::kFP8_F32, 9},      {DataType::kNF4_F32, 5},
+      {DataType::kFP4_F32, 5}};
   ASSERT_EQ(std::size(cases), AllTypes().size());
   const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
   constexpr int64_t kColumns = 4096;

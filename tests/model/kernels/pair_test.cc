@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/float_env.h"
+#include "model/formats/block_format.h"
 #include "model/kernels/amx_check.h"
 #include "tests/model/kernels/kernel_fixtures.h"
 
@@ -74,10 +75,10 @@ TEST(PairTest, IsTheDefaultForWeightsThatAreNotQuantised) {
             has_tiles ? Arithmetic::kInt8 : Arithmetic::kInt8Pair);
   Random random(3);
   const ScopedFlushDenormals flush;
-  for (const DataType type : {DataType::kBF16, DataType::kQ5_1}) {
+  for (const DataType type : {DataType::kBF16, DataType::kQ5_1, DataType::kFP8_F32}) {
     const KernelTable& both = KernelsFor(Arithmetic::kInt8Pair, IsasHere().back());
     const KernelTable& one = KernelsFor(
-        IsQuantized(type) ? Arithmetic::kInt8 : Arithmetic::kBF16Pair, IsasHere().back());
+        HasIntegerCodes(type) ? Arithmetic::kInt8 : Arithmetic::kBF16Pair, IsasHere().back());
     const FileMatrix matrix = RandomMatrix(type, 40, 320, Scales::kOrdinary, random);
     const PackedMatrix packed = Pack(both, matrix.view);
     const OperandMatrix x =

@@ -41,7 +41,7 @@ inline KernelTable SoftwareAmxTable(Arithmetic arithmetic) {
   }
   if (arithmetic == Arithmetic::kInt8) {
     table.matmul = [](const MatmulTask& task) {
-      const auto matmul = IsQuantized(task.weights->layout) ? MatmulInt8 : MatmulBF16;
+      const auto matmul = HasIntegerCodes(task.weights->layout) ? MatmulInt8 : MatmulBF16;
       matmul(task, task.weights->panel(task.first_panel));
     };
   }
