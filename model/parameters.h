@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/formats/assembled_tensor.h"
+#include "model/kernels/kernels.h"
 #include "model/tensor.h"
 
 namespace weft {
@@ -83,7 +84,7 @@ struct BoundMatrix {
   bool is_transposed = false;
   bool continues_loop = false;
   std::shared_ptr<const AssembledTensor> assembled = {};
-  std::optional<DataType> becomes = {};  // when it is packed: a type that HasQuantizer
+  std::optional<DataType> becomes = {};  // when it is packed: BF16, or a type that HasQuantizer
 
   // Of what is packed.
   DataType type() const { return becomes.value_or(view.type); }
@@ -118,6 +119,19 @@ struct ModelTensors {
 // make neither. `head`, if there is one, becomes Q6_K where `type` has fewer bits, as llama.cpp has
 // it.
 void QuantizeMatrices(ModelTensors& tensors, DataType type, MatrixId head);
+
+// What matrices are held in.
+struct WeightsChoice {
+  std::optional<DataType> type = {};  // QuantizeMatrices
+  // Without a type: whether floats of few bits (FP8, nf4, fp4) stay what they are. Otherwise they
+  // become BF16, which is what products round them to: twice to three times the memory, and on
+  // processors that unpack them slowly as many times the speed of few rows.
+  bool keeps_few_bits = false;
+};
+// Has matrices become what is chosen, before memory is planned. Under the f32 arithmetic, which
+// rounds nothing, floats of few bits stay.
+void ChooseWeights(ModelTensors& tensors, const WeightsChoice& choice,
+                   std::optional<Arithmetic> arithmetic, MatrixId head);
 
 // What QuantizeMatrices has decided, as "112 matrices Q4_K, 1 Q6_K, 2 as in the file"; empty:
 // nothing becomes another type.

@@ -77,19 +77,25 @@ class RowReader {
     copies_.resize(static_cast<size_t>(count * row_bytes_));
     for (int64_t i = 0; i < count; ++i) {
       std::byte* const out = copies_.data() + i * row_bytes_;
-      matrix_.becomes ? Quantize(first + i, out) : GatherRow(matrix_, first + i, out);
+      matrix_.becomes ? Convert(first + i, out) : GatherRow(matrix_, first + i, out);
     }
     return TensorView::Contiguous(copies_.data(), matrix_.type(), {count, rows.columns()});
   }
 
  private:
-  void Quantize(int64_t row, std::byte* out) {
+  void Convert(int64_t row, std::byte* out) {
     const int64_t columns = matrix_.view.columns();
     stored_.resize(static_cast<size_t>(RowBytes(matrix_.view.type, columns)));
     values_.resize(static_cast<size_t>(columns));
     GatherRow(matrix_, row, stored_.data());
     DequantizeRow(matrix_.view.type, stored_.data(), columns, values_.data());
-    QuantizeRow(*matrix_.becomes, values_.data(), columns, out);
+    if (matrix_.becomes != DataType::kBF16) {
+      return QuantizeRow(*matrix_.becomes, values_.data(), columns, out);
+    }
+    for (size_t i = 0; i < values_.size(); ++i) {
+      const uint16_t bits = FloatToBFloat16(values_[i]);
+      std::memcpy(out + i * sizeof(bits), &bits, sizeof(bits));
+    }
   }
 
   const BoundMatrix& matrix_;
@@ -271,11 +277,24 @@ void QuantizeMatrices(ModelTensors& tensors, DataType type, MatrixId head) {
   }
 }
 
+void ChooseWeights(ModelTensors& tensors, const WeightsChoice& choice,
+                   std::optional<Arithmetic> arithmetic, MatrixId head) {
+  if (choice.type) return QuantizeMatrices(tensors, *choice.type, head);
+  if (choice.keeps_few_bits || arithmetic == Arithmetic::kF32) return;
+  const auto widen = [](BoundMatrix& matrix) {
+    const DataType type = matrix.view.type;
+    if (IsQuantized(type) && !HasIntegerCodes(type)) matrix.becomes = DataType::kBF16;
+  };
+  std::ranges::for_each(tensors.matrices, widen);
+  for (std::vector<BoundMatrix>& stack : tensors.stacks) std::ranges::for_each(stack, widen);
+}
+
 std::string DescribeQuantization(const ModelTensors& tensors) {
   std::map<DataType, int64_t> counts;
   const int64_t others = SumMatrices(tensors, [&](const BoundMatrix& matrix) {
-    if (matrix.becomes) ++counts[*matrix.becomes];
-    return matrix.becomes ? 0 : 1;
+    const bool is_quantized = matrix.becomes && IsQuantized(*matrix.becomes);
+    if (is_quantized) ++counts[*matrix.becomes];
+    return is_quantized ? 0 : 1;
   });
   std::string text;
   for (const auto& [type, count] : counts) {

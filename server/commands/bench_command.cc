@@ -195,9 +195,8 @@ Result<void> Bench(BenchOptions options) {
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   if (options.arithmetic == Arithmetic::kF32) WEFT_RETURN_IF_ERROR(LoadBlas());
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(options.model_path));
-  if (options.weights) {
-    QuantizeMatrices(checkpoint.tensors, *options.weights, checkpoint.spec.head.linear.weights);
-  }
+  ChooseWeights(checkpoint.tensors, options.weights, options.arithmetic,
+                checkpoint.spec.head.linear.weights);
   WEFT_RETURN_IF_ERROR(CheckModel(checkpoint.spec, options));
   FillIn(checkpoint.spec, options);
   WEFT_ASSIGN_OR_RETURN(

@@ -32,15 +32,19 @@ void AddComputeFlags(CLI::App& app, std::optional<Arithmetic>& arithmetic, int32
       ->check(CLI::Range(1, 4096));
 }
 
-void AddWeightsFlag(CLI::App& app, std::optional<DataType>& weights) {
-  const std::map<std::string, std::optional<DataType>> names = {
-      {"auto", std::nullopt},    {"file", std::nullopt},    {"q8_0", DataType::kQ8_0},
-      {"q6_k", DataType::kQ6_K}, {"q5_k", DataType::kQ5_K}, {"q4_k", DataType::kQ4_K},
-      {"q4_0", DataType::kQ4_0}};
+void AddWeightsFlag(CLI::App& app, WeightsChoice& weights) {
+  const std::map<std::string, WeightsChoice> names = {{"auto", {}},
+                                                      {"file", {.keeps_few_bits = true}},
+                                                      {"q8_0", {.type = DataType::kQ8_0}},
+                                                      {"q6_k", {.type = DataType::kQ6_K}},
+                                                      {"q5_k", {.type = DataType::kQ5_K}},
+                                                      {"q4_k", {.type = DataType::kQ4_K}},
+                                                      {"q4_0", {.type = DataType::kQ4_0}}};
   app.add_option_function<std::string>(
          "--weights", [&weights, names](const std::string& name) { weights = names.at(name); },
-         "What matrices are held in: auto and file as the file has them; or a type as which those "
-         "are quantised while they are loaded that it has in F32, F16, BF16, FP8, nf4 or fp4")
+         "What matrices are held in: auto as the file has them, but FP8, nf4 and fp4 in 16 bits, "
+         "which is faster; file these, too, as the file has them; or a type as which those are "
+         "quantised while they are loaded that it has in F32, F16, BF16, FP8, nf4 or fp4")
       ->check(CLI::IsMember({"auto", "file", "q8_0", "q6_k", "q5_k", "q4_k", "q4_0"}))
       ->default_str("auto");
 }

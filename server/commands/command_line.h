@@ -18,8 +18,8 @@ inline constexpr int kUsageError = 2;  // exit status
 
 // --compute, --threads
 void AddComputeFlags(CLI::App& app, std::optional<Arithmetic>& arithmetic, int32_t& thread_count);
-// --weights: what matrices become that the file holds unquantised; nullopt: nothing else
-void AddWeightsFlag(CLI::App& app, std::optional<DataType>& weights);
+// --weights
+void AddWeightsFlag(CLI::App& app, WeightsChoice& weights);
 // --kv-type
 void AddKvTypeFlag(CLI::App& app, std::optional<KvType>& kv_type);
 // --context, --memory and those

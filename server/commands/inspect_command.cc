@@ -13,12 +13,10 @@
 namespace weft {
 namespace {
 
-Result<void> Inspect(std::string model_path, std::optional<DataType> weights) {
+Result<void> Inspect(std::string model_path, const WeightsChoice& weights) {
   WEFT_ASSIGN_OR_RETURN(model_path, FindModel(model_path, 0));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(model_path));
-  if (weights) {
-    QuantizeMatrices(checkpoint.tensors, *weights, checkpoint.spec.head.linear.weights);
-  }
+  ChooseWeights(checkpoint.tensors, weights, std::nullopt, checkpoint.spec.head.linear.weights);
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   fmt::print("{}",
              DescribeCheckpoint(checkpoint, {.isa = isa, .thread_count = AvailableCpuCount()}));
@@ -29,7 +27,7 @@ Result<void> Inspect(std::string model_path, std::optional<DataType> weights) {
 
 int InspectCommand(int argc, const char* const* argv) {
   std::string model_path;
-  std::optional<DataType> weights;
+  WeightsChoice weights;
   CLI::App app("Prints what a model file holds and the memory it will take.", "weft inspect");
   app.add_option(
       "MODEL", model_path,

@@ -55,8 +55,8 @@ void LogFacts(const Checkpoint& checkpoint, const KernelTable& kernels, const Me
   Log(LogLevel::kInfo, "{}", Describe(memory));
 }
 
-// Of a model that generates: what its weights would be worth in Q8_0, where they are as in the file
-// and that is more.
+// Of a model that generates: what its weights would be worth in Q8_0, where that is less than what
+// they are held in.
 void LogGainOfQ8_0(Checkpoint& checkpoint, const ModelCost& cost, const KernelTable& kernels,
                    const MachineLimits& limits) {
   constexpr double kWorthSaying = 0.9;
@@ -73,7 +73,7 @@ void LogGainOfQ8_0(Checkpoint& checkpoint, const ModelCost& cost, const KernelTa
   if (fewer > kWorthSaying * bytes) return;
   const double rate = limits.read_bytes_per_s;
   Log(LogLevel::kInfo,
-      "weights are as in the file: a token reads {} of them, {} with --weights q8_0{}",
+      "weights are not quantised: a token reads {} of them, {} with --weights q8_0{}",
       FormatBytes(static_cast<uint64_t>(bytes)), FormatBytes(static_cast<uint64_t>(fewer)),
       rate > 0 ? fmt::format(", so that memory allows {:.3g} and {:.3g} tokens/s", rate / bytes,
                              rate / fewer)
@@ -177,10 +177,8 @@ std::unique_ptr<LoadedModel> LoadedModel::Of(const ModelOptions& options, Checkp
   std::unique_ptr<LoadedModel> model(new LoadedModel);
   model->checkpoint_ = std::move(file);
   model->totals_ = TotalsOf(model->checkpoint_.tensors);
-  if (options.weights) {
-    QuantizeMatrices(model->checkpoint_.tensors, *options.weights,
-                     model->checkpoint_.spec.head.linear.weights);
-  }
+  ChooseWeights(model->checkpoint_.tensors, options.weights, options.arithmetic,
+                model->checkpoint_.spec.head.linear.weights);
   return model;
 }
 
@@ -227,7 +225,7 @@ Result<void> LoadedModel::Start(const ModelOptions& options, const Compute& comp
   if (options.meter != nullptr) {
     cost = CostOf(checkpoint_, *kernels_, kBlockSize);
     options.meter->SetLimits(limits_);
-    if (!options.weights) LogGainOfQ8_0(checkpoint_, cost, *kernels_, limits_);
+    if (!options.weights.type) LogGainOfQ8_0(checkpoint_, cost, *kernels_, limits_);
   }
   WEFT_ASSIGN_OR_RETURN(
       Transformer transformer,

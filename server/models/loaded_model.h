@@ -16,6 +16,7 @@
 #include "model/checkpoint.h"
 #include "model/inspect.h"
 #include "model/kernels/kernels.h"
+#include "model/parameters.h"
 #include "server/metrics/machine_limits.h"
 #include "server/models/memory_plan.h"
 
@@ -34,7 +35,7 @@ struct Compute {
 struct ModelOptions {
   std::string path;
   std::optional<Arithmetic> arithmetic = {};  // nullopt: AutoArithmetic
-  std::optional<DataType> weights = {};       // QuantizeMatrices; nullopt: as the file has them
+  WeightsChoice weights = {};
   std::optional<KvType> kv_type;              // nullopt: what suits the model (KernelsForModel)
   std::string packed_cache = {};              // a directory for packed weights (LoadTransformer)
   int32_t thread_count = 0;                   // 0: what this process may use

@@ -379,6 +379,23 @@ TEST(FloatWeightsTest, MayBeQuantisedWhileTheyAreLoaded) {
   }
 }
 
+// Wide or narrow in memory, they are the same weights.
+TEST(FloatWeightsTest, WidthChangesNoBit) {
+  for (const std::string fixture : {"ct_fp8", "fp8_block", "bnb_nf4", "bnb_fp4"}) {
+    Checkpoint checkpoint = LoadOrThrow(FixturePath(fixture));
+    ChooseWeights(checkpoint.tensors, {}, std::nullopt, MatrixId::kNone);
+    EXPECT_GT(std::ranges::count(checkpoint.tensors.matrices, std::optional(DataType::kBF16),
+                                 &BoundMatrix::becomes),
+              0)
+        << fixture;
+    EXPECT_EQ(DescribeQuantization(checkpoint.tensors), "") << fixture;
+    const std::vector<TokenId> tokens = {1, 5, 9, 2, 7};
+    RunnableModel wide(std::move(checkpoint), {});
+    RunnableModel narrow(FixturePath(fixture), {});
+    EXPECT_EQ(wide.RunSequence(tokens), narrow.RunSequence(tokens)) << fixture;
+  }
+}
+
 // No fixture is left out of the list.
 TEST(QuantizedFixturesTest, AreAllTested) {
   std::set<std::string> listed;

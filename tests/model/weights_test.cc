@@ -210,6 +210,34 @@ TEST(WeightsTest, EachMatrixBecomesWhatFitsIt) {
   EXPECT_EQ(tensors.matrices[1].type(), DataType::kQ8_0);
 }
 
+// By default floats of few bits become BF16, and nothing else changes.
+TEST(WeightsTest, FloatsOfFewBitsBecomeBF16OrStay) {
+  const std::vector<std::byte> bytes(4 * 256 * 4);
+  const auto of_type = [&](DataType type) {
+    return BoundMatrix{TensorView::Contiguous(bytes.data(), type, {4, 256})};
+  };
+  const std::vector<DataType> stored = {DataType::kF32, DataType::kQ4_0, DataType::kNVFP4_F32,
+                                        DataType::kFP8_F32, DataType::kNF4_F32};
+  const auto chosen = [&](const WeightsChoice& choice, std::optional<Arithmetic> arithmetic) {
+    ModelTensors tensors;
+    for (const DataType type : stored) tensors.matrices.push_back(of_type(type));
+    tensors.stacks = {{of_type(DataType::kFP4_F32)}};
+    ChooseWeights(tensors, choice, arithmetic, MatrixId::kNone);
+    std::vector<DataType> types;
+    for (const BoundMatrix& matrix : tensors.matrices) types.push_back(matrix.type());
+    types.push_back(tensors.stacks[0][0].type());
+    return types;
+  };
+  std::vector<DataType> kept = stored;
+  kept.push_back(DataType::kFP4_F32);
+  EXPECT_EQ(chosen({}, std::nullopt),
+            (std::vector<DataType>{DataType::kF32, DataType::kQ4_0, DataType::kNVFP4_F32,
+                                   DataType::kBF16, DataType::kBF16, DataType::kBF16}));
+  EXPECT_EQ(chosen({.keeps_few_bits = true}, std::nullopt), kept);
+  EXPECT_EQ(chosen({}, Arithmetic::kF32), kept);  // which rounds no weight to BF16
+  EXPECT_EQ(chosen({.type = DataType::kQ8_0}, std::nullopt)[3], DataType::kQ8_0);
+}
+
 // However many threads quantise.
 TEST(WeightsTest, ThreadsChangeNoWeight) {
   std::mt19937 random(4);

@@ -103,7 +103,7 @@ TEST(ServeOptionsTest, FlagsWinOverTheFile) {
   EXPECT_EQ(options->model.memory_bytes, 2ULL << 30);
   EXPECT_EQ(options->model.arithmetic, Arithmetic::kF32);
   EXPECT_EQ(options->model.kv_type, KvType::kQ8);
-  EXPECT_EQ(options->model.weights, DataType::kQ8_0);
+  EXPECT_EQ(options->model.weights.type, DataType::kQ8_0);
   EXPECT_EQ(options->server.idle_timeout, std::chrono::milliseconds(1500));
   EXPECT_EQ(options->server.host, "127.0.0.1");
   EXPECT_THAT(options->server.cors_origins, testing::ElementsAre("https://a", "http://b:1"));
@@ -113,11 +113,16 @@ TEST(ServeOptionsTest, WhatIsComputedInWhat) {
   const auto automatic = Parse({"--compute", "auto", "--weights", "auto"});
   ASSERT_TRUE(automatic) << automatic.error().message;
   EXPECT_EQ(automatic->model.arithmetic, std::nullopt);
-  EXPECT_EQ(automatic->model.weights, std::nullopt);
+  EXPECT_EQ(automatic->model.weights.type, std::nullopt);
+  EXPECT_FALSE(automatic->model.weights.keeps_few_bits);
   const auto chosen = Parse({"--compute", "bf16pair", "--weights", "q4_k"});
   ASSERT_TRUE(chosen) << chosen.error().message;
   EXPECT_EQ(chosen->model.arithmetic, Arithmetic::kBF16Pair);
-  EXPECT_EQ(chosen->model.weights, DataType::kQ4_K);
+  EXPECT_EQ(chosen->model.weights.type, DataType::kQ4_K);
+  const auto as_in_file = Parse({"--weights", "file"});
+  ASSERT_TRUE(as_in_file) << as_in_file.error().message;
+  EXPECT_EQ(as_in_file->model.weights.type, std::nullopt);
+  EXPECT_TRUE(as_in_file->model.weights.keeps_few_bits);
 }
 
 TEST(ServeOptionsTest, WhoSharesPrefixes) {

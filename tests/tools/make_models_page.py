@@ -147,14 +147,14 @@ these:
 |---|---|---|
 | `gptq` (AutoGPTQ, GPTQModel; `gptq` and `gptq_v2`) | 2, 4 and 8 bits, symmetric or not, any groups, act-order | 4 bits: 4.5 symmetric, 4.75 with zero points; 8: 8.5; act-order and the rest 16 |
 | `awq` (AutoAWQ, `gemm`) | 4 bits | 4.75 |
-| `compressed-tensors` | `pack-quantized` (W4A16, W8A16), `int-quantized` (W8A8), `float-quantized` and `naive-quantized` (FP8 of tensors, channels, groups, blocks), `nvfp4-pack-quantized` | 4 bits: 4.75, 8: 9; FP8: 9; NVFP4: 6; the rest 16 |
-| `fp8`, `fbgemm_fp8`, `modelopt` | FP8 (e4m3) of tensors, channels and blocks, as DeepSeek-V3 and Qwen3 have it; ModelOpt's NVFP4 | FP8: 9; NVFP4: 6 |
-| `bitsandbytes` | nf4 and fp4, scales quantised or not; `LLM.int8()` | nf4 and fp4: 5; int8: 9 |
+| `compressed-tensors` | `pack-quantized` (W4A16, W8A16), `int-quantized` (W8A8), `float-quantized` and `naive-quantized` (FP8 of tensors, channels, groups, blocks), `nvfp4-pack-quantized` | 4 bits: 4.75, 8: 9; NVFP4: 6; FP8: 16, or 9; the rest 16 |
+| `fp8`, `fbgemm_fp8`, `modelopt` | FP8 (e4m3) of tensors, channels and blocks, as DeepSeek-V3 and Qwen3 have it; ModelOpt's NVFP4 | FP8: 16, or 9; NVFP4: 6 |
+| `bitsandbytes` | nf4 and fp4, scales quantised or not; `LLM.int8()` | nf4 and fp4: 16, or 5; int8: 9 |
 | MLX's (`quantization`) | affine, 2 to 8 bits, layers with bits of their own, stacks of experts | 4 bits: 5; the rest 16 |
 | `mxfp4` (gpt-oss) | experts | 4.25 |
 
 Each becomes what its library dequantises it to, bit for bit, and then what every other weight of as many bits is (`tests/model/quantized_test.cc`); 4 and 8 bits are multiplied in `int8` by default, but for FP8, nf4 and fp4, whose codes stand for floats: those are multiplied
-as BF16 is. Where rows are not made of whole blocks of 32 columns under one scale, and where nf4 or fp4 has a table of its own, a weight takes 16 bits. What takes 16 bits in memory, FP8, nf4 and
+as BF16 is, and held as it, which is faster, or, with `--weights file`, in the fewer bits of the table, with the same answers. Where rows are not made of whole blocks of 32 columns under one scale, and where nf4 or fp4 has a table of its own, a weight takes 16 bits. What takes 16 bits in memory, FP8, nf4 and
 fp4 may be quantised while they are loaded (`--weights q8_0`). Activations are computed in Weft's own arithmetic: what a checkpoint says of theirs, and of an FP8 cache, is left out.
 
 Made by `tests/tools/make_models_page.py`.""")

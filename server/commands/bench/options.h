@@ -10,13 +10,14 @@
 #include <CLI/CLI.hpp>
 
 #include "model/kernels/kernels.h"
+#include "model/parameters.h"
 
 namespace weft {
 
 struct BenchOptions {
   std::string model_path;
   std::optional<Arithmetic> arithmetic = {};  // nullopt: AutoArithmetic
-  std::optional<DataType> weights = {};       // QuantizeMatrices; nullopt: as the file has them
+  WeightsChoice weights = {};
   std::optional<KvType> kv_type;
   int32_t thread_count = 0;  // 0: what this process may use
   // Empty: 512, or an encoder's texts, 16, 128, 512.
