@@ -113,10 +113,11 @@ Result<std::shared_ptr<const ChatFormat>> LoadChatFormat(uint64_t render_bytes,
 std::string FingerprintOf(const ModelOptions& options, const std::string& name,
                           const LoadedModel& model) {
   const Checkpoint& checkpoint = model.checkpoint();
-  const std::string text = fmt::format(
-      "{} {} {} {} {} {} {}", Version(), name, checkpoint.spec.architecture, checkpoint.file_bytes,
-      NameOf(model.kernels().arithmetic), options.weights.type ? TraitsOf(*options.weights.type).name : "",
-      NameOf(model.kernels().kv_type));
+  const std::string text =
+      fmt::format("{} {} {} {} {} {} {}", Version(), name, checkpoint.spec.architecture,
+                  checkpoint.file_bytes, NameOf(model.kernels().arithmetic),
+                  options.weights.type ? TraitsOf(*options.weights.type).name : "",
+                  NameOf(model.kernels().kv_type));
   return fmt::format("fp_{:010x}", HashOf(text) >> 24);
 }
 

@@ -45,8 +45,7 @@ class FrameworkCase(ScriptedCase):
         return exchanges
 
     def assert_stopped(self, server):
-        server.await_sequences(lambda count: count == 0)
-        self.assertIn("status=499", server.output())
+        server.await_gone_client()
         self.assertEqual(self.file_text(), BROKEN)
 
 

@@ -121,6 +121,11 @@ class WeftServer:
                 raise AssertionError(f"{count} sequences run")
             time.sleep(0.1)
 
+    def await_gone_client(self):
+        """Waits until nothing is computed for a client that went away, and the log says so, a moment later."""
+        self.await_sequences(lambda count: count == 0)
+        await_match(self.process, self.log, "status=499", timeout_s=30)
+
     def complete(self, **fields):
         status, answer = self.request("POST", "/v1/completions", fields)
         if status != 200:

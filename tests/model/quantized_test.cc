@@ -382,17 +382,18 @@ TEST(FloatWeightsTest, MayBeQuantisedWhileTheyAreLoaded) {
 // Wide or narrow in memory, they are the same weights.
 TEST(FloatWeightsTest, WidthChangesNoBit) {
   for (const std::string fixture : {"ct_fp8", "fp8_block", "bnb_nf4", "bnb_fp4"}) {
-    Checkpoint checkpoint = LoadOrThrow(FixturePath(fixture));
-    ChooseWeights(checkpoint.tensors, {}, std::nullopt, MatrixId::kNone);
-    EXPECT_GT(std::ranges::count(checkpoint.tensors.matrices, std::optional(DataType::kBF16),
-                                 &BoundMatrix::becomes),
-              0)
-        << fixture;
-    EXPECT_EQ(DescribeQuantization(checkpoint.tensors), "") << fixture;
-    const std::vector<TokenId> tokens = {1, 5, 9, 2, 7};
-    RunnableModel wide(std::move(checkpoint), {});
-    RunnableModel narrow(FixturePath(fixture), {});
-    EXPECT_EQ(wide.RunSequence(tokens), narrow.RunSequence(tokens)) << fixture;
+    for (const Arithmetic arithmetic : {Arithmetic::kBF16, Arithmetic::kInt8Pair}) {
+      Checkpoint checkpoint = LoadOrThrow(FixturePath(fixture));
+      ChooseWeights(checkpoint.tensors, {}, arithmetic, MatrixId::kNone);
+      const std::optional<DataType> becomes = DataType::kBF16;
+      EXPECT_GT(std::ranges::count(checkpoint.tensors.matrices, becomes, &BoundMatrix::becomes), 0)
+          << fixture;
+      EXPECT_EQ(DescribeQuantization(checkpoint.tensors), "") << fixture;
+      const std::vector<TokenId> tokens = {1, 5, 9, 2, 7};
+      RunnableModel wide(std::move(checkpoint), {.arithmetic = arithmetic});
+      RunnableModel narrow(FixturePath(fixture), {.arithmetic = arithmetic});
+      EXPECT_EQ(wide.RunSequence(tokens), narrow.RunSequence(tokens)) << fixture;
+    }
   }
 }
 
