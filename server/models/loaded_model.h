@@ -36,12 +36,12 @@ struct ModelOptions {
   std::string path;
   std::optional<Arithmetic> arithmetic = {};  // nullopt: AutoArithmetic
   WeightsChoice weights = {};
-  std::optional<KvType> kv_type;              // nullopt: what suits the model (KernelsForModel)
-  std::string packed_cache = {};              // a directory for packed weights (LoadTransformer)
-  int32_t thread_count = 0;                   // 0: what this process may use
-  uint64_t memory_bytes = 0;                  // 0: what this process may use
-  uint64_t stored_bytes = 0;                  // of it, for what the server keeps besides
-  int32_t context = 0;                        // 0: the model's
+  std::optional<KvType> kv_type;  // nullopt: what suits the model (KernelsForModel)
+  std::string packed_cache = {};  // a directory for packed weights (LoadTransformer)
+  int32_t thread_count = 0;       // 0: what this process may use
+  uint64_t memory_bytes = 0;      // 0: what this process may use
+  uint64_t stored_bytes = 0;      // of it, for what the server keeps besides
+  int32_t context = 0;            // 0: the model's
   int32_t max_batch_tokens = 512;
   int32_t max_sequences = 64;
   int32_t max_waiting = 1024;
