@@ -18,16 +18,8 @@ void ReadTable4(const std::byte* block, int64_t /*group*/, WeightGroup& out) {
   ReadNibbles(block + 4, out);
 }
 
-// float32 d[2]; nibbles q[32], each an e2m1, doubled: d[k / 16] * q
-void ReadHalves4(const std::byte* block, int64_t /*group*/, WeightGroup& out) {
-  std::memcpy(out.scale, block, 8);
-  ReadNibbles(block + 8, out);
-}
-
 }  // namespace
 
-constexpr BlockFormat kNVFP4_F32 =
-    Quantized<ReadHalves4, 32, 24>("NVFP4_F32", std::nullopt, PanelFormat::kNVFP4_F32);
 constexpr BlockFormat kFP8_F32 =
     Quantized<ReadFP8, 32, 36>("FP8_F32", std::nullopt, PanelFormat::kFP8_F32);
 constexpr BlockFormat kNF4_F32 =

@@ -26,6 +26,12 @@ void ReadInt8(const std::byte* block, int64_t /*group*/, WeightGroup& out) {
   std::memcpy(out.codes, block + 4, 32);
 }
 
+// float32 d[2]; nibbles q[32], each an e2m1, doubled: d[k / 16] * q
+void ReadHalves4(const std::byte* block, int64_t /*group*/, WeightGroup& out) {
+  std::memcpy(out.scale, block, 8);
+  ReadNibbles(block + 8, out);
+}
+
 }  // namespace
 
 constexpr BlockFormat kINT4_F16 =
@@ -36,5 +42,7 @@ constexpr BlockFormat kAFFINE4_BF16 =
     Quantized<ReadAffine4, 32, 20>("AFFINE4_BF16", std::nullopt, PanelFormat::kAFFINE4_BF16);
 constexpr BlockFormat kINT8_F32 =
     Quantized<ReadInt8, 32, 36>("INT8_F32", std::nullopt, PanelFormat::kINT8_F32);
+constexpr BlockFormat kNVFP4_F32 =
+    Quantized<ReadHalves4, 32, 24>("NVFP4_F32", std::nullopt, PanelFormat::kNVFP4_F32);
 
 }  // namespace weft::blocks
