@@ -123,15 +123,19 @@ inline Operands NormedOperands(const Step& step, const NormSpec& norm,
 }
 
 // These panels of y = x * weights^T (or y += ...), for rows [0, row_count) of x, or for those that
-// x_rows names.
+// x_rows names. `next`: what comes behind the last panel of the weights, if that is known.
 inline void Multiply(const KernelTable& kernels, const PackedMatrix& weights, Panels panels,
                      const Operands& x, const int32_t* x_rows, int64_t row_count, FloatRows y,
-                     bool accumulate = false) {
+                     bool accumulate = false, const PackedMatrix* next = nullptr) {
   const OperandRows& operands = x.of(kernels.operand_type(weights.layout));
   MatmulTask task;
   task.weights = &weights;
   task.first_panel = panels.first;
   task.panel_count = panels.count;
+  if (next != nullptr) {
+    task.next_panels = next->bytes().data();
+    task.next_bytes = static_cast<int64_t>(next->bytes().size());
+  }
   task.x = operands.data;
   task.x_row_bytes = operands.row_bytes;
   task.x_group_bytes = operands.group_bytes;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -192,8 +193,26 @@ void CountExperts(const Step& step, int64_t layer_index) {
   }
 }
 
-// Calls work(expert, its first slot, its slot count, panels) for every active expert and every
-// piece of `panel_count` panels. Packing places all of an expert on one node.
+// One that rows have chosen.
+struct ActiveExpert {
+  size_t index = 0;
+  std::optional<size_t> next = {};  // the one that comes after it, unless it is the last
+  int64_t slot = 0;                 // the first of its rows
+  int64_t slot_count = 0;
+};
+
+ActiveExpert ActiveAt(const Workspace& buffers, size_t place) {
+  const std::vector<int32_t>& active = buffers.active_experts;
+  const auto index = static_cast<size_t>(active[place]);
+  const int64_t slot = buffers.first_slot[index];
+  ActiveExpert expert{
+      .index = index, .slot = slot, .slot_count = buffers.first_slot[index + 1] - slot};
+  if (place + 1 < active.size()) expert.next = static_cast<size_t>(active[place + 1]);
+  return expert;
+}
+
+// Calls work(expert, panels) for every active expert and every piece of `panel_count` panels.
+// Packing places all of an expert on one node.
 template <typename Work>
 void ParallelExperts(const Step& step, const MixtureSpec& mixture, int64_t panel_count,
                      const Work& work) {
@@ -205,12 +224,19 @@ void ParallelExperts(const Step& step, const MixtureSpec& mixture, int64_t panel
     return pieces * (std::lower_bound(active.begin(), active.end(), expert) - active.begin());
   };
   step.threads.ParallelForByNode(first_task, [&](int64_t task, int) {
-    const auto expert = static_cast<size_t>(active[static_cast<size_t>(task / pieces)]);
     const int64_t first = task % pieces * kExpertPanelsPerTask;
-    const int64_t slot = buffers.first_slot[expert];
-    work(expert, slot, buffers.first_slot[expert + 1] - slot,
+    work(ActiveAt(buffers, static_cast<size_t>(task / pieces)),
          Panels{first, std::min(kExpertPanelsPerTask, panel_count - first)});
   });
+}
+
+// Panels of the products of an expert's rows with its matrix of the stack. Rows are those of x that
+// x_rows names, or the first ones.
+void MultiplyExpert(const Step& step, std::span<const PackedMatrix> stack,
+                    const ActiveExpert& expert, Panels panels, const Operands& x,
+                    const int32_t* x_rows, FloatRows y) {
+  const PackedMatrix* next = expert.next ? &stack[*expert.next] : nullptr;
+  Multiply(step.kernels, stack[expert.index], panels, x, x_rows, expert.slot_count, y, false, next);
 }
 
 // The row of an expert in a table of all of them; nullptr: there is no such table.
@@ -238,32 +264,31 @@ void WeighInputs(const Step& step, const MixtureSpec& mixture, int32_t expert, c
 // Gate, up and activation of all slots.
 void ActivateExperts(const Step& step, const MixtureSpec& mixture, const Operands& normed,
                      const Operands& activated) {
-  const KernelTable& kernels = step.kernels;
   const Workspace& b = step.buffers;
   const std::span<const PackedMatrix> up = step.weights.stack(mixture.up);
   const std::span<const PackedMatrix> gate =
       mixture.is_gated ? step.weights.stack(mixture.gate) : up;
   const std::span<const PackedMatrix> down = step.weights.stack(mixture.down);
   ParallelExperts(step, mixture, up.front().panel_count(),
-                  [&](size_t expert, int64_t slot, int64_t slot_count, Panels panels) {
-                    const int32_t* rows = b.row_of_slot.data() + slot;
-                    const FloatRows gate_rows = b.gate.From(slot);
-                    const FloatRows up_rows = b.up.From(slot);
+                  [&](const ActiveExpert& expert, Panels panels) {
+                    const int32_t* rows = b.row_of_slot.data() + expert.slot;
+                    const FloatRows gate_rows = b.gate.From(expert.slot);
+                    const FloatRows up_rows = b.up.From(expert.slot);
                     const Activation activation = {
                         .kind = mixture.activation,
                         .is_gated = mixture.is_gated,
-                        .gate_bias = RowOf(step, mixture.gate_bias, expert, mixture.width),
-                        .up_bias = RowOf(step, mixture.up_bias, expert, mixture.width)};
+                        .gate_bias = RowOf(step, mixture.gate_bias, expert.index, mixture.width),
+                        .up_bias = RowOf(step, mixture.up_bias, expert.index, mixture.width)};
                     if (mixture.is_gated) {
-                      Multiply(kernels, gate[expert], panels, normed, rows, slot_count, gate_rows);
+                      MultiplyExpert(step, gate, expert, panels, normed, rows, gate_rows);
                     }
-                    Multiply(kernels, up[expert], panels, normed, rows, slot_count, up_rows);
+                    MultiplyExpert(step, up, expert, panels, normed, rows, up_rows);
                     if (mixture.router.weighs_input) {
-                      WeighInputs(step, mixture, static_cast<int32_t>(expert), rows, panels,
-                                  slot_count, gate_rows, up_rows);
+                      WeighInputs(step, mixture, static_cast<int32_t>(expert.index), rows, panels,
+                                  expert.slot_count, gate_rows, up_rows);
                     }
-                    Activate(step, activation, gate_rows, up_rows, panels, slot_count, nullptr,
-                             down[expert], activated.From(slot));
+                    Activate(step, activation, gate_rows, up_rows, panels, expert.slot_count,
+                             nullptr, down[expert.index], activated.From(expert.slot));
                   });
 }
 
@@ -272,19 +297,18 @@ void MultiplyDown(const Step& step, const MixtureSpec& mixture, const Operands& 
   const Workspace& b = step.buffers;
   const int64_t hidden = step.spec.hidden_size;
   const std::span<const PackedMatrix> down = step.weights.stack(mixture.down);
-  ParallelExperts(step, mixture, down.front().panel_count(),
-                  [&](size_t expert, int64_t slot, int64_t slot_count, Panels panels) {
-                    const FloatRows out = b.expert_output.From(slot);
-                    Multiply(step.kernels, down[expert], panels, activated.From(slot), nullptr,
-                             slot_count, out);
-                    const float* bias = RowOf(step, mixture.down_bias, expert, hidden);
-                    if (bias == nullptr) return;
-                    const int64_t first = panels.first * kPanelRows;
-                    const int64_t count = std::min(panels.count * kPanelRows, hidden - first);
-                    for (int64_t i = 0; i < slot_count; ++i) {
-                      step.kernels.add(out[i] + first, bias + first, count);
-                    }
-                  });
+  ParallelExperts(
+      step, mixture, down.front().panel_count(), [&](const ActiveExpert& expert, Panels panels) {
+        const FloatRows out = b.expert_output.From(expert.slot);
+        MultiplyExpert(step, down, expert, panels, activated.From(expert.slot), nullptr, out);
+        const float* bias = RowOf(step, mixture.down_bias, expert.index, hidden);
+        if (bias == nullptr) return;
+        const int64_t first = panels.first * kPanelRows;
+        const int64_t count = std::min(panels.count * kPanelRows, hidden - first);
+        for (int64_t i = 0; i < expert.slot_count; ++i) {
+          step.kernels.add(out[i] + first, bias + first, count);
+        }
+      });
 }
 
 // output += the shared MLP with norms of its own before and behind it.

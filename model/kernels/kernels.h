@@ -109,6 +109,10 @@ struct MatmulTask {
   const PackedMatrix* weights = nullptr;
   int64_t first_panel = 0;
   int64_t panel_count = 0;
+  // Weights that this thread most likely reads behind the end of these, so that memory is asked for
+  // their beginning in time.
+  const std::byte* next_panels = nullptr;
+  int64_t next_bytes = 0;
   // Operand rows of the type that the table reads with these weights: group g of row r at x + r *
   // x_row_bytes + g * x_group_bytes. (f32: a row's groups follow one another.)
   const std::byte* x = nullptr;
