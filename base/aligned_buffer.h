@@ -1,4 +1,5 @@
-// Owned bytes on a 64-byte boundary (a cache line, an AVX-512 register, an AMX tile row), zeroed.
+// Owned bytes on a 64-byte boundary (a cache line, an AVX-512 register, an AMX tile row), zeroed,
+// and parts of such.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +7,6 @@
 #include <span>
 
 namespace weft {
-
-struct AlignedBufferRelease {
-  size_t size_bytes = 0;
-  bool mapped = false;
-  void operator()(std::byte* data) const;
-};
 
 class AlignedBuffer {
  public:
@@ -21,10 +16,16 @@ class AlignedBuffer {
   // Large buffers come straight from the kernel (zero pages, transparent huge pages asked for).
   // Throws std::bad_alloc.
   explicit AlignedBuffer(size_t size_bytes);
+  AlignedBuffer(AlignedBuffer&&) = default;
+  AlignedBuffer& operator=(AlignedBuffer&&) = default;
+
+  // Bytes [offset, offset + size_bytes) of these, which are there until the last of their owners is
+  // gone. `offset` is a multiple of kAlignment.
+  AlignedBuffer Part(size_t offset, size_t size_bytes);
 
   std::byte* data() { return data_.get(); }
   const std::byte* data() const { return data_.get(); }
-  size_t size_bytes() const { return data_.get_deleter().size_bytes; }
+  size_t size_bytes() const { return size_bytes_; }
   std::span<std::byte> bytes() { return {data(), size_bytes()}; }
   std::span<const std::byte> bytes() const { return {data(), size_bytes()}; }
 
@@ -38,7 +39,8 @@ class AlignedBuffer {
   }
 
  private:
-  std::unique_ptr<std::byte[], AlignedBufferRelease> data_;
+  std::shared_ptr<std::byte> data_;
+  size_t size_bytes_ = 0;
 };
 
 }  // namespace weft

@@ -26,19 +26,12 @@ struct Stretch {
 
 int64_t PanelCount(const TensorView& view) { return CeilDivide(view.rows(), kPanelRows); }
 
-// Calls visit(view, stretch) for the matrices of one loop.
-template <typename Visit>
-void VisitLoop(std::span<const BoundMatrix> matrices, const Visit& visit) {
-  Stretch stretch;
-  for (const BoundMatrix& matrix : matrices) stretch.loop_panels += PanelCount(matrix.view);
-  for (const BoundMatrix& matrix : matrices) {
-    visit(matrix, stretch);
-    stretch.first_panel += PanelCount(matrix.view);
-  }
-}
-
 int64_t PanelBytes(const BoundMatrix& matrix, const KernelTable& kernels) {
   return kernels.panel_bytes(kernels.packed_layout(matrix.type()), matrix.view.columns());
+}
+
+int64_t PackedBytesOf(const BoundMatrix& matrix, const KernelTable& kernels) {
+  return PanelCount(matrix.view) * PanelBytes(matrix, kernels);
 }
 
 // One row as it is in the file, where that is not one run of bytes.
@@ -117,44 +110,28 @@ class Packer {
         progress_(progress),
         mapped_(mapped) {}
 
-  // Pages of a large buffer lie on the node of the thread that touches them first: that is the
-  // node that the forward pass gives these panels to. (mbind would do too, but containers forbid
-  // it, and it cuts mappings, of which a process may have 65,530.)
-  PackedMatrix operator()(const BoundMatrix& matrix, const Stretch& stretch) {
-    PackedMatrix packed;
-    if (is_torn()) return packed;
-    // Between two tensors whoever else computes has its turn, and streams between two tasks.
-    const ScopedTurn turn(threads_.turns(), Turns::Urgency::kPatient);
-    packed.layout = kernels_.packed_layout(matrix.type());
-    packed.rows = matrix.view.rows();
-    packed.columns = matrix.view.columns();
-    packed.panel_bytes = PanelBytes(matrix, kernels_);
-    if (mapped_ != nullptr) {
-      packed.mapped = mapped_->panels[next_matrix_++];
-      Finish(matrix.view, matrix.assembled.get());
-      return packed;
+  // The matrices of one loop, to the end of `packed`, in one buffer: experts are smaller than a
+  // huge page, and without such, a mixture of 128 lost a sixth of its speed to walks through the
+  // tables of pages (Zen 3, in a virtual machine).
+  void PackLoop(std::span<const BoundMatrix> matrices, std::vector<PackedMatrix>& packed) {
+    constexpr auto kAlignment = static_cast<int64_t>(AlignedBuffer::kAlignment);
+    int64_t size_bytes = 0;
+    Stretch stretch;
+    for (const BoundMatrix& matrix : matrices) {
+      size_bytes += RoundUp(PackedBytesOf(matrix, kernels_), kAlignment);
+      stretch.loop_panels += PanelCount(matrix.view);
     }
-    packed.storage = AlignedBuffer(static_cast<size_t>(packed.panel_count() * packed.panel_bytes));
-    // A tenth of a millisecond or less: so long a stream waits for a task's end.
-    constexpr int64_t kTaskBytes = 32 << 10;
-    const int64_t panels_per_task = std::clamp<int64_t>(kTaskBytes / packed.panel_bytes, 1, 8);
-    const int64_t panel_count = packed.panel_count();
-    const auto first_task = [&](int node) {
-      const int64_t panel = threads_.FirstOfNode(node, stretch.loop_panels) - stretch.first_panel;
-      return CeilDivide(std::clamp<int64_t>(panel, 0, panel_count), panels_per_task);
-    };
-    threads_.ParallelForOnNodes(first_task, [&](int64_t task, int) {
-      const int64_t first_panel = task * panels_per_task;
-      const int64_t first_row = first_panel * kPanelRows;
-      const int64_t row_count = std::min(panels_per_task * kPanelRows, packed.rows - first_row);
-      RowReader read_rows(matrix);
-      kernels_.pack_panels(read_rows(first_row, row_count), first_panel, packed);
-      // The threads are one more than the cores, beside an engine's. Without this the kernel lets
-      // that one wait for milliseconds between two steps, when it needs no turn but a core.
-      std::this_thread::yield();
-    });
-    Finish(matrix.view, matrix.assembled.get());
-    return packed;
+    AlignedBuffer buffer(mapped_ != nullptr ? 0 : static_cast<size_t>(size_bytes));
+    int64_t offset = 0;
+    for (const BoundMatrix& matrix : matrices) {
+      const int64_t bytes = PackedBytesOf(matrix, kernels_);
+      packed.push_back(mapped_ != nullptr ? Map(matrix)
+                                          : Pack(matrix, stretch,
+                                                 buffer.Part(static_cast<size_t>(offset),
+                                                             static_cast<size_t>(bytes))));
+      offset += RoundUp(bytes, kAlignment);
+      stretch.first_panel += PanelCount(matrix.view);
+    }
   }
 
   std::vector<float> operator()(const BoundTable& table) {
@@ -200,6 +177,54 @@ class Packer {
   }
 
  private:
+  PackedMatrix Shaped(const BoundMatrix& matrix) const {
+    PackedMatrix packed;
+    packed.layout = kernels_.packed_layout(matrix.type());
+    packed.rows = matrix.view.rows();
+    packed.columns = matrix.view.columns();
+    packed.panel_bytes = PanelBytes(matrix, kernels_);
+    return packed;
+  }
+
+  PackedMatrix Map(const BoundMatrix& matrix) {
+    if (is_torn()) return {};
+    PackedMatrix packed = Shaped(matrix);
+    packed.mapped = mapped_->panels[next_matrix_++];
+    Finish(matrix.view, matrix.assembled.get());
+    return packed;
+  }
+
+  // Pages of a large buffer lie on the node of the thread that touches them first: that is the
+  // node that the forward pass gives these panels to. (mbind would do too, but containers forbid
+  // it, and it cuts mappings, of which a process may have 65,530.)
+  PackedMatrix Pack(const BoundMatrix& matrix, const Stretch& stretch, AlignedBuffer storage) {
+    if (is_torn()) return {};
+    // Between two tensors whoever else computes has its turn, and streams between two tasks.
+    const ScopedTurn turn(threads_.turns(), Turns::Urgency::kPatient);
+    PackedMatrix packed = Shaped(matrix);
+    packed.storage = std::move(storage);
+    // A tenth of a millisecond or less: so long a stream waits for a task's end.
+    constexpr int64_t kTaskBytes = 32 << 10;
+    const int64_t panels_per_task = std::clamp<int64_t>(kTaskBytes / packed.panel_bytes, 1, 8);
+    const int64_t panel_count = packed.panel_count();
+    const auto first_task = [&](int node) {
+      const int64_t panel = threads_.FirstOfNode(node, stretch.loop_panels) - stretch.first_panel;
+      return CeilDivide(std::clamp<int64_t>(panel, 0, panel_count), panels_per_task);
+    };
+    threads_.ParallelForOnNodes(first_task, [&](int64_t task, int) {
+      const int64_t first_panel = task * panels_per_task;
+      const int64_t first_row = first_panel * kPanelRows;
+      const int64_t row_count = std::min(panels_per_task * kPanelRows, packed.rows - first_row);
+      RowReader read_rows(matrix);
+      kernels_.pack_panels(read_rows(first_row, row_count), first_panel, packed);
+      // The threads are one more than the cores, beside an engine's. Without this the kernel lets
+      // that one wait for milliseconds between two steps, when it needs no turn but a core.
+      std::this_thread::yield();
+    });
+    Finish(matrix.view, matrix.assembled.get());
+    return packed;
+  }
+
   // Nothing will come of these weights: the caller knows, or finds that a file has changed.
   bool is_torn() const { return is_stopped_ || std::ranges::any_of(files_, &MappedFile::is_torn); }
 
@@ -318,16 +343,10 @@ Weights Weights::Pack(const ModelTensors& tensors, std::span<const MappedFile> f
   const std::span<const BoundMatrix> matrices = tensors.matrices;
   for (size_t first = 0, end = 0; first < matrices.size(); first = end) {
     for (end = first + 1; end < matrices.size() && matrices[end].continues_loop;) ++end;
-    VisitLoop(matrices.subspan(first, end - first),
-              [&](const BoundMatrix& matrix, const Stretch& stretch) {
-                weights.matrices_.push_back(pack(matrix, stretch));
-              });
+    pack.PackLoop(matrices.subspan(first, end - first), weights.matrices_);
   }
   for (const std::vector<BoundMatrix>& stack : tensors.stacks) {
-    std::vector<PackedMatrix>& packed = weights.stacks_.emplace_back();
-    VisitLoop(stack, [&](const BoundMatrix& matrix, const Stretch& stretch) {
-      packed.push_back(pack(matrix, stretch));
-    });
+    pack.PackLoop(stack, weights.stacks_.emplace_back());
   }
   for (const BoundTable& table : tensors.tables) weights.tables_.push_back(pack(table));
   // Pages that two tensors share were still in use when the first of them was done.
@@ -345,9 +364,8 @@ std::vector<const PackedMatrix*> Weights::all_matrices() const {
 }
 
 int64_t Weights::PackedBytes(const ModelTensors& tensors, const KernelTable& kernels) {
-  int64_t total = SumMatrices(tensors, [&](const BoundMatrix& matrix) {
-    return PanelCount(matrix.view) * PanelBytes(matrix, kernels);
-  });
+  int64_t total = SumMatrices(
+      tensors, [&](const BoundMatrix& matrix) { return PackedBytesOf(matrix, kernels); });
   for (const BoundTable& table : tensors.tables) {
     int64_t elements = table.value_count;
     for (const TensorView& entry : table.entries) elements += entry.element_count();
