@@ -111,8 +111,8 @@ class Packer {
         mapped_(mapped) {}
 
   // The matrices of one loop, to the end of `packed`, in one buffer: experts are smaller than a
-  // huge page, and without such, a mixture of 128 lost a sixth of its speed to walks through the
-  // tables of pages (Zen 3, in a virtual machine).
+  // huge page, and without such, a mixture of 128 took an eighth longer for a prompt (Zen 3, in a
+  // virtual machine).
   void PackLoop(std::span<const BoundMatrix> matrices, std::vector<PackedMatrix>& packed) {
     constexpr auto kAlignment = static_cast<int64_t>(AlignedBuffer::kAlignment);
     int64_t size_bytes = 0;
