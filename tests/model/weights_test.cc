@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/aligned_buffer.h"
+#include "base/checked_math.h"
 #include "base/resources.h"
 #include "model/formats/dequantize.h"
 #include "model/formats/quantize.h"
@@ -121,6 +123,27 @@ TEST(WeightsTest, PackingByNodePacksEveryPanel) {
   for (size_t i = 0; i < 5; ++i) {
     expect_same(weights.stack(StackId{0})[i], expected.stack(StackId{0})[i]);
   }
+}
+
+// A loop's matrices lie behind each other: only together are experts larger than a huge page.
+TEST(WeightsTest, MatricesOfALoopShareABuffer) {
+  ModelTensors tensors;
+  const ZeroModel zeros(DataType::kBF16, 100, 96, 4);
+  tensors.matrices = zeros.tensors().matrices;
+  tensors.matrices[2].continues_loop = true;
+  tensors.stacks.push_back(zeros.tensors().matrices);
+
+  ThreadPool threads(1);
+  const Weights weights = Weights::Pack(tensors, zeros.files(), Bf16(), threads);
+  const auto is_behind = [](const PackedMatrix& next, const PackedMatrix& matrix) {
+    const std::span<const std::byte> bytes = matrix.storage.bytes();
+    constexpr auto kAlignment = static_cast<int64_t>(AlignedBuffer::kAlignment);
+    return next.storage.bytes().data() == bytes.data() + RoundUp(std::ssize(bytes), kAlignment);
+  };
+  EXPECT_TRUE(is_behind(weights.matrix(MatrixId{2}), weights.matrix(MatrixId{1})));
+  const std::span<const PackedMatrix> stack = weights.stack(StackId{0});
+  ASSERT_EQ(stack.size(), 5u);
+  for (size_t i = 1; i < stack.size(); ++i) EXPECT_TRUE(is_behind(stack[i], stack[i - 1])) << i;
 }
 
 // What is quantised while it is packed is what a file of Q8_0 would have held.
