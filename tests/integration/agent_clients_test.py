@@ -37,7 +37,8 @@ class Instructor(OpenAiCase):
         for mode in (instructor.Mode.TOOLS, instructor.Mode.JSON_SCHEMA, instructor.Mode.RESPONSES_TOOLS):
             with self.subTest(mode=mode):
                 client = instructor.from_openai(self.client, mode=mode)
-                self.assertIsInstance(self.ask(client.chat.completions.create, report), report)
+                answer = self.ask(client.chat.completions.create, report, temperature=0)  # a long city would be cut off
+                self.assertIsInstance(answer, report)
 
     def test_an_iterable_and_parts(self):
         import instructor
