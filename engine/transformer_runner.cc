@@ -9,10 +9,11 @@
 namespace weft {
 namespace {
 
-WorkspaceOptions WorkspaceFor(const TransformerRunnerOptions& options) {
+WorkspaceOptions WorkspaceFor(const TransformerRunnerOptions& options, bool has_f16) {
   return {.max_rows = options.max_batch_tokens,
           .block_size = options.block_size,
-          .thread_count = options.thread_count};
+          .thread_count = options.thread_count,
+          .has_f16 = has_f16};
 }
 
 }  // namespace
@@ -21,11 +22,12 @@ TransformerRunner::TransformerRunner(Transformer transformer,
                                      const TransformerRunnerOptions& options)
     : transformer_(std::move(transformer)),
       cache_(transformer_.spec(), transformer_.kernels(), options.groups, options.block_size),
-      workspace_(transformer_.spec(), transformer_.kernels(), WorkspaceFor(options)) {}
+      workspace_(transformer_.spec(), transformer_.kernels(),
+                 WorkspaceFor(options, transformer_.has_f16())) {}
 
 int64_t TransformerRunner::WorkspaceBytes(const ModelSpec& spec, const KernelTable& kernels,
-                                          const TransformerRunnerOptions& options) {
-  return Workspace::Bytes(spec, kernels, WorkspaceFor(options)) +
+                                          bool has_f16, const TransformerRunnerOptions& options) {
+  return Workspace::Bytes(spec, kernels, WorkspaceFor(options, has_f16)) +
          options.thread_count * Sampler::ScratchBytes(spec.vocab_size) +
          (spec.generates() ? options.max_sequences * ConstrainedText::Bytes(spec.vocab_size) : 0) +
          (spec.sparse ? options.max_sequences * SparsePooler::Bytes(spec.vocab_size) : 0);

@@ -27,8 +27,8 @@ class TransformerRunner : public ModelRunner {
   TransformerRunner(Transformer transformer, const TransformerRunnerOptions& options);
 
   // What it and the engine's samplers, sparse poolers and constrained sequences take besides the
-  // weights and the KV cache.
-  static int64_t WorkspaceBytes(const ModelSpec& spec, const KernelTable& kernels,
+  // weights and the KV cache. `has_f16`: WorkspaceOptions.
+  static int64_t WorkspaceBytes(const ModelSpec& spec, const KernelTable& kernels, bool has_f16,
                                 const TransformerRunnerOptions& options);
 
   int64_t vocab_size() const override { return transformer_.spec().vocab_size; }

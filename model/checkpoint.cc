@@ -9,6 +9,7 @@
 
 #include "base/json_limits.h"
 #include "base/regular_file.h"
+#include "model/column_order.h"
 #include "model/families/families.h"
 #include "model/formats/config_json.h"
 #include "model/formats/gguf.h"
@@ -35,6 +36,7 @@ Result<Checkpoint> Bind(const std::string& path, ModelDescription description,
   Checkpoint checkpoint;
   checkpoint.path = path;
   WEFT_ASSIGN_OR_RETURN(checkpoint.tensors, BindTensors(tensors, description, path, assembled));
+  KeepColumnOrders(description.spec, checkpoint.tensors);
   checkpoint.spec = std::move(description.spec);
   checkpoint.file_bytes = TotalBytes(files);
   checkpoint.files = std::move(files);

@@ -351,7 +351,8 @@ void DescribeMemory(const Checkpoint& checkpoint, const KernelTable& kernels,
   const int64_t workspace_bytes = Workspace::Bytes(spec, kernels,
                                                    {.max_rows = options.max_batch_tokens,
                                                     .block_size = options.block_size,
-                                                    .thread_count = options.thread_count});
+                                                    .thread_count = options.thread_count,
+                                                    .has_f16 = HasF16(checkpoint.tensors)});
   Line(text, fmt::format("memory {}", NameOf(kernels.arithmetic)),
        "weights {}, KV cache {}, workspace {} (steps of {} tokens, thread count {})",
        FormatSignedBytes(weight_bytes), DescribeKv(spec, kernels, options),

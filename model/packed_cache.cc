@@ -21,7 +21,7 @@ namespace {
 
 // Raise it whenever the same file is packed, or quantised, to other bytes: packed_cache_test.cc
 // tells.
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr char kMagic[8] = {'W', 'E', 'F', 'T', 'P', 'A', 'C', 'K'};
 constexpr int64_t kAlignment = AlignedBuffer::kAlignment;
 constexpr size_t kPieceBytes = size_t{1} << 20;      // of a matrix, under a checksum

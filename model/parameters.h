@@ -122,19 +122,24 @@ void QuantizeMatrices(ModelTensors& tensors, DataType type, MatrixId head);
 
 // What matrices are held in.
 struct WeightsChoice {
-  std::optional<DataType> type = {};  // QuantizeMatrices
-  // Without a type: whether floats of few bits (FP8, nf4, fp4) stay what they are. Otherwise they
-  // become BF16, which is what products round them to: twice to three times the memory, and on
-  // processors that unpack them slowly as many times the speed of few rows.
-  bool keeps_few_bits = false;
+  // QuantizeMatrices; kBF16: F16 and floats of few bits become that. Without a type floats of few
+  // bits do, which is what products round them to: twice to three times the memory, and on
+  // processors that unpack them slowly as many times the speed of few rows; and where no arithmetic
+  // is asked for and the processor multiplies bf16 itself (MultipliesBF16), F16 does, for at least
+  // twice the speed of many rows.
+  std::optional<DataType> type = {};
+  bool keeps_file = false;  // without a type: everything stays what it is
 };
 // Has matrices become what is chosen, before memory is planned. Under the f32 arithmetic, which
-// rounds nothing, floats of few bits stay.
+// rounds nothing, what is not quantised stays. `arithmetic`: what was asked for.
 void ChooseWeights(ModelTensors& tensors, const WeightsChoice& choice,
-                   std::optional<Arithmetic> arithmetic, MatrixId head);
+                   std::optional<Arithmetic> arithmetic, Isa isa, MatrixId head);
 
-// What QuantizeMatrices has decided, as "112 matrices Q4_K, 1 Q6_K, 2 as in the file"; empty:
+// Whether products with some matrix are those of weights of f16.
+bool HasF16(const ModelTensors& tensors);
+
+// What ChooseWeights has decided, as "112 matrices Q4_K, 1 Q6_K, 2 as in the file"; empty:
 // nothing becomes another type.
-std::string DescribeQuantization(const ModelTensors& tensors);
+std::string DescribeConversion(const ModelTensors& tensors);
 
 }  // namespace weft

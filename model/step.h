@@ -109,7 +109,16 @@ inline void AddBias(const Step& step, const LinearSpec& linear, int64_t width, f
   if (const float* bias = step.weights.table(linear.bias)) step.kernels.add(x, bias, width);
 }
 
-// norm(residual) of the step's rows, as operands of products with `readers`.
+// A row as products with these weights read it: itself, or in `ordered`.
+inline const float* InColumnOrder(const PackedMatrix& weights, const float* x, float* ordered) {
+  if (weights.column_order.empty()) return x;
+  float* out = ordered;
+  for (const int32_t column : weights.column_order) *out++ = x[column];
+  return ordered;
+}
+
+// norm(residual) of the step's rows, as operands of products with `readers`, whose columns have one
+// order.
 inline Operands NormedOperands(const Step& step, const NormSpec& norm,
                                std::initializer_list<const PackedMatrix*> readers) {
   const Workspace& b = step.buffers;
@@ -117,7 +126,8 @@ inline Operands NormedOperands(const Step& step, const NormSpec& norm,
   const Operands normed = b.normed.Rows(step.row_count);
   ParallelRows(step.threads, step.row_count, [&](int64_t row, int thread) {
     step.Norm(norm, b.residual[row], hidden, b.normed_row[thread]);
-    WriteOperands(step.kernels, readers, b.normed_row[thread], hidden, normed, row);
+    const float* x = InColumnOrder(**readers.begin(), b.normed_row[thread], b.ordered_row[thread]);
+    WriteOperands(step.kernels, readers, x, hidden, normed, row);
   });
   return normed;
 }

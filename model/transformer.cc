@@ -137,7 +137,10 @@ Transformer::Transformer(ModelSpec spec, Weights weights, const KernelTable& ker
     : spec_(std::move(spec)),
       weights_(std::make_unique<Weights>(std::move(weights))),
       kernels_(kernels),
-      threads_(threads) {
+      threads_(threads),
+      has_f16_(std::ranges::any_of(weights_->all_matrices(), [](const PackedMatrix* matrix) {
+        return matrix->layout == PanelFormat::kF16;
+      })) {
   for (const RopeSpec& rope : spec_.ropes) rope_frequencies_.push_back(RopeFrequencies(rope));
 }
 
@@ -147,6 +150,7 @@ Transformer::~Transformer() = default;
 void Transformer::Forward(const ForwardBatch& batch, KvCache& cache, Workspace& workspace,
                           const LogitsVisitor& visit, StepProfile* profile) {
   CheckBatch(spec_, batch, workspace, cache, threads_);
+  WEFT_CHECK(workspace.options().has_f16 || !has_f16_);
   const ScopedTurn turn(threads_.turns(), UrgencyOf(batch));
   const ScopedCpuBinding bound = threads_.BindCaller();
   if (batch.sources != nullptr) {

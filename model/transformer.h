@@ -28,6 +28,7 @@ class Transformer {
 
   const ModelSpec& spec() const { return spec_; }
   const KernelTable& kernels() const { return kernels_; }
+  bool has_f16() const { return has_f16_; }  // HasF16 of what its weights were made of
 
   // The cache and the workspace were made for this model, these kernels and this pool; the batch
   // has at most WorkspaceOptions::max_rows rows. Computes the batch's rows, writes their K and V
@@ -48,6 +49,7 @@ class Transformer {
   std::unique_ptr<Weights> weights_;
   const KernelTable& kernels_;
   ThreadPool& threads_;
+  bool has_f16_;
   std::vector<std::vector<double>> rope_frequencies_;  // of each of ModelSpec::ropes
 };
 

@@ -183,6 +183,7 @@ class Packer {
     packed.rows = matrix.view.rows();
     packed.columns = matrix.view.columns();
     packed.panel_bytes = PanelBytes(matrix, kernels_);
+    if (matrix.assembled) packed.column_order = matrix.assembled->column_order;
     return packed;
   }
 
@@ -303,23 +304,31 @@ void QuantizeMatrices(ModelTensors& tensors, DataType type, MatrixId head) {
 }
 
 void ChooseWeights(ModelTensors& tensors, const WeightsChoice& choice,
-                   std::optional<Arithmetic> arithmetic, MatrixId head) {
-  if (choice.type) return QuantizeMatrices(tensors, *choice.type, head);
-  if (choice.keeps_few_bits || arithmetic == Arithmetic::kF32) return;
-  const auto widen = [](BoundMatrix& matrix) {
+                   std::optional<Arithmetic> arithmetic, Isa isa, MatrixId head) {
+  const bool rounds_all = choice.type == DataType::kBF16;
+  if (choice.type && !rounds_all) return QuantizeMatrices(tensors, *choice.type, head);
+  if (choice.keeps_file || arithmetic == Arithmetic::kF32) return;
+  const bool rounds_f16 = rounds_all || (!arithmetic && MultipliesBF16(isa));
+  const auto round = [&](BoundMatrix& matrix) {
     const DataType type = matrix.view.type;
-    if (IsQuantized(type) && !HasIntegerCodes(type)) matrix.becomes = DataType::kBF16;
+    const bool is_few_bits = IsQuantized(type) && !HasIntegerCodes(type);
+    if (is_few_bits || (rounds_f16 && type == DataType::kF16)) matrix.becomes = DataType::kBF16;
   };
-  std::ranges::for_each(tensors.matrices, widen);
-  for (std::vector<BoundMatrix>& stack : tensors.stacks) std::ranges::for_each(stack, widen);
+  std::ranges::for_each(tensors.matrices, round);
+  for (std::vector<BoundMatrix>& stack : tensors.stacks) std::ranges::for_each(stack, round);
 }
 
-std::string DescribeQuantization(const ModelTensors& tensors) {
+bool HasF16(const ModelTensors& tensors) {
+  return SumMatrices(tensors, [](const BoundMatrix& matrix) {
+           return matrix.type() == DataType::kF16 ? 1 : 0;
+         }) > 0;
+}
+
+std::string DescribeConversion(const ModelTensors& tensors) {
   std::map<DataType, int64_t> counts;
   const int64_t others = SumMatrices(tensors, [&](const BoundMatrix& matrix) {
-    const bool is_quantized = matrix.becomes && IsQuantized(*matrix.becomes);
-    if (is_quantized) ++counts[*matrix.becomes];
-    return is_quantized ? 0 : 1;
+    if (matrix.becomes) ++counts[*matrix.becomes];
+    return matrix.becomes ? 0 : 1;
   });
   std::string text;
   for (const auto& [type, count] : counts) {

@@ -13,21 +13,14 @@ namespace weft {
 
 namespace {
 
-// What the kernels of an arithmetic read, whichever the weights' types.
-std::span<const OperandType> OperandTypesOf(Arithmetic arithmetic) {
-  static constexpr OperandType kTypes[] = {OperandType::kF32, OperandType::kBF16,
-                                           OperandType::kInt8};
-  const std::span<const OperandType> types = kTypes;
-  switch (arithmetic) {
-    case Arithmetic::kF32:
-      return types.subspan(0, 1);
-    case Arithmetic::kBF16:
-    case Arithmetic::kBF16Pair:
-      return types.subspan(1, 1);
-    case Arithmetic::kInt8:
-    case Arithmetic::kInt8Pair:
-      return types.subspan(1, 2);
+// What the kernels of an arithmetic read, whichever the weights' types, but that f16's are said.
+std::vector<OperandType> OperandTypesOf(Arithmetic arithmetic, bool has_f16) {
+  if (arithmetic == Arithmetic::kF32) return {OperandType::kF32};
+  std::vector<OperandType> types = {OperandType::kBF16};
+  if (arithmetic == Arithmetic::kInt8 || arithmetic == Arithmetic::kInt8Pair) {
+    types.push_back(OperandType::kInt8);
   }
+  if (has_f16) types.push_back(OperandType::kF32);
   return types;
 }
 
@@ -37,22 +30,23 @@ Operands OperandBuffer::Rows(int64_t row_count) const {
   Operands rows;
   for (size_t i = 0; i < kOperandTypeCount; ++i) {
     const int64_t group_bytes = OperandGroupBytes(static_cast<OperandType>(i));
-    rows.by_type[i] = {data_[i], group_bytes, row_count * group_bytes};
+    rows.by_type[i] =
+        whole_rows_ ? OperandRows{data_[i], OperandGroups(columns_) * group_bytes, group_bytes}
+                    : OperandRows{data_[i], group_bytes, row_count * group_bytes};
   }
   OperandRows& int8 = rows.by_type[static_cast<size_t>(OperandType::kInt8)];
   int8.residuals = residuals_;
   int8.residual_row_bytes = ResidualBytes(columns_);
-  const int64_t group_bytes = OperandGroupBytes(OperandType::kF32);
-  rows.by_type[static_cast<size_t>(OperandType::kF32)] = {
-      data_[static_cast<size_t>(OperandType::kF32)], OperandGroups(columns_) * group_bytes,
-      group_bytes};
   return rows;
 }
 
 // Hands out aligned pieces of one buffer; without a buffer it only counts.
 class Workspace::Arena {
  public:
-  explicit Arena(std::byte* base) : base_(base) {}
+  Arena(std::byte* base, Arithmetic arithmetic, bool has_f16)
+      : base_(base),
+        operand_types_(OperandTypesOf(arithmetic, has_f16)),
+        whole_rows_(arithmetic == Arithmetic::kF32) {}
 
   std::byte* Take(int64_t size_bytes) {
     std::byte* piece = base_ == nullptr ? nullptr : base_ + used_bytes_;
@@ -70,23 +64,24 @@ class Workspace::Arena {
     constexpr int64_t kLineFloats = AlignedBuffer::kAlignment / sizeof(float);
     return Floats(rows, (CeilDivide(columns, kLineFloats) | 1) * kLineFloats);
   }
-  OperandBuffer Operands(int64_t rows, int64_t columns, Arithmetic arithmetic,
-                         bool with_residuals = false) {
+  OperandBuffer Operands(int64_t rows, int64_t columns, bool with_residuals = false) {
     std::array<std::byte*, kOperandTypeCount> data = {};
     std::byte* residuals = nullptr;
-    for (const OperandType type : OperandTypesOf(arithmetic)) {
+    for (const OperandType type : operand_types_) {
       data[static_cast<size_t>(type)] =
           Take(rows * OperandGroups(columns) * OperandGroupBytes(type));
       if (type == OperandType::kInt8 && with_residuals) {
         residuals = Take(rows * ResidualBytes(columns));
       }
     }
-    return {data, columns, residuals};
+    return {data, columns, residuals, whole_rows_};
   }
   int64_t used_bytes() const { return used_bytes_; }
 
  private:
   std::byte* base_;
+  const std::vector<OperandType> operand_types_;
+  const bool whole_rows_;
   int64_t used_bytes_ = 0;
 };
 
@@ -205,7 +200,8 @@ void Workspace::Lay(const ModelSpec& spec, const KernelTable& kernels, Arena& ar
 
   residual = arena.Floats(rows, spec.hidden_size);
   normed_row = arena.Floats(options_.thread_count, spec.hidden_size);
-  normed = arena.Operands(rows, spec.hidden_size, kernels.arithmetic, /*with_residuals=*/true);
+  ordered_row = arena.Floats(options_.thread_count, std::max(spec.hidden_size, widths.attended));
+  normed = arena.Operands(rows, spec.hidden_size, /*with_residuals=*/true);
   query = arena.Floats(rows, widths.query);
   key = arena.Floats(rows, widths.key);
   value = arena.Floats(rows, widths.value);
@@ -216,10 +212,10 @@ void Workspace::Lay(const ModelSpec& spec, const KernelTable& kernels, Arena& ar
     rotation.sin = arena.Floats(rows, rope.rotary_dim / 2);
   }
   attended = arena.Floats(rows, widths.attended);
-  attention = arena.Operands(rows, widths.attended, kernels.arithmetic);
+  attention = arena.Operands(rows, widths.attended);
   gate = arena.SpreadFloats(slots, widths.mlp);
   up = arena.SpreadFloats(slots, widths.mlp);
-  activated = arena.Operands(slots, widths.mlp, kernels.arithmetic);
+  activated = arena.Operands(slots, widths.mlp);
   if (const int64_t size = spec.embedding.per_layer.size; size > 0) {
     per_layer_inputs = arena.Floats(rows, spec.layer_count() * size);
     per_layer_row = arena.Floats(options_.thread_count, spec.layer_count() * size);
@@ -236,10 +232,10 @@ void Workspace::Lay(const ModelSpec& spec, const KernelTable& kernels, Arena& ar
       arena.Take(attention_partial_floats * static_cast<int64_t>(sizeof(float))));
   if (widths.heads > 0) {
     query_latent = arena.Floats(rows, widths.query_latent);
-    query_latent_operands = arena.Operands(rows, widths.query_latent, kernels.arithmetic,
+    query_latent_operands = arena.Operands(rows, widths.query_latent,
                                            /*with_residuals=*/true);
     head_rows = arena.Floats(rows, widths.head_rows);
-    head_operands = arena.Operands(widths.heads * rows, widths.head_operands, kernels.arithmetic);
+    head_operands = arena.Operands(widths.heads * rows, widths.head_operands);
   }
   if (widths.has_block_output) block_output = arena.Floats(rows, spec.hidden_size);
   if (widths.experts == 0) return;
@@ -256,7 +252,7 @@ const AttentionPlan& Workspace::PlanFor(const AttentionSpec& layer) const {
 
 int64_t Workspace::Bytes(const ModelSpec& spec, const KernelTable& kernels,
                          const WorkspaceOptions& options) {
-  Arena counting(nullptr);
+  Arena counting(nullptr, kernels.arithmetic, options.has_f16);
   const Workspace unused(options, counting, spec, kernels);
   return counting.used_bytes();
 }
@@ -270,7 +266,7 @@ Workspace::Workspace(const WorkspaceOptions& options, Arena& arena, const ModelS
 Workspace::Workspace(const ModelSpec& spec, const KernelTable& kernels,
                      const WorkspaceOptions& options)
     : options_(options), storage_(static_cast<size_t>(Bytes(spec, kernels, options))) {
-  Arena arena(storage_.data());
+  Arena arena(storage_.data(), kernels.arithmetic, options.has_f16);
   Lay(spec, kernels, arena);
   const auto rows = static_cast<size_t>(options.max_rows);
   row_sequence.resize(rows);

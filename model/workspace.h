@@ -52,24 +52,27 @@ class OperandBuffer {
  public:
   OperandBuffer() = default;
   // `residuals` (int8_residual.h): room for those of each row; nullptr: rows have none.
+  // `whole_rows`: a row's groups follow one another, as BLAS wants them.
   OperandBuffer(std::array<std::byte*, kOperandTypeCount> data, int64_t columns,
-                std::byte* residuals)
-      : data_(data), columns_(columns), residuals_(residuals) {}
+                std::byte* residuals, bool whole_rows)
+      : data_(data), columns_(columns), residuals_(residuals), whole_rows_(whole_rows) {}
 
-  // Its first `row_count` rows. A group of all of them is contiguous, which is the order in which
-  // products read them; those of BLAS want whole rows.
+  // Its first `row_count` rows. Without whole rows a group of all of them is contiguous, which is
+  // the order in which products read them.
   Operands Rows(int64_t row_count) const;
 
  private:
   std::array<std::byte*, kOperandTypeCount> data_ = {};
   int64_t columns_ = 0;
   std::byte* residuals_ = nullptr;
+  bool whole_rows_ = false;
 };
 
 struct WorkspaceOptions {
   int64_t max_rows = 512;   // rows of one ForwardBatch
   int64_t block_size = 32;  // of the KV cache that it is used with
   int thread_count = 1;     // of the pool that it is used with
+  bool has_f16 = false;     // HasF16 of its model, whose products then read rows of float32
 };
 
 // Consecutive rows of one sequence whose attention is one task a group of heads
@@ -149,6 +152,7 @@ class Workspace {
 
   FloatRows residual;                          // (R, D)
   FloatRows normed_row;                        // (threads, D): a row on its way to `normed`
+  FloatRows ordered_row;                       // (threads, D or attended): InColumnOrder
   OperandBuffer normed;                        // (R, D), with residuals
   FloatRows query;                             // (R, query)
   FloatRows key, value;                        // (R, key), (R, value)

@@ -279,7 +279,7 @@ void AddAttended(const Step& step, const AttentionSpec& attention, BlockOutput& 
   const PackedMatrix& matrix = step.weights.matrix(attention.output.weights);
   const Operands attended = b.attention.Rows(step.row_count);
   const int64_t size = attention.attended_size();
-  ParallelRows(step.threads, step.row_count, [&](int64_t row, int) {
+  ParallelRows(step.threads, step.row_count, [&](int64_t row, int thread) {
     if (attention.output_gate) {
       float* gate = OutputGates(step, attention)[row];
       AddBias(step, attention.output_gate, size, gate);
@@ -289,7 +289,8 @@ void AddAttended(const Step& step, const AttentionSpec& attention, BlockOutput& 
     if (attention.multiplier != 1) {
       step.kernels.scale(b.attended[row], attention.multiplier, size);
     }
-    WriteOperands(step.kernels, {&matrix}, b.attended[row], size, attended, row);
+    const float* x = InColumnOrder(matrix, b.attended[row], b.ordered_row[thread]);
+    WriteOperands(step.kernels, {&matrix}, x, size, attended, row);
   });
   output.Add(attention.output, attended);
 }

@@ -21,6 +21,12 @@ struct AssembledTensor {
   // Writes one row, of a stack counted through all its matrices: RowBytes(view.type, columns)
   // bytes. Any number of threads at a time.
   std::function<void(int64_t row, std::byte* out)> read_row;
+  // Of a matrix whose columns share scales with others than their neighbours ("act-order"): the
+  // same one in fewer bits, with its columns in the order in which neighbours do; nullptr: there is
+  // none.
+  std::shared_ptr<const AssembledTensor> ordered = {};
+  // Of such a one: where its columns are in the other.
+  std::vector<int32_t> column_order = {};
 
   // A matrix of a stack.
   AssembledTensor operator[](int64_t index) const;

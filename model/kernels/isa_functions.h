@@ -19,7 +19,8 @@ struct KvFunctions {
 struct IsaFunctions {
   // `panel`: the packed bytes of task.first_panel.
   void (*matmul)(const MatmulTask& task, const std::byte* panel);
-  // kBF16 and kInt8.
+  // With weights of f16, in every arithmetic.
+  void (*matmul_f16)(const MatmulTask& task, const std::byte* panel);
   void (*to_operand)(OperandType type, const float* x, int64_t n, std::byte* out,
                      int64_t group_stride_bytes);
   void (*rms_norm)(const float* x, const float* weight, int64_t n, float epsilon, float* out);

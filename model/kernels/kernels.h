@@ -20,6 +20,9 @@
 // - Weights: the file's dequantisation (formats/dequantize.h), rounded to bf16. Activations,
 //   queries, keys, values: rounded to bf16 (denormals to zero, ties to even).
 //
+// - But for weights of f16 (PanelFormat::kF16), in every arithmetic: they stay what they are, and
+//   activations float32; the dot product is bf16pair's chain.
+//
 // - Sums of float32 (norms, softmax, router): 16 virtual lanes, element i into lane i % 16 in
 //   ascending order, a last partial 16 completed with zeros, then lanes folded 8, 4, 2, 1
 //   (lane j += lane j + half). Squares and the router's products enter their lane by fma.
@@ -373,6 +376,10 @@ bool RequestTiles();
 // kBF16 or kQ8; the f32 arithmetic has kF32 whatever it says, and LoadBlas() (model/kernels/blas.h)
 // comes before its products.
 const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa, KvType kv_type = KvType::kBF16);
+
+// Whether the processor multiplies bf16 itself, by vdpbf16ps or in tiles: of many rows at least
+// twice as fast as FMAs do.
+bool MultipliesBF16(Isa isa);
 
 // What runs where nobody asks for another: quantised weights in int8, others in bf16 where AMX
 // multiplies them, and in bf16pair elsewhere.

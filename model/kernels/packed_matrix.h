@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "model/kernels/panel_format.h"
@@ -24,6 +25,9 @@ struct PackedMatrix {
   int64_t panel_bytes = 0;
   AlignedBuffer storage;                   // what is packed into; empty where the panels are mapped
   std::span<const std::byte> mapped = {};  // in a file that outlives the matrix
+  // Its column k is multiplied with element column_order[k] of a row, which whoever writes the
+  // operands sees to; empty: with element k.
+  std::vector<int32_t> column_order = {};
 
   int64_t panel_count() const { return (rows + kPanelRows - 1) / kPanelRows; }
   std::span<const std::byte> bytes() const { return mapped.empty() ? storage.bytes() : mapped; }

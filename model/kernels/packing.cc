@@ -99,8 +99,22 @@ void PackQuantizedRow(const BlockFormat& format, const std::byte* row, int64_t c
   }
 }
 
-void PackPlainRow(DataType type, const std::byte* row, int64_t columns, int64_t lane,
-                  uint8_t* packed) {
+// Where a weight of 16 bits lies in a panel, in weights.
+template <PanelFormat kFormat>
+int64_t PlaceOf(int64_t k, int64_t lane) {
+  if constexpr (kFormat == PanelFormat::kF16) return k * kPanelRows + lane;
+  return (k / 2 * kPanelRows + lane) * 2 + k % 2;
+}
+
+void PackRowF16(const std::byte* row, int64_t columns, int64_t lane, uint8_t* packed) {
+  for (int64_t k = 0; k < columns; ++k) {
+    std::memcpy(packed + PlaceOf<PanelFormat::kF16>(k, lane) * kHalfBytes, row + k * kHalfBytes,
+                kHalfBytes);
+  }
+}
+
+void PackRowBF16(DataType type, const std::byte* row, int64_t columns, int64_t lane,
+                 uint8_t* packed) {
   std::array<float, kGroupColumns> values;
   const int64_t element_bytes = TraitsOf(type).block_bytes;
   for (int64_t first = 0; first < columns; first += kGroupColumns) {
@@ -108,9 +122,8 @@ void PackPlainRow(DataType type, const std::byte* row, int64_t columns, int64_t 
     DequantizeRow(type, row + first * element_bytes, count, values.data());
     for (int64_t k = 0; k < count; ++k) {
       const uint16_t bits = FloatToBFloat16(values[static_cast<size_t>(k)]);
-      // k = 2 * pair + half within the group
-      const int64_t element = first * kPanelRows + (k / 2 * kPanelRows + lane) * 2 + k % 2;
-      std::memcpy(packed + element * 2, &bits, 2);
+      const int64_t place = PlaceOf<PanelFormat::kBF16>(first + k, lane);
+      std::memcpy(packed + place * kHalfBytes, &bits, kHalfBytes);
     }
   }
 }
@@ -193,8 +206,10 @@ void PackPanelsBF16(const TensorView& rows, int64_t first_panel, PackedMatrix& p
       VisitQuantizedPanel(packed.layout, [&]<PanelFormat kFormat>() {
         PackQuantizedRow<kFormat>(FormatOf(rows.type), data, packed.columns, lane, out);
       });
+    } else if (packed.layout == PanelFormat::kF16) {
+      PackRowF16(data, packed.columns, lane, out);
     } else {
-      PackPlainRow(rows.type, data, packed.columns, lane, out);
+      PackRowBF16(rows.type, data, packed.columns, lane, out);
     }
   }
 }
@@ -211,17 +226,24 @@ WeightGroup UnpackGroup(PanelFormat layout, const std::byte* panel, int64_t lane
 
 void UnpackLaneBF16(PanelFormat layout, const std::byte* panel, int64_t lane, int64_t columns,
                     float* out) {
+  const auto* const halves = reinterpret_cast<const uint8_t*>(panel);
+  if (layout == PanelFormat::kF16) {
+    for (int64_t k = 0; k < columns; ++k) {
+      const int64_t place = PlaceOf<PanelFormat::kF16>(k, lane);
+      out[k] = HalfToFloat(Load<uint16_t>(halves + place * kHalfBytes));
+    }
+    return;
+  }
+  if (!IsQuantized(layout)) {
+    for (int64_t k = 0; k < columns; ++k) {
+      const int64_t place = PlaceOf<PanelFormat::kBF16>(k, lane);
+      out[k] = BFloat16ToFloat(Load<uint16_t>(halves + place * kHalfBytes));
+    }
+    return;
+  }
   const int64_t group_count = GroupCount(columns);
   for (int64_t first = 0; first < columns; first += kGroupColumns) {
     const int64_t count = std::min(kGroupColumns, columns - first);
-    if (!IsQuantized(layout)) {
-      const auto* pairs = reinterpret_cast<const uint8_t*>(panel) + first * kPanelRows * 2;
-      for (int64_t k = 0; k < count; ++k) {
-        out[first + k] =
-            BFloat16ToFloat(Load<uint16_t>(pairs + ((k / 2 * kPanelRows + lane) * 2 + k % 2) * 2));
-      }
-      continue;
-    }
     float values[kGroupColumns];
     ValuesOf(layout, UnpackGroup(layout, panel, lane, first / kGroupColumns, group_count), values);
     for (int64_t k = 0; k < count; ++k) {

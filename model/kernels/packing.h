@@ -16,7 +16,8 @@ int64_t PanelBytesBF16(PanelFormat layout, int64_t columns);
 void CheckPanelRows(const TensorView& rows, int64_t first_panel, const PackedMatrix& packed);
 // KernelTable::pack_panels. Rows that the matrix does not have become zeros.
 void PackPanelsBF16(const TensorView& rows, int64_t first_panel, PackedMatrix& packed);
-// The weights of one lane (0 .. 15) of a panel, rounded to bf16: out[0 .. columns).
+// The weights of one lane (0 .. 15) of a panel, rounded to bf16 unless they are of f16: out[0 ..
+// columns).
 void UnpackLaneBF16(PanelFormat layout, const std::byte* panel, int64_t lane, int64_t columns,
                     float* out);
 // One lane's group of a quantised panel.

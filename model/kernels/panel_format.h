@@ -11,7 +11,8 @@ namespace weft {
 
 enum class PanelFormat : uint8_t {
   kF32,   // no panels: dense row-major float32 (the f32 arithmetic)
-  kBF16,  // what F32 and F16 become under bf16: exactly what the definition rounds to
+  kBF16,  // what F32 becomes, too: exactly what the definition of bf16 rounds to
+  kF16,   // what F16 is; its products have a definition of their own
   // Quantised, named after the first type of file that is packed so.
   kQ8_0,
   kQ4_0,

@@ -17,6 +17,7 @@
 // group:
 //
 //   kBF16     codes [16 pairs][16 lanes][2] bf16; pair p is (k = 2p, k = 2p + 1)
+//   kF16      codes [32 k][16 lanes] f16
 //   others    codes, and high bits if there are
 //
 //   PanelScale      scale                              trailer
@@ -79,9 +80,10 @@ static constexpr PanelLayout LayoutOf(const PanelTraits& traits) {
           kScale[static_cast<int>(traits.scale)], kMinimum[static_cast<int>(traits.minimum)],
           HasSuperBlock(traits) ? 64 : 0};
 }
-static constexpr PanelLayout kPanelBF16 = {1024, 0, 0, 0, 0};
+// kBF16 and kF16.
+static constexpr PanelLayout kPanelOf16Bits = {1024, 0, 0, 0, 0};
 static constexpr PanelLayout LayoutOf(PanelFormat format) {
-  return IsQuantized(format) ? LayoutOf(TraitsOf(format)) : kPanelBF16;
+  return IsQuantized(format) ? LayoutOf(TraitsOf(format)) : kPanelOf16Bits;
 }
 
 static constexpr int64_t PanelBytes(const PanelLayout& layout, int64_t group_count) {

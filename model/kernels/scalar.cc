@@ -16,8 +16,11 @@
 namespace weft::scalar {
 namespace {
 
-// dot_product(x, w, count): of a row and an output's weights.
-template <typename DotProduct>
+float ToFloat(uint16_t operand) { return BFloat16ToFloat(operand); }
+float ToFloat(float operand) { return operand; }
+
+// `Operand`: an element of x. dot_product(x, w, count): of a row and an output's weights.
+template <typename Operand, typename DotProduct>
 void MultiplyAll(const MatmulTask& task, const std::byte* panel, const DotProduct& dot_product) {
   const PackedMatrix& weights = *task.weights;
   const int64_t groups = OperandGroups(weights.columns);
@@ -29,9 +32,9 @@ void MultiplyAll(const MatmulTask& task, const std::byte* panel, const DotProduc
     for (int64_t k = 0; k < columns; ++k) {
       const std::byte* group =
           task.x + row * task.x_row_bytes + k / kGroupColumns * task.x_group_bytes;
-      uint16_t bits;
-      std::memcpy(&bits, group + k % kGroupColumns * 2, 2);
-      x[static_cast<size_t>(r * columns + k)] = BFloat16ToFloat(bits);
+      Operand operand;
+      std::memcpy(&operand, group + k % kGroupColumns * int64_t{sizeof(operand)}, sizeof(operand));
+      x[static_cast<size_t>(r * columns + k)] = ToFloat(operand);
     }
   }
   const int64_t first = task.first_panel * kPanelRows;
@@ -49,8 +52,12 @@ void MultiplyAll(const MatmulTask& task, const std::byte* panel, const DotProduc
 }
 
 void Matmul(const MatmulTask& task, const std::byte* panel) {
-  MultiplyAll(task, panel,
-              [](const float* x, const float* w, int64_t n) { return Dot(x, w, 1, n); });
+  MultiplyAll<uint16_t>(task, panel,
+                        [](const float* x, const float* w, int64_t n) { return Dot(x, w, 1, n); });
+}
+
+void MatmulF16(const MatmulTask& task, const std::byte* panel) {
+  MultiplyAll<float>(task, panel, DotPairs<FusedMultiplyAdd>);
 }
 
 void ToOperandBF16(const float* x, int64_t n, std::byte* out, int64_t group_stride_bytes) {
@@ -63,12 +70,23 @@ void ToOperandBF16(const float* x, int64_t n, std::byte* out, int64_t group_stri
   }
 }
 
+void ToOperandF32(const float* x, int64_t n, std::byte* out, int64_t group_stride_bytes) {
+  for (int64_t first = 0; first < n; first += kGroupColumns, out += group_stride_bytes) {
+    float group[kGroupColumns] = {};
+    std::copy_n(x + first, std::min(kGroupColumns, n - first), group);
+    std::memcpy(out, group, sizeof(group));
+  }
+}
+
 void ToOperand(OperandType type, const float* x, int64_t n, std::byte* out,
                int64_t group_stride_bytes) {
-  if (type == OperandType::kInt8) {
-    ToOperandInt8(x, n, out, group_stride_bytes);
-  } else {
-    ToOperandBF16(x, n, out, group_stride_bytes);
+  switch (type) {
+    case OperandType::kF32:
+      return ToOperandF32(x, n, out, group_stride_bytes);
+    case OperandType::kBF16:
+      return ToOperandBF16(x, n, out, group_stride_bytes);
+    case OperandType::kInt8:
+      return ToOperandInt8(x, n, out, group_stride_bytes);
   }
 }
 
@@ -193,11 +211,12 @@ void DenseDot(const float* x, const float* w, int64_t rows, int64_t columns, flo
 }  // namespace
 
 void MatmulBF16Pair(const MatmulTask& task, const std::byte* panel) {
-  MultiplyAll(task, panel, DotPairs);
+  MultiplyAll<uint16_t>(task, panel, DotPairs<FusedMultiplyAddBF16>);
 }
 
 constexpr IsaFunctions kFunctions = {
     .matmul = Matmul,
+    .matmul_f16 = MatmulF16,
     .to_operand = ToOperand,
     .rms_norm = RmsNorm,
     .layer_norm = LayerNorm,

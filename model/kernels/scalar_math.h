@@ -201,12 +201,14 @@ inline float Dot(const float* a, const float* b, int64_t b_stride, int64_t n) {
   return sum;
 }
 
-// The same as the bf16pair arithmetic has it: one chain over all pairs, of each the odd k first.
+// As the bf16pair arithmetic has it, and for weights of f16 every one: one chain over all pairs, of
+// each the odd k first. kMultiplyAdd: what suits the operands.
+template <float (*kMultiplyAdd)(float, float, float)>
 inline float DotPairs(const float* a, const float* b, int64_t n) {
   float sum = 0;
   for (int64_t k = 0; k < n; k += 2) {
-    sum = FusedMultiplyAddBF16(a[k + 1], b[k + 1], sum);
-    sum = FusedMultiplyAddBF16(a[k], b[k], sum);
+    sum = kMultiplyAdd(a[k + 1], b[k + 1], sum);
+    sum = kMultiplyAdd(a[k], b[k], sum);
   }
   return sum;
 }

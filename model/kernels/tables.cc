@@ -13,34 +13,25 @@
 namespace weft {
 namespace {
 
-OperandType OperandOfBF16(PanelFormat /*layout*/) { return OperandType::kBF16; }
+OperandType OperandOfBF16(PanelFormat layout) {
+  return layout == PanelFormat::kF16 ? OperandType::kF32 : OperandType::kBF16;
+}
 OperandType OperandOfF32(PanelFormat /*layout*/) { return OperandType::kF32; }
 OperandType OperandOfInt8(PanelFormat layout) {
-  return HasIntegerCodes(layout) ? OperandType::kInt8 : OperandType::kBF16;
-}
-
-template <const IsaFunctions& kIsa>
-void MatmulBF16(const MatmulTask& task) {
-  kIsa.matmul(task, task.weights->panel(task.first_panel));
+  return HasIntegerCodes(layout) ? OperandType::kInt8 : OperandOfBF16(layout);
 }
 
 using Matmul = void (*)(const MatmulTask& task, const std::byte* panel);
 
-template <Matmul kMatmul>
-void MatmulOf(const MatmulTask& task) {
-  kMatmul(task, task.weights->panel(task.first_panel));
-}
-
-template <const IsaFunctions& kIsa, Matmul kMatmulInt8>
-void MatmulByType(const MatmulTask& task) {
-  const Matmul matmul = HasIntegerCodes(task.weights->layout) ? kMatmulInt8 : kIsa.matmul;
-  matmul(task, task.weights->panel(task.first_panel));
-}
-
-template <Matmul kMatmulInt8, Matmul kMatmulPair>
-void MatmulInt8OrPair(const MatmulTask& task) {
-  const Matmul matmul = HasIntegerCodes(task.weights->layout) ? kMatmulInt8 : kMatmulPair;
-  matmul(task, task.weights->panel(task.first_panel));
+// kIntegers: of weights that the int8 arithmetic multiplies as integers, kOthers: of what is not
+// f16 either; nullptr: kIsa's own.
+template <const IsaFunctions& kIsa, Matmul kIntegers, Matmul kOthers>
+void MatmulByLayout(const MatmulTask& task) {
+  const PanelFormat layout = task.weights->layout;
+  const std::byte* const panel = task.weights->panel(task.first_panel);
+  if (layout == PanelFormat::kF16) return kIsa.matmul_f16(task, panel);
+  const Matmul matmul = HasIntegerCodes(layout) ? kIntegers : kOthers;
+  (matmul == nullptr ? kIsa.matmul : matmul)(task, panel);
 }
 
 int64_t BytesOfPageBF16(const KvLayout& layout) { return KvPageBytesBF16(layout); }
@@ -58,7 +49,7 @@ KernelTable TableBF16(std::string_view name, Isa isa) {
       .pack_panels = PackPanelsBF16,
       .unpack_row = UnpackRowBF16,
       .operand_type = OperandOfBF16,
-      .matmul = MatmulBF16<kIsa>,
+      .matmul = MatmulByLayout<kIsa, nullptr, nullptr>,
       .rows_together = isa == Isa::kAmx ? 512 : 64,
       .to_operand = kIsa.to_operand,
       .rms_norm = kIsa.rms_norm,
@@ -91,7 +82,7 @@ KernelTable TableInt8(std::string_view name, Isa isa) {
   KernelTable table = TableBF16<kIsa>(name, isa);
   table.arithmetic = Arithmetic::kInt8;
   table.operand_type = OperandOfInt8;
-  table.matmul = MatmulByType<kIsa, kMatmulInt8>;
+  table.matmul = MatmulByLayout<kIsa, kMatmulInt8, nullptr>;
   return table;
 }
 
@@ -99,7 +90,7 @@ template <const IsaFunctions& kIsa, Matmul kMatmulPair>
 KernelTable TableBF16Pair(std::string_view name, Isa isa) {
   KernelTable table = TableBF16<kIsa>(name, isa);
   table.arithmetic = Arithmetic::kBF16Pair;
-  table.matmul = MatmulOf<kMatmulPair>;
+  table.matmul = MatmulByLayout<kIsa, kMatmulPair, kMatmulPair>;
   return table;
 }
 
@@ -108,7 +99,7 @@ KernelTable TableInt8Pair(std::string_view name, Isa isa) {
   KernelTable table = TableBF16<kIsa>(name, isa);
   table.arithmetic = Arithmetic::kInt8Pair;
   table.operand_type = OperandOfInt8;
-  table.matmul = MatmulInt8OrPair<kMatmulInt8, kMatmulPair>;
+  table.matmul = MatmulByLayout<kIsa, kMatmulInt8, kMatmulPair>;
   return table;
 }
 
@@ -230,10 +221,14 @@ bool PairsServe() {
   return false;
 }
 
-const KernelTable& TableAvx512(Arithmetic arithmetic, KvType kv_type) {
+bool PairsServeHere() {
   static const bool pairs_serve = PairsServe();
-  return pairs_serve ? TableAvx512WithBF16(arithmetic, kv_type)
-                     : TableAvx512WithoutBF16(arithmetic, kv_type);
+  return pairs_serve;
+}
+
+const KernelTable& TableAvx512(Arithmetic arithmetic, KvType kv_type) {
+  return PairsServeHere() ? TableAvx512WithBF16(arithmetic, kv_type)
+                          : TableAvx512WithoutBF16(arithmetic, kv_type);
 }
 
 const KernelTable& TableAmx(Arithmetic arithmetic, KvType kv_type) {
@@ -291,6 +286,15 @@ const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa, KvType kv_type) {
                                         "int8+bf16pair/scalar"};
   return Table<scalar::kFunctions, scalar::MatmulInt8, scalar::MatmulBF16Pair>(
       arithmetic, kv_type, kNames, Isa::kScalar);
+}
+
+bool MultipliesBF16([[maybe_unused]] Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::kAmx && KernelsFor(Arithmetic::kBF16, isa).isa == Isa::kAmx) return true;
+  return (isa == Isa::kAmx || isa == Isa::kAvx512) && PairsServeHere();
+#else
+  return false;
+#endif
 }
 
 Arithmetic AutoArithmetic(Isa isa) {

@@ -145,8 +145,8 @@ Result<void> CheckModel(const ModelSpec& spec, const BenchOptions& options) {
 Result<void> CheckMemory(const Checkpoint& checkpoint, const KernelTable& kernels,
                          const TransformerRunnerOptions& runner) {
   const auto weights = static_cast<uint64_t>(Weights::PackedBytes(checkpoint.tensors, kernels));
-  const auto workspace =
-      static_cast<uint64_t>(TransformerRunner::WorkspaceBytes(checkpoint.spec, kernels, runner));
+  const auto workspace = static_cast<uint64_t>(TransformerRunner::WorkspaceBytes(
+      checkpoint.spec, kernels, HasF16(checkpoint.tensors), runner));
   uint64_t cache = 0;
   for (const StateGroup& group : runner.groups) {
     cache +=
@@ -195,7 +195,7 @@ Result<void> Bench(BenchOptions options) {
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
   if (options.arithmetic == Arithmetic::kF32) WEFT_RETURN_IF_ERROR(LoadBlas());
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(options.model_path));
-  ChooseWeights(checkpoint.tensors, options.weights, options.arithmetic,
+  ChooseWeights(checkpoint.tensors, options.weights, options.arithmetic, isa,
                 checkpoint.spec.head.linear.weights);
   WEFT_RETURN_IF_ERROR(CheckModel(checkpoint.spec, options));
   FillIn(checkpoint.spec, options);

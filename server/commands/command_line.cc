@@ -34,7 +34,8 @@ void AddComputeFlags(CLI::App& app, std::optional<Arithmetic>& arithmetic, int32
 
 void AddWeightsFlag(CLI::App& app, WeightsChoice& weights) {
   const std::map<std::string, WeightsChoice> names = {{"auto", {}},
-                                                      {"file", {.keeps_few_bits = true}},
+                                                      {"file", {.keeps_file = true}},
+                                                      {"bf16", {.type = DataType::kBF16}},
                                                       {"q8_0", {.type = DataType::kQ8_0}},
                                                       {"q6_k", {.type = DataType::kQ6_K}},
                                                       {"q5_k", {.type = DataType::kQ5_K}},
@@ -42,10 +43,12 @@ void AddWeightsFlag(CLI::App& app, WeightsChoice& weights) {
                                                       {"q4_0", {.type = DataType::kQ4_0}}};
   app.add_option_function<std::string>(
          "--weights", [&weights, names](const std::string& name) { weights = names.at(name); },
-         "What matrices are held in: auto as the file has them, but FP8, nf4 and fp4 in 16 bits, "
-         "which is faster; file these, too, as the file has them; or a type as which those are "
-         "quantised while they are loaded that it has in F32, F16, BF16, FP8, nf4 or fp4")
-      ->check(CLI::IsMember({"auto", "file", "q8_0", "q6_k", "q5_k", "q4_k", "q4_0"}))
+         "What matrices are held in: auto as the file has them, but FP8, nf4 and fp4 in BF16, "
+         "which is faster, and F16, too, where the processor multiplies BF16 itself and no "
+         "--compute is given; file all as the file has them; bf16 all of these in BF16; or a type "
+         "as which those are quantised while they are loaded that it has in F32, F16, BF16, FP8, "
+         "nf4 or fp4")
+      ->check(CLI::IsMember({"auto", "file", "bf16", "q8_0", "q6_k", "q5_k", "q4_k", "q4_0"}))
       ->default_str("auto");
 }
 

@@ -16,8 +16,9 @@ namespace {
 Result<void> Inspect(std::string model_path, const WeightsChoice& weights) {
   WEFT_ASSIGN_OR_RETURN(model_path, FindModel(model_path, 0));
   WEFT_ASSIGN_OR_RETURN(Checkpoint checkpoint, LoadCheckpoint(model_path));
-  ChooseWeights(checkpoint.tensors, weights, std::nullopt, checkpoint.spec.head.linear.weights);
   WEFT_ASSIGN_OR_RETURN(const Isa isa, ChooseIsa());
+  ChooseWeights(checkpoint.tensors, weights, std::nullopt, isa,
+                checkpoint.spec.head.linear.weights);
   fmt::print("{}",
              DescribeCheckpoint(checkpoint, {.isa = isa, .thread_count = AvailableCpuCount()}));
   return {};

@@ -114,9 +114,9 @@ std::string FingerprintOf(const ModelOptions& options, const std::string& name,
                           const LoadedModel& model) {
   const Checkpoint& checkpoint = model.checkpoint();
   const std::string text =
-      fmt::format("{} {} {} {} {} {} {}", Version(), name, checkpoint.spec.architecture,
+      fmt::format("{} {} {} {} {} {} {} {}", Version(), name, checkpoint.spec.architecture,
                   checkpoint.file_bytes, NameOf(model.kernels().arithmetic),
-                  options.weights.type ? TraitsOf(*options.weights.type).name : "",
+                  options.weights.type ? TraitsOf(*options.weights.type).name : "", model.has_f16(),
                   NameOf(model.kernels().kv_type));
   return fmt::format("fp_{:010x}", HashOf(text) >> 24);
 }

@@ -47,9 +47,9 @@ void LogFacts(const Checkpoint& checkpoint, const KernelTable& kernels, const Me
       checkpoint.format, FormatBytes(checkpoint.file_bytes), checkpoint.tokenizer->description());
   Log(LogLevel::kInfo, "kernels {}, KV cache {}, {} threads, context {}", kernels.name,
       NameOf(kernels.kv_type), threads.thread_count(), memory.context);
-  const std::string quantization = DescribeQuantization(checkpoint.tensors);
-  if (!quantization.empty()) {
-    Log(LogLevel::kInfo, "weights quantised while they are loaded: {}", quantization);
+  const std::string conversion = DescribeConversion(checkpoint.tensors);
+  if (!conversion.empty()) {
+    Log(LogLevel::kInfo, "weights converted while they are loaded: {}", conversion);
   }
   if (threads.node_count() > 1) Log(LogLevel::kInfo, "{}", DescribeNodes(threads));
   Log(LogLevel::kInfo, "{}", Describe(memory));
@@ -163,7 +163,7 @@ Result<std::vector<std::unique_ptr<LoadedModel>>> LoadedModel::LoadAll(
   const ModelOptions& common = options.front();
   std::vector<std::unique_ptr<LoadedModel>> models;
   for (const ModelOptions& each : options) {
-    models.push_back(Of(each, std::move(files[models.size()])));
+    models.push_back(Of(each, compute.isa, std::move(files[models.size()])));
   }
   WEFT_RETURN_IF_ERROR(ChooseKernels(common, compute.isa, models));
   WEFT_RETURN_IF_ERROR(PlanAll(common, compute.threads->thread_count(), models));
@@ -173,12 +173,14 @@ Result<std::vector<std::unique_ptr<LoadedModel>>> LoadedModel::LoadAll(
   return models;
 }
 
-std::unique_ptr<LoadedModel> LoadedModel::Of(const ModelOptions& options, Checkpoint file) {
+std::unique_ptr<LoadedModel> LoadedModel::Of(const ModelOptions& options, Isa isa,
+                                             Checkpoint file) {
   std::unique_ptr<LoadedModel> model(new LoadedModel);
   model->checkpoint_ = std::move(file);
   model->totals_ = TotalsOf(model->checkpoint_.tensors);
-  ChooseWeights(model->checkpoint_.tensors, options.weights, options.arithmetic,
+  ChooseWeights(model->checkpoint_.tensors, options.weights, options.arithmetic, isa,
                 model->checkpoint_.spec.head.linear.weights);
+  model->has_f16_ = HasF16(model->checkpoint_.tensors);
   return model;
 }
 
@@ -262,7 +264,7 @@ Result<LoadableModel> LoadableModel::Open(const ModelOptions& options, const Com
   loadable.compute_ = compute;
   loadable.options_ = options;
   WEFT_ASSIGN_OR_RETURN(Checkpoint file, LoadCheckpoint(options.path));
-  loadable.model_ = LoadedModel::Of(options, std::move(file));
+  loadable.model_ = LoadedModel::Of(options, compute.isa, std::move(file));
   const ModelSpec& spec = loadable.model_->checkpoint_.spec;
   WEFT_ASSIGN_OR_RETURN(
       loadable.model_->kernels_,

@@ -76,6 +76,7 @@ class LoadedModel {
   // Its tensors and files are gone.
   const Checkpoint& checkpoint() const { return checkpoint_; }
   const TensorTotals& totals() const { return totals_; }
+  bool has_f16() const { return has_f16_; }  // HasF16 of its tensors
   const MemoryPlan& memory() const { return memory_; }
   const KernelTable& kernels() const { return *kernels_; }
   // But for the model's name in requests.
@@ -89,7 +90,7 @@ class LoadedModel {
 
   using Models = std::vector<std::unique_ptr<LoadedModel>>;
 
-  static std::unique_ptr<LoadedModel> Of(const ModelOptions& options, Checkpoint file);
+  static std::unique_ptr<LoadedModel> Of(const ModelOptions& options, Isa isa, Checkpoint file);
   static Result<void> ChooseKernels(const ModelOptions& options, Isa isa, Models& models);
   static Result<void> PlanAll(const ModelOptions& options, int thread_count, Models& models);
   // Weights, cache and engine, where the rest is there. An error once `stops` says so; empty: it
@@ -99,6 +100,7 @@ class LoadedModel {
 
   Checkpoint checkpoint_;
   TensorTotals totals_;
+  bool has_f16_ = false;
   const KernelTable* kernels_ = nullptr;
   MemoryPlan memory_;
   MachineLimits limits_;                 // measured if there is a meter

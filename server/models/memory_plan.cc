@@ -194,6 +194,7 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
   plan.constraint_bytes = reserve.constraint_bytes;
   plan.reserve_bytes = reserve.bytes();
   plan.weight_bytes = static_cast<uint64_t>(Weights::PackedBytes(checkpoint.tensors, kernels));
+  const bool has_f16 = HasF16(checkpoint.tensors);
   const auto set_context = [&](int64_t positions) {
     plan.context = static_cast<int32_t>(positions);
     plan.step_rows = spec.is_encoder || spec.encoder != nullptr
@@ -201,7 +202,7 @@ Result<MemoryPlan> PlanMemory(const Checkpoint& checkpoint, const KernelTable& k
                          : request.max_batch_tokens;
     runner.max_batch_tokens = plan.step_rows;
     plan.workspace_bytes =
-        static_cast<uint64_t>(TransformerRunner::WorkspaceBytes(spec, kernels, runner));
+        static_cast<uint64_t>(TransformerRunner::WorkspaceBytes(spec, kernels, has_f16, runner));
   };
   const int64_t wanted_context = request.context > 0 ? request.context : spec.context_length;
   for (StateGroup& group : StateGroupsOf(spec, wanted_context)) {

@@ -148,8 +148,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size_bytes) {
   static weft::ThreadPool threads(1);
   const weft::KernelTable& kernels =
       weft::KernelsFor(weft::Arithmetic::kBF16, weft::ChooseIsa().value());
-  const weft::WorkspaceOptions options = {
-      .max_rows = 4, .block_size = kBlockSize, .thread_count = 1};
+  const weft::WorkspaceOptions options = {.max_rows = 4,
+                                          .block_size = kBlockSize,
+                                          .thread_count = 1,
+                                          .has_f16 = weft::HasF16(checkpoint->tensors)};
   if (!IsSmall(*checkpoint, kernels, options)) return 0;
   weft::Result<weft::Transformer> transformer =
       weft::LoadTransformer(*checkpoint, kernels, threads);

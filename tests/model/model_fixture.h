@@ -91,7 +91,8 @@ class RunnableModel {
         spec(), kernels_, GroupsWithBlocks(spec(), options.block_count), options.block_size);
     workspace_ = std::make_unique<Workspace>(
         spec(), kernels_,
-        WorkspaceOptions{options.max_rows, options.block_size, options.thread_count});
+        WorkspaceOptions{options.max_rows, options.block_size, options.thread_count,
+                         transformer_->has_f16()});
   }
 
   const ModelSpec& spec() const { return checkpoint_.spec; }

@@ -4,6 +4,8 @@
 #include <bit>
 #include <filesystem>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <random>
 #include <set>
 #include <span>
@@ -28,6 +30,8 @@ struct Fixture {
   std::string_view name;
   DataType type;              // of some of its matrices, or all
   bool rounds_twice = false;  // the library does, where Weft does once
+  // With the columns in another order; nothing: there is none.
+  std::optional<DataType> ordered = {};
 };
 
 constexpr Fixture kFixtures[] = {
@@ -40,13 +44,13 @@ constexpr Fixture kFixtures[] = {
     {"ct_fp8_tensor", DataType::kFP8_F32},
     {"ct_nvfp4", DataType::kNVFP4_F32},
     {"ct_w4a16", DataType::kINT4_BF16},
-    {"ct_w4a16_act_order", DataType::kF32},
+    {"ct_w4a16_act_order", DataType::kF32, false, DataType::kINT4_BF16},
     {"ct_w4a16_asym", DataType::kINT4_BF16},
     {"ct_w8a16", DataType::kINT8_F32},
     {"ct_w8a8", DataType::kINT8_F32},
     {"fp8_block", DataType::kFP8_F32},
     {"gptq_8bit", DataType::kQ8_0},
-    {"gptq_act_order", DataType::kF32},
+    {"gptq_act_order", DataType::kF32, false, DataType::kQ4_0},
     {"gptq_sym", DataType::kQ4_0},
     {"gptq_v2_asym", DataType::kINT4_F16},
     {"mlx_4bit", DataType::kAFFINE4_BF16},
@@ -85,6 +89,34 @@ class QuantizedTest : public testing::TestWithParam<Fixture> {
   SafetensorsFiles expected_;
 };
 
+// Every weight, whatever the order of the tensor's columns.
+void ExpectWeights(const AssembledTensor& tensor, const std::vector<float>& expected,
+                   int64_t most_distance, const std::string& name) {
+  const int64_t columns = tensor.view.columns();
+  std::vector<int32_t> order = tensor.column_order;
+  if (order.empty()) {
+    order.resize(static_cast<size_t>(columns));
+    std::iota(order.begin(), order.end(), 0);
+  }
+  std::vector<std::byte> row(static_cast<size_t>(RowBytes(tensor.view.type, columns)));
+  std::vector<float> found(static_cast<size_t>(columns));
+  for (int64_t i = 0; i < std::ssize(expected) / columns; ++i) {
+    tensor.read_row(i, row.data());
+    DequantizeRow(tensor.view.type, row.data(), columns, found.data());
+    for (int64_t k = 0; k < columns; ++k) {
+      const float value =
+          expected[static_cast<size_t>(i * columns + order[static_cast<size_t>(k)])];
+      // A zero's sign is the table's: fp4 has both, and the library's kernel writes either as -0.
+      const float own = found[static_cast<size_t>(k)];
+      const int64_t distance = own == value ? 0
+                                            : std::abs(int64_t{std::bit_cast<int32_t>(own)} -
+                                                       int64_t{std::bit_cast<int32_t>(value)});
+      ASSERT_LE(distance, most_distance)
+          << name << " row " << i << " column " << k << ": " << own << ", expected " << value;
+    }
+  }
+}
+
 TEST_P(QuantizedTest, WeightsAreTheLibrarysBitForBit) {
   const Result<AssembledTensors> assembled = Assemble();
   ASSERT_TRUE(assembled) << assembled.error().message;
@@ -97,26 +129,15 @@ TEST_P(QuantizedTest, WeightsAreTheLibrarysBitForBit) {
     ASSERT_TRUE(expected_.tensors.contains(name)) << name;
     const TensorView& whole = expected_.tensors[name];
     ASSERT_EQ(tensor->view.element_count(), whole.element_count()) << name;
+    ASSERT_EQ(tensor->view.columns(), whole.columns()) << name;
     const std::vector<float> expected = ValuesIn(whole);
-    const int64_t columns = tensor->view.columns();
-    ASSERT_EQ(columns, whole.columns()) << name;
-    std::vector<std::byte> row(static_cast<size_t>(RowBytes(tensor->view.type, columns)));
-    std::vector<float> found(static_cast<size_t>(columns));
-    for (int64_t i = 0; i < whole.element_count() / columns; ++i) {
-      tensor->read_row(i, row.data());
-      DequantizeRow(tensor->view.type, row.data(), columns, found.data());
-      for (int64_t k = 0; k < columns; ++k) {
-        const float value = expected[static_cast<size_t>(i * columns + k)];
-        // A zero's sign is the table's: fp4 has both, and the library's kernel writes either as -0.
-        const float own = found[static_cast<size_t>(k)];
-        const int64_t distance = own == value ? 0
-                                              : std::abs(int64_t{std::bit_cast<int32_t>(own)} -
-                                                         int64_t{std::bit_cast<int32_t>(value)});
-        ASSERT_LE(distance, GetParam().rounds_twice ? 1 : 0)
-            << name << " row " << i << " column " << k << ": " << found[static_cast<size_t>(k)]
-            << ", expected " << value;
-      }
-    }
+    const int64_t most_distance = GetParam().rounds_twice ? 1 : 0;
+    ExpectWeights(*tensor, expected, most_distance, name);
+    ASSERT_EQ(tensor->ordered != nullptr, GetParam().ordered.has_value()) << name;
+    if (tensor->ordered == nullptr) continue;
+    EXPECT_EQ(tensor->ordered->view.type, *GetParam().ordered) << name;
+    EXPECT_EQ(std::ssize(tensor->ordered->column_order), whole.columns()) << name;
+    ExpectWeights(*tensor->ordered, expected, most_distance, name);
   }
   EXPECT_THAT(types, testing::Contains(TraitsOf(GetParam().type).name));
   for (const auto& [name, tensor] : expected_.tensors) {
@@ -384,11 +405,11 @@ TEST(FloatWeightsTest, WidthChangesNoBit) {
   for (const std::string fixture : {"ct_fp8", "fp8_block", "bnb_nf4", "bnb_fp4"}) {
     for (const Arithmetic arithmetic : {Arithmetic::kBF16, Arithmetic::kInt8Pair}) {
       Checkpoint checkpoint = LoadOrThrow(FixturePath(fixture));
-      ChooseWeights(checkpoint.tensors, {}, arithmetic, MatrixId::kNone);
+      ChooseWeights(checkpoint.tensors, {}, arithmetic, Isa::kScalar, MatrixId::kNone);
       const std::optional<DataType> becomes = DataType::kBF16;
       EXPECT_GT(std::ranges::count(checkpoint.tensors.matrices, becomes, &BoundMatrix::becomes), 0)
           << fixture;
-      EXPECT_EQ(DescribeQuantization(checkpoint.tensors), "") << fixture;
+      EXPECT_THAT(DescribeConversion(checkpoint.tensors), testing::HasSubstr(" BF16")) << fixture;
       const std::vector<TokenId> tokens = {1, 5, 9, 2, 7};
       RunnableModel wide(std::move(checkpoint), {.arithmetic = arithmetic});
       RunnableModel narrow(FixturePath(fixture), {.arithmetic = arithmetic});

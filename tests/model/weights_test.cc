@@ -17,6 +17,7 @@
 #include "model/formats/dequantize.h"
 #include "model/formats/quantize.h"
 #include "model/workspace.h"
+#include "tests/model/kernels/isas_here.h"
 #include "tests/model/parity_fixture.h"
 #include "tests/sanitizer.h"
 
@@ -219,7 +220,7 @@ TEST(WeightsTest, EachMatrixBecomesWhatFitsIt) {
                       {quantised}, {floats},    {integers}};
   tensors.stacks = {{BoundMatrix{view(256)}}};
   const ModelTensors as_stored = tensors;
-  EXPECT_EQ(DescribeQuantization(tensors), "");
+  EXPECT_EQ(DescribeConversion(tensors), "");
   QuantizeMatrices(tensors, DataType::kQ4_K, MatrixId{1});
   std::vector<DataType> types;
   for (const BoundMatrix& matrix : tensors.matrices) types.push_back(matrix.type());
@@ -227,36 +228,47 @@ TEST(WeightsTest, EachMatrixBecomesWhatFitsIt) {
                                           DataType::kF32, DataType::kQ4_1, DataType::kQ4_K,
                                           DataType::kNVFP4_F32}));
   EXPECT_EQ(tensors.stacks[0][0].type(), DataType::kQ4_K);
-  EXPECT_EQ(DescribeQuantization(tensors), "1 matrices Q8_0, 3 Q4_K, 1 Q6_K, 3 as in the file");
+  EXPECT_EQ(DescribeConversion(tensors), "1 matrices Q8_0, 3 Q4_K, 1 Q6_K, 3 as in the file");
   tensors = as_stored;
   QuantizeMatrices(tensors, DataType::kQ8_0, MatrixId{1});
   EXPECT_EQ(tensors.matrices[1].type(), DataType::kQ8_0);
 }
 
-// By default floats of few bits become BF16, and nothing else changes.
-TEST(WeightsTest, FloatsOfFewBitsBecomeBF16OrStay) {
+// By default floats of few bits become BF16, and F16 where the processor multiplies that itself and
+// no arithmetic is asked for; nothing else changes.
+TEST(WeightsTest, FloatsBecomeBF16OrStay) {
   const std::vector<std::byte> bytes(4 * 256 * 4);
   const auto of_type = [&](DataType type) {
     return BoundMatrix{TensorView::Contiguous(bytes.data(), type, {4, 256})};
   };
-  const std::vector<DataType> stored = {DataType::kF32, DataType::kQ4_0, DataType::kNVFP4_F32,
-                                        DataType::kFP8_F32, DataType::kNF4_F32};
-  const auto chosen = [&](const WeightsChoice& choice, std::optional<Arithmetic> arithmetic) {
+  const std::vector<DataType> stored = {DataType::kF32,       DataType::kQ4_0,
+                                        DataType::kNVFP4_F32, DataType::kFP8_F32,
+                                        DataType::kNF4_F32,   DataType::kF16};
+  const auto chosen = [&](const WeightsChoice& choice, std::optional<Arithmetic> arithmetic,
+                          Isa isa = Isa::kScalar) {
     ModelTensors tensors;
     for (const DataType type : stored) tensors.matrices.push_back(of_type(type));
     tensors.stacks = {{of_type(DataType::kFP4_F32)}};
-    ChooseWeights(tensors, choice, arithmetic, MatrixId::kNone);
+    ChooseWeights(tensors, choice, arithmetic, isa, MatrixId::kNone);
     std::vector<DataType> types;
     for (const BoundMatrix& matrix : tensors.matrices) types.push_back(matrix.type());
     types.push_back(tensors.stacks[0][0].type());
+    EXPECT_EQ(HasF16(tensors), std::ranges::count(types, DataType::kF16) > 0);
     return types;
   };
   std::vector<DataType> kept = stored;
   kept.push_back(DataType::kFP4_F32);
-  EXPECT_EQ(chosen({}, std::nullopt),
-            (std::vector<DataType>{DataType::kF32, DataType::kQ4_0, DataType::kNVFP4_F32,
-                                   DataType::kBF16, DataType::kBF16, DataType::kBF16}));
-  EXPECT_EQ(chosen({.keeps_few_bits = true}, std::nullopt), kept);
+  const std::vector<DataType> with_f16 = {DataType::kF32,  DataType::kQ4_0, DataType::kNVFP4_F32,
+                                          DataType::kBF16, DataType::kBF16, DataType::kF16,
+                                          DataType::kBF16};
+  std::vector<DataType> without = with_f16;
+  without[5] = DataType::kBF16;
+  EXPECT_EQ(chosen({}, std::nullopt), with_f16);
+  const Isa here = IsasHere().back();
+  EXPECT_EQ(chosen({}, std::nullopt, here), MultipliesBF16(here) ? without : with_f16);
+  EXPECT_EQ(chosen({}, Arithmetic::kBF16, here), with_f16);
+  EXPECT_EQ(chosen({.type = DataType::kBF16}, Arithmetic::kBF16Pair), without);
+  EXPECT_EQ(chosen({.keeps_file = true}, std::nullopt, here), kept);
   EXPECT_EQ(chosen({}, Arithmetic::kF32), kept);  // which rounds no weight to BF16
   EXPECT_EQ(chosen({.type = DataType::kQ8_0}, std::nullopt)[3], DataType::kQ8_0);
 }

@@ -114,7 +114,7 @@ TEST(ServeOptionsTest, WhatIsComputedInWhat) {
   ASSERT_TRUE(automatic) << automatic.error().message;
   EXPECT_EQ(automatic->model.arithmetic, std::nullopt);
   EXPECT_EQ(automatic->model.weights.type, std::nullopt);
-  EXPECT_FALSE(automatic->model.weights.keeps_few_bits);
+  EXPECT_FALSE(automatic->model.weights.keeps_file);
   const auto chosen = Parse({"--compute", "bf16pair", "--weights", "q4_k"});
   ASSERT_TRUE(chosen) << chosen.error().message;
   EXPECT_EQ(chosen->model.arithmetic, Arithmetic::kBF16Pair);
@@ -122,7 +122,8 @@ TEST(ServeOptionsTest, WhatIsComputedInWhat) {
   const auto as_in_file = Parse({"--weights", "file"});
   ASSERT_TRUE(as_in_file) << as_in_file.error().message;
   EXPECT_EQ(as_in_file->model.weights.type, std::nullopt);
-  EXPECT_TRUE(as_in_file->model.weights.keeps_few_bits);
+  EXPECT_EQ(Parse({"--weights", "bf16"}).value().model.weights.type, DataType::kBF16);
+  EXPECT_TRUE(as_in_file->model.weights.keeps_file);
 }
 
 TEST(ServeOptionsTest, WhoSharesPrefixes) {

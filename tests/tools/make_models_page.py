@@ -145,7 +145,7 @@ these:
 
 | `quantization_config` | what is read | bits of a weight in memory |
 |---|---|---|
-| `gptq` (AutoGPTQ, GPTQModel; `gptq` and `gptq_v2`) | 2, 4 and 8 bits, symmetric or not, any groups, act-order | 4 bits: 4.5 symmetric, 4.75 with zero points; 8: 8.5; act-order and the rest 16 |
+| `gptq` (AutoGPTQ, GPTQModel; `gptq` and `gptq_v2`) | 2, 4 and 8 bits, symmetric or not, any groups, act-order | 4 bits: 4.5 symmetric, 4.75 with zero points; 8: 8.5; act-order likewise in attention and dense MLPs; the rest 16 |
 | `awq` (AutoAWQ, `gemm`) | 4 bits | 4.75 |
 | `compressed-tensors` | `pack-quantized` (W4A16, W8A16), `int-quantized` (W8A8), `float-quantized` and `naive-quantized` (FP8 of tensors, channels, groups, blocks), `nvfp4-pack-quantized` | 4 bits: 4.75, 8: 9; NVFP4: 6; FP8: 16, or 9; the rest 16 |
 | `fp8`, `fbgemm_fp8`, `modelopt` | FP8 (e4m3) of tensors, channels and blocks, as DeepSeek-V3 and Qwen3 have it; ModelOpt's NVFP4 | FP8: 16, or 9; NVFP4: 6 |

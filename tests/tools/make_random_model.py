@@ -122,7 +122,7 @@ SHAPES = {
                                                    # llama.cpp does without it only where there are 26 or 27 layers.
                                                    ("attention.q_lora_rank", 0))),
 }
-QUANTISATIONS = {"bf16": Type.BF16, "q8_0": Type.Q8_0, "q4_0": Type.Q4_0, "q4_k_m": Type.Q4_K,
+QUANTISATIONS = {"bf16": Type.BF16, "f16": Type.F16, "q8_0": Type.Q8_0, "q4_0": Type.Q4_0, "q4_k_m": Type.Q4_K,
                  "mxfp4": Type.MXFP4}
 # Where a block keeps its scale, and the standard deviation that random blocks have under a scale of 1.
 SCALES = {Type.IQ4_NL: (0, 67), Type.IQ4_XS: (0, 1250), Type.Q3_K: (108, 43.6), Type.TQ2_0: (64, 1.12), Type.TQ1_0: (52, 0.82),
@@ -133,9 +133,11 @@ QUANTISATIONS |= {kind.name.lower(): kind for kind in (*SCALES, Type.Q2_K)}
 
 def random_rows(rng, kind, count, width, deviation):
     """`count` rows of `width` weights as the file has them; standard deviation about as asked."""
-    if kind in (Type.F32, Type.BF16):
+    if kind in (Type.F32, Type.F16, Type.BF16):
         weights = rng.standard_normal((count, width), np.float32) * np.float32(deviation)
-        return weights if kind == Type.F32 else (weights.view(np.uint32) >> 16).astype(np.uint16)
+        if kind == Type.BF16:
+            return (weights.view(np.uint32) >> 16).astype(np.uint16)
+        return weights if kind == Type.F32 else weights.astype(np.float16)
     block_weights, block_bytes = gguf.GGML_QUANT_SIZES[kind]
     blocks = rng.integers(0, 256, (count, width // block_weights, block_bytes), np.uint8)
 

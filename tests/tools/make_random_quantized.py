@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes a Hugging Face directory of a Llama of 0.97 billion weights, quantised as GPTQ (symmetric) or AWQ
-has it, with random codes and scales, for comparisons of speed. Tokenizer and vocabulary are a fixture's.
+"""Writes a Hugging Face directory of a Llama of 0.97 billion weights, quantised as GPTQ (symmetric, with act-order or without)
+or AWQ has it, with random codes and scales, for comparisons of speed. Tokenizer and vocabulary are a fixture's.
 
-usage: make_random_quantized.py {gptq,awq} DIRECTORY
+usage: make_random_quantized.py {gptq,gptq_act_order,awq} DIRECTORY
 
 Needs numpy and safetensors (requirements-quantized.txt).
 """
@@ -28,9 +28,11 @@ def linear(scheme, rng, outputs, inputs):
     scales = (rng.random((groups, outputs), dtype=numpy.float32) * 0.002 + 0.001).astype(numpy.float16)
     if scheme == "awq":
         return {"scales": scales, "qweight": words(rng, inputs, outputs // 8), "qzeros": words(rng, groups, outputs // 8)}
+    # Whoever reads the same inputs has the same order.
+    order = numpy.random.default_rng(inputs).permutation(inputs) if scheme == "gptq_act_order" else numpy.arange(inputs)
     return {"scales": scales, "qweight": words(rng, inputs // 8, outputs),
             "qzeros": numpy.full((groups, outputs // 8), 0x77777777, dtype=numpy.int32),
-            "g_idx": (numpy.arange(inputs) // GROUP).astype(numpy.int32)}
+            "g_idx": (order // GROUP).astype(numpy.int32)}
 
 
 def tensors(scheme, vocabulary):
@@ -53,10 +55,11 @@ def tensors(scheme, vocabulary):
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] not in ("gptq", "awq"):
+    fixtures = {"gptq": "gptq_sym", "gptq_act_order": "gptq_act_order", "awq": "awq"}
+    if len(sys.argv) != 3 or sys.argv[1] not in fixtures:
         sys.exit(__doc__)
     scheme, directory = sys.argv[1], pathlib.Path(sys.argv[2])
-    fixture = FIXTURES / {"gptq": "gptq_sym", "awq": "awq"}[scheme]
+    fixture = FIXTURES / fixtures[scheme]
     directory.mkdir(parents=True, exist_ok=True)
     for file in fixture.glob("tokenizer*"):
         shutil.copy(file, directory)

@@ -16,7 +16,7 @@ from quantized_formats import awq, bnb_4bit, bnb_8bit, compressed, fp8_blocks, g
 SIZES = dict(num_hidden_layers=1, num_attention_heads=4, num_key_value_heads=2, head_dim=16, vocab_size=264, max_position_embeddings=128,
              bos_token_id=256, eos_token_id=257, pad_token_id=None, tie_word_embeddings=True)
 SMALL = dict(hidden_size=64, intermediate_size=32)
-SQUARE = dict(hidden_size=64, intermediate_size=64)  # whole groups of 64 in each row
+SQUARE = dict(hidden_size=64, intermediate_size=64)  # whole groups of 64 in each row, or two of 32
 WIDE = dict(hidden_size=128, intermediate_size=256, num_attention_heads=8)  # of 128, which most published checkpoints have
 
 
@@ -79,7 +79,7 @@ def mlx_fixture(element_type, group_size, bits, overrides={}, **more):
 FIXTURES = {
     "gptq_sym": gptq_fixture(4, 128, True, sizes=WIDE),
     "gptq_v2_asym": gptq_fixture(4, 32, False, version=2),
-    "gptq_act_order": gptq_fixture(4, 32, True, act_order=True),
+    "gptq_act_order": gptq_fixture(4, 32, True, act_order=True, sizes=SQUARE),
     "gptq_8bit": gptq_fixture(8, -1, True),
     "awq": awq_fixture(128, sizes=WIDE),
     "moe_awq": awq_fixture(32, skipped=["gate"], model="Qwen3MoeForCausalLM",
@@ -87,7 +87,7 @@ FIXTURES = {
                                       decoder_sparse_step=1, norm_topk_prob=True)),
     "ct_w4a16": compressed_fixture("pack-quantized", "W4A16", sizes=WIDE),
     "ct_w4a16_asym": compressed_fixture("pack-quantized", "W4A16_ASYM", {"group_size": 32}),
-    "ct_w4a16_act_order": compressed_fixture("pack-quantized", "W4A16", {"group_size": 32}, act_order=True),
+    "ct_w4a16_act_order": compressed_fixture("pack-quantized", "W4A16", {"group_size": 32}, sizes=SQUARE, act_order=True),
     "ct_w8a16": compressed_fixture("pack-quantized", "W8A16", {"group_size": None, "strategy": "channel"},
                                    {**SMALL, "tie_word_embeddings": False}),
     "ct_w8a8": compressed_fixture("int-quantized", "W8A8", scale_type=torch.float32),

@@ -35,7 +35,8 @@ void ReadF8E8M0(const std::byte* elements, int64_t count, float* out) {
 }  // namespace
 
 constexpr BlockFormat kF32 = {.traits = {"F32", 1, 4}, .ggml_type = 0, .read_elements = ReadF32};
-constexpr BlockFormat kF16 = {.traits = {"F16", 1, 2}, .ggml_type = 1, .read_elements = ReadF16};
+constexpr BlockFormat kF16 = {
+    .traits = {"F16", 1, 2}, .ggml_type = 1, .panel = PanelFormat::kF16, .read_elements = ReadF16};
 constexpr BlockFormat kBF16 = {
     .traits = {"BF16", 1, 2}, .ggml_type = 30, .read_elements = ReadBF16};
 constexpr BlockFormat kU8 = {.traits = {"U8", 1, 1}, .read_elements = ReadU8};

@@ -1,6 +1,8 @@
 #include "model/formats/schemes/integer_matrix.h"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include <fmt/core.h>
@@ -81,6 +83,53 @@ void WriteRow(const IntegerMatrix& matrix, DataType type, int64_t row, std::byte
   }
 }
 
+// The columns by their groups; empty: groups are not all of as many.
+std::vector<int32_t> OrderByGroup(const IntegerMatrix& matrix) {
+  std::vector<int32_t> order(static_cast<size_t>(matrix.columns));
+  std::iota(order.begin(), order.end(), 0);
+  const auto group_of = [&](int32_t column) {
+    return matrix.group_index[static_cast<size_t>(column)];
+  };
+  std::ranges::stable_sort(order, {}, group_of);
+  for (int64_t i = 0; i < matrix.columns; ++i) {
+    if (group_of(order[static_cast<size_t>(i)]) != i / matrix.group_columns) return {};
+  }
+  return order;
+}
+
+AssembledTensor MakeTensor(IntegerMatrix matrix, int64_t count, std::vector<TensorView> parts) {
+  const DataType type = TypeOf(matrix);
+  WEFT_CHECK(!parts.empty() && matrix.bits >= 1 && matrix.bits <= 8);
+  AssembledTensor tensor;
+  const std::byte* const data = parts.front().data;
+  tensor.view =
+      count > 0 ? TensorView::Contiguous(data, type, {count, matrix.rows / count, matrix.columns})
+                : TensorView::Contiguous(data, type, {matrix.rows, matrix.columns});
+  tensor.parts = std::move(parts);
+  tensor.read_row = [matrix = std::move(matrix), type](int64_t row, std::byte* out) {
+    WriteRow(matrix, type, row, out);
+  };
+  return tensor;
+}
+
+// With its columns by their groups; nullptr: that is not worth it.
+std::shared_ptr<const AssembledTensor> AssembleOrdered(const IntegerMatrix& matrix,
+                                                       const std::vector<TensorView>& parts) {
+  std::vector<int32_t> order = OrderByGroup(matrix);
+  if (order.empty()) return nullptr;
+  IntegerMatrix ordered = matrix;
+  ordered.group_index.clear();
+  ordered.read_codes = [read_codes = matrix.read_codes, order](int64_t row, uint8_t* codes) {
+    std::vector<uint8_t> stored(order.size());
+    read_codes(row, stored.data());
+    for (size_t i = 0; i < order.size(); ++i) codes[i] = stored[static_cast<size_t>(order[i])];
+  };
+  AssembledTensor tensor = MakeTensor(std::move(ordered), 0, parts);
+  if (!IsQuantized(tensor.view.type)) return nullptr;
+  tensor.column_order = std::move(order);
+  return std::make_shared<const AssembledTensor>(std::move(tensor));
+}
+
 }  // namespace
 
 const std::byte* GroupValues::At(int64_t row, int64_t group) const {
@@ -95,17 +144,10 @@ float GroupValues::operator()(int64_t row, int64_t group) const {
 
 AssembledTensor AssembleIntegers(IntegerMatrix matrix, int64_t count,
                                  std::vector<TensorView> parts) {
-  const DataType type = TypeOf(matrix);
-  WEFT_CHECK(!parts.empty() && matrix.bits >= 1 && matrix.bits <= 8);
-  AssembledTensor tensor;
-  const std::byte* const data = parts.front().data;
-  tensor.view =
-      count > 0 ? TensorView::Contiguous(data, type, {count, matrix.rows / count, matrix.columns})
-                : TensorView::Contiguous(data, type, {matrix.rows, matrix.columns});
-  tensor.parts = std::move(parts);
-  tensor.read_row = [matrix = std::move(matrix), type](int64_t row, std::byte* out) {
-    WriteRow(matrix, type, row, out);
-  };
+  const std::shared_ptr<const AssembledTensor> ordered =
+      matrix.group_index.empty() || count > 0 ? nullptr : AssembleOrdered(matrix, parts);
+  AssembledTensor tensor = MakeTensor(std::move(matrix), count, std::move(parts));
+  tensor.ordered = ordered;
   return tensor;
 }
 

@@ -40,8 +40,9 @@ struct IntegerMatrix {
 };
 
 // In the type of the least bits that says the same: blocks of 4 or 8 bits, or, where groups are not
-// made of whole blocks and for other widths of codes, float32. `count` > 0: a stack of as many
-// matrices, whose rows are counted through.
+// made of whole blocks of neighbours and for other widths of codes, float32; where neighbours in
+// another order are, with that one beside it (AssembledTensor::ordered). `count` > 0: a stack of as
+// many matrices, whose rows are counted through.
 AssembledTensor AssembleIntegers(IntegerMatrix matrix, int64_t count,
                                  std::vector<TensorView> parts);
 

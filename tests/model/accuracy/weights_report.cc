@@ -83,7 +83,7 @@ void PrintRows(const std::string& source_path, const std::string& text, size_t t
     Checkpoint checkpoint = LoadOrThrow(plain);
     QuantizeMatrices(checkpoint.tensors, type, checkpoint.spec.head.linear.weights);
     fmt::print("| {} | {} ({}) |{}{}\n", name, TraitsOf(type).name,
-               DescribeQuantization(checkpoint.tensors), Cells(plain, type, windows, reference),
+               DescribeConversion(checkpoint.tensors), Cells(plain, type, windows, reference),
                OtherCells(fmt::format("{}/{}-{}-other", directory, name, TraitsOf(type).name),
                           windows, reference));
     std::fflush(stdout);

@@ -99,6 +99,7 @@ TEST_F(DispatchTest, TablesSayWhatTheyAre) {
   EXPECT_EQ(int8.name, "int8/scalar");
   EXPECT_EQ(int8.operand_type(PanelFormat::kQ4_K), OperandType::kInt8);
   EXPECT_EQ(int8.operand_type(PanelFormat::kBF16), OperandType::kBF16);
+  EXPECT_EQ(int8.operand_type(PanelFormat::kF16), OperandType::kF32);
   // Codes that stand for floats are no integers to multiply.
   EXPECT_EQ(int8.operand_type(PanelFormat::kFP8_F32), OperandType::kBF16);
   EXPECT_EQ(int8.operand_type(PanelFormat::kNVFP4_F32), OperandType::kInt8);

@@ -336,6 +336,7 @@ inline std::vector<float> FileWeights(const TensorView& source) {
 // The weights as the bf16 definition sees them, row-major.
 inline std::vector<float> DefinedWeights(const TensorView& source) {
   std::vector<float> values = FileWeights(source);
+  if (source.type == DataType::kF16) return values;
   for (float& value : values) value = BFloat16ToFloat(FloatToBFloat16(value));
   return values;
 }

@@ -1,4 +1,4 @@
-// Packing loses nothing against the file's own dequantisation rounded to bf16.
+// Packing loses nothing against the file's own dequantisation, rounded to bf16 but of F16.
 #include <gtest/gtest.h>
 
 #include "base/float_env.h"
@@ -88,10 +88,11 @@ TEST(PackedLayoutTest, AWeightTakesSoManyBits) {
   }
 }
 
-TEST(PackedLayoutTest, PlainTypesBecomeBFloat16) {
+TEST(PackedLayoutTest, IsThatOfTheType) {
   const KernelTable& kernels = KernelsFor(Arithmetic::kBF16, Isa::kScalar);
   EXPECT_EQ(kernels.packed_layout(DataType::kF32), PanelFormat::kBF16);
-  EXPECT_EQ(kernels.packed_layout(DataType::kF16), PanelFormat::kBF16);
+  EXPECT_EQ(kernels.packed_layout(DataType::kBF16), PanelFormat::kBF16);
+  EXPECT_EQ(kernels.packed_layout(DataType::kF16), PanelFormat::kF16);
   EXPECT_EQ(kernels.packed_layout(DataType::kQ4_K), PanelFormat::kQ4_K);
   EXPECT_EQ(KernelsFor(Arithmetic::kF32, Isa::kScalar).packed_layout(DataType::kQ4_K),
             PanelFormat::kF32);

@@ -49,7 +49,7 @@ TEST_F(RowsTest, EveryInstructionSetEqualsScalar) {
         "multiply_add");
     ExpectEqual(
         x, [&](const KernelTable& k, auto& v) { k.softmax(v.data(), n); }, "softmax");
-    for (const OperandType type : {OperandType::kBF16, OperandType::kInt8}) {
+    for (const OperandType type : {OperandType::kF32, OperandType::kBF16, OperandType::kInt8}) {
       ExpectEqual(
           x, [&](const KernelTable& k, auto& v) { v = Operand(k, type, x); }, "to_operand");
     }

@@ -26,6 +26,17 @@ inline bool HasSoftwareAmx() {
   return cpu.avx512_vnni && cpu.avx512_bf16;
 }
 
+using Matmul = void (*)(const MatmulTask& task, const std::byte* panel);
+
+// With weights of f16, of which tiles have no products, AVX-512's.
+template <Matmul kIntegers, Matmul kOthers>
+void MultiplyByLayout(const MatmulTask& task) {
+  const PanelFormat layout = task.weights->layout;
+  if (layout == PanelFormat::kF16) return KernelsFor(Arithmetic::kBF16, Isa::kAvx512).matmul(task);
+  const Matmul matmul = HasIntegerCodes(layout) ? kIntegers : kOthers;
+  matmul(task, task.weights->panel(task.first_panel));
+}
+
 // AVX-512's table with these products, where tiles have any, and, over bf16, this attention.
 inline KernelTable SoftwareAmxTable(Arithmetic arithmetic) {
   KernelTable table = KernelsFor(arithmetic, Isa::kAvx512);
@@ -34,17 +45,8 @@ inline KernelTable SoftwareAmxTable(Arithmetic arithmetic) {
   table.attention_scratch_bytes = AttentionScratchBytes;
   table.attention = AttentionBF16;
   table.attend_spans = AttendSpansBF16;
-  if (arithmetic == Arithmetic::kBF16) {
-    table.matmul = [](const MatmulTask& task) {
-      MatmulBF16(task, task.weights->panel(task.first_panel));
-    };
-  }
-  if (arithmetic == Arithmetic::kInt8) {
-    table.matmul = [](const MatmulTask& task) {
-      const auto matmul = HasIntegerCodes(task.weights->layout) ? MatmulInt8 : MatmulBF16;
-      matmul(task, task.weights->panel(task.first_panel));
-    };
-  }
+  if (arithmetic == Arithmetic::kBF16) table.matmul = MultiplyByLayout<MatmulBF16, MatmulBF16>;
+  if (arithmetic == Arithmetic::kInt8) table.matmul = MultiplyByLayout<MatmulInt8, MatmulBF16>;
   return table;
 }
 

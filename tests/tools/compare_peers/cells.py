@@ -49,7 +49,7 @@ class Row:
         return f"{self.kind} {self.size:,}{behind}"
 
 
-DENSE_QUANTISATIONS = ("q4_k_m", "q4_0", "q8_0", "bf16", "iq4_xs")
+DENSE_QUANTISATIONS = ("q4_k_m", "q4_0", "q8_0", "bf16", "f16", "iq4_xs")
 # Of few bits, whose speed is in unpacking them: one shape shows it.
 FEW_BITS = ("q3_k", "q2_k", "iq4_nl", "iq3_s", "iq3_xxs", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_s", "tq2_0", "tq1_0")
 MODELS = {model.name: model for model in (
