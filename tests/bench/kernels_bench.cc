@@ -20,7 +20,7 @@ void Matmul(benchmark::State& state, const KernelTable* kernels, DataType type, 
   const PackedMatrix weights = Pack(*kernels, matrix.view);
   const OperandType operand_type = kernels->operand_type(weights.layout);
   const OperandMatrix x = ToOperands(*kernels, operand_type, random.Normals(rows * kColumns),
-                                     kColumns, operand_type != OperandType::kF32);
+                                     kColumns, kernels->arithmetic != Arithmetic::kF32);
   std::vector<float> y(static_cast<size_t>(rows * kOutputs));
   MatmulTask task;
   task.weights = &weights;

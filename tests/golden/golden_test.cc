@@ -30,8 +30,12 @@ void Hash(const std::vector<float>& values, uint64_t& hash) {
   }
 }
 
-Golden Compute(const std::string& path, Arithmetic arithmetic, Isa isa) {
-  RunnableModel model(path, {.arithmetic = arithmetic, .isa = isa, .thread_count = 2});
+Golden Compute(const std::string& path, Arithmetic arithmetic, Isa isa,
+               const WeightsChoice& weights) {
+  Checkpoint checkpoint = LoadOrThrow(path);
+  ChooseWeights(checkpoint.tensors, weights, arithmetic, isa, checkpoint.spec.head.linear.weights);
+  RunnableModel model(std::move(checkpoint),
+                      {.arithmetic = arithmetic, .isa = isa, .thread_count = 2});
   std::vector<TokenId> tokens;
   for (size_t i = 0; i < kPromptTokens; ++i) {
     tokens.push_back(
@@ -55,10 +59,11 @@ Golden Compute(const std::string& path, Arithmetic arithmetic, Isa isa) {
 
 std::string BundledModelPath() { return SourcePath("model/demo/weft-demo.gguf"); }
 
-void ExpectGolden(const std::string& path, Arithmetic arithmetic, const Golden& expected) {
+void ExpectGolden(const std::string& path, Arithmetic arithmetic, const Golden& expected,
+                  const WeightsChoice& weights = {}) {
   for (const Isa isa : IsasHere()) {
     const KernelTable& kernels = KernelsFor(arithmetic, isa);
-    const Golden found = Compute(path, arithmetic, isa);
+    const Golden found = Compute(path, arithmetic, isa, weights);
     EXPECT_EQ(found.logits_hash, expected.logits_hash) << kernels.name;
     EXPECT_EQ(found.continuation, expected.continuation) << kernels.name;
   }
@@ -100,7 +105,14 @@ TEST(GoldenTest, MistralInBF16) {
 // Biases.
 TEST(GoldenTest, Qwen2InBF16) {
   ExpectGolden(ParityPath("qwen2", "model.gguf"), Arithmetic::kBF16,
-               {"879be41e7c55c930", {66, 62, 226, 66, 66, 66, 66, 66, 226, 66}});
+               {"879be41e7c55c930", {66, 62, 226, 66, 66, 66, 66, 66, 226, 66}},
+               {.type = DataType::kBF16});
+}
+
+// Its weights are of F16, and stay what they are.
+TEST(GoldenTest, Qwen2AsItIs) {
+  ExpectGolden(ParityPath("qwen2", "model.gguf"), Arithmetic::kBF16,
+               {"c2cc17fb4f01adcc", {66, 66, 66, 66, 66, 66, 66, 66, 226, 66}});
 }
 
 }  // namespace
