@@ -30,7 +30,8 @@ void MatmulByLayout(const MatmulTask& task) {
   const PanelFormat layout = task.weights->layout;
   const std::byte* const panel = task.weights->panel(task.first_panel);
   if (layout == PanelFormat::kF16) return kIsa.matmul_f16(task, panel);
-  const Matmul matmul = HasIntegerCodes(layout) ? kIntegers : kOthers;
+  Matmul matmul = kOthers;
+  if (HasIntegerCodes(layout)) matmul = kIntegers;
   (matmul == nullptr ? kIsa.matmul : matmul)(task, panel);
 }
 

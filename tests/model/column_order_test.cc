@@ -84,7 +84,7 @@ class ColumnOrderTest : public testing::Test {
   std::vector<int32_t> order_ = [] {
     std::vector<int32_t> order(kSize);
     std::iota(order.begin(), order.end(), 0);
-    std::ranges::rotate(order, order.begin() + 5);
+    std::rotate(order.begin(), order.begin() + 5, order.end());
     return order;
   }();
   std::vector<int32_t> other_ = order_;

@@ -33,7 +33,8 @@ template <Matmul kIntegers, Matmul kOthers>
 void MultiplyByLayout(const MatmulTask& task) {
   const PanelFormat layout = task.weights->layout;
   if (layout == PanelFormat::kF16) return KernelsFor(Arithmetic::kBF16, Isa::kAvx512).matmul(task);
-  const Matmul matmul = HasIntegerCodes(layout) ? kIntegers : kOthers;
+  Matmul matmul = kOthers;
+  if (HasIntegerCodes(layout)) matmul = kIntegers;
   matmul(task, task.weights->panel(task.first_panel));
 }
 
