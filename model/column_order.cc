@@ -1,6 +1,7 @@
 #include "model/column_order.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <span>
 #include <utility>

@@ -1,7 +1,7 @@
 #include "model/workspace.h"
 
 #include <algorithm>
-#include <span>
+#include <vector>
 
 #include "base/checked_math.h"
 #include "model/kernels/int8_residual.h"

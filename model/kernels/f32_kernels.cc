@@ -225,14 +225,6 @@ void Matmul(const MatmulTask& task) {
   }
 }
 
-void ToOperand(OperandType /*type*/, const float* x, int64_t n, std::byte* out,
-               int64_t group_stride_bytes) {
-  WEFT_CHECK(group_stride_bytes == OperandGroupBytes(OperandType::kF32));
-  auto* operand = reinterpret_cast<float*>(out);
-  std::copy_n(x, n, operand);
-  std::fill(operand + n, operand + OperandGroups(n) * kGroupColumns, 0.0F);
-}
-
 int64_t KvPageBytes(const KvLayout& layout) {
   const int64_t value_dim = layout.value_in_key ? 0 : layout.value_dim;
   return layout.block_size * (layout.key_dim + value_dim) * static_cast<int64_t>(sizeof(float));

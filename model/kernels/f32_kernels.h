@@ -11,8 +11,6 @@ int64_t PanelBytes(PanelFormat layout, int64_t columns);
 void PackPanels(const TensorView& rows, int64_t first_panel, PackedMatrix& packed);
 void UnpackRow(const PackedMatrix& weights, int64_t row, float* out);
 void Matmul(const MatmulTask& task);
-void ToOperand(OperandType type, const float* x, int64_t n, std::byte* out,
-               int64_t group_stride_bytes);
 int64_t KvPageBytes(const KvLayout& layout);
 void KvWrite(const KvLayout& layout, std::byte* page, int64_t slot, const float* key,
              const float* value);

@@ -126,7 +126,6 @@ KernelTable TableF32(Isa isa) {
   table.operand_type = OperandOfF32;
   table.matmul = f32::Matmul;
   table.rows_together = std::numeric_limits<int64_t>::max();
-  table.to_operand = f32::ToOperand;
   table.kv_page_bytes = f32::KvPageBytes;
   table.kv_write = f32::KvWrite;
   table.attention_scratch_bytes = f32::AttentionScratchBytes;
