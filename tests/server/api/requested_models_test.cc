@@ -137,7 +137,7 @@ TEST_F(RequestedModelsTest, AModelThatAnswersStays) {
   EXPECT_TRUE(Eventually([&] { return Complete("b").status == 200; }));
 }
 
-TEST_F(RequestedModelsTest, WhoCannotWaitHasLeftTheLine) {
+TEST_F(RequestedModelsTest, WhoCannotWaitIsTurnedAway) {
   ServerOptions options;
   options.model_patience = milliseconds(30);
   disk_.HoldLoads();
@@ -145,11 +145,29 @@ TEST_F(RequestedModelsTest, WhoCannotWaitHasLeftTheLine) {
   const RawResponse late = Complete("a");
   EXPECT_EQ(late.status, 503);
   EXPECT_EQ(ErrorOf(late)["code"], "model_loading");
+  disk_.ReleaseLoads();
+  EXPECT_TRUE(Becomes("a", "loaded"));
+}
+
+TEST_F(RequestedModelsTest, WhoHasGoneHasLeftTheLine) {
+  disk_.HoldLoads();
+  Start();
+  RawClient first{Endpoint(server_->port())};
+  first.Send(CompletionPost(R"({"model":"a","prompt":"x","max_tokens":1})"));
+  ASSERT_TRUE(Becomes("a", "loading"));
   RawClient gone{Endpoint(server_->port())};
   gone.Send(CompletionPost(R"({"model":"b","prompt":"x"})"));
   gone.Close();
+  // Only when the server has noticed: until then b may be loaded in a's place.
+  ASSERT_TRUE(Eventually([&] {
+    const std::string metrics = Send(Get("/metrics")).body;
+    return metrics.find(R"(requests_total{route="/v1/completions",status=)") != std::string::npos;
+  }));
   disk_.ReleaseLoads();
-  EXPECT_TRUE(Becomes("a", "loaded"));
+  EXPECT_EQ(first.Read().status, 200);
+  EXPECT_EQ(StatusOf("a"), "loaded");
+  EXPECT_EQ(StatusOf("b"), "unloaded");
+  EXPECT_THAT(disk_.TakeEvents(), ElementsAre("open a", "load a in 200"));
 }
 
 TEST_F(RequestedModelsTest, WhatNeverFitsIsRefusedByName) {
