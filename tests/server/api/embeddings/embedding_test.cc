@@ -299,20 +299,6 @@ TEST(EmbeddingTest, InACrowdAsAlone) {
   for (const auto& other : others) EXPECT_EQ(SseData(other->Read().body).back(), "[DONE]");
 }
 
-TEST(EmbeddingTest, AClientThatLeavesFreesEverything) {
-  TestServer server;
-  server.model.SetStepTime(std::chrono::milliseconds(5));
-  RawClient client(server.port());
-  client.Send(Post("/v1/embeddings",
-                   json{{"input", std::vector<std::string>(2000, std::string(300, 'a'))}}.dump()));
-  ASSERT_TRUE(Eventually([&] { return server.model.engine().Stats().running > 0; }));
-  client.Close();
-  EXPECT_TRUE(Eventually([&] {
-    const EngineState stats = server.model.engine().Stats();
-    return stats.running == 0 && stats.waiting == 0 && stats.used_blocks == 0;
-  }));
-}
-
 TEST(EmbeddingTest, AStepThatFailsIsAnError) {
   TestServer server;
   server.model.FailNextStep();

@@ -254,27 +254,6 @@ TEST(RerankTest, ManyLongPairsAreAnExcess) {
             3U * 474 + 4);
 }
 
-TEST(RerankTest, AClientThatLeavesFreesEverything) {
-  TestServer server(Ranking());
-  server.model.SetStepTime(std::chrono::milliseconds(5));
-  RawClient client(server.port());
-  client.Send(Post(
-      "/v1/rerank",
-      json{{"query", "q"}, {"documents", std::vector<std::string>(2000, std::string(300, 'a'))}}
-          .dump()));
-  ASSERT_TRUE(Eventually([&] { return server.model.engine().Stats().running > 0; }));
-  client.Close();
-  EXPECT_TRUE(Eventually([&] {
-    const EngineState stats = server.model.engine().Stats();
-    return stats.running == 0 && stats.waiting == 0 && stats.used_blocks == 0;
-  }));
-  const int64_t steps = server.model.steps();
-  EXPECT_EQ(
-      Answer(server.PostTo("/v1/rerank", R"({"query":"q","documents":["a"]})"))["results"].size(),
-      1U);
-  EXPECT_LE(server.model.steps(), steps + 2);  // the rest is not computed
-}
-
 TEST(RerankTest, AStepThatFailsIsAnError) {
   TestServer server(Ranking());
   server.model.FailNextStep();
