@@ -95,7 +95,7 @@ class Cells(unittest.TestCase):
 
 class Outputs(unittest.TestCase):
     def setUp(self):
-        arguments = argparse.Namespace(weft="weft", llama_cpp="bin", ik_llama_cpp=None, threads=2)
+        arguments = argparse.Namespace(weft="weft", llama_cpp="bin", ik_llama_cpp=None, ik_random_tokens=False, threads=2)
         self.engines = engines.make_engines(arguments, ModelFiles("none"))
 
     def test_weft(self):
@@ -110,13 +110,27 @@ class Outputs(unittest.TestCase):
         self.assertEqual(self.engines["llama.cpp"].tokens_per_s(cells.parse_row("decode-1"), output), 29.25)
 
     def test_what_is_decoded_alone_comes_behind_a_context(self):
-        arguments = argparse.Namespace(weft="weft", llama_cpp="bin", ik_llama_cpp="bin", threads=2)
+        arguments = argparse.Namespace(weft="weft", llama_cpp="bin", ik_llama_cpp="bin", ik_random_tokens=False, threads=2)
         row = cells.parse_row("decode-1@8192")
         for name, behind in (("llama.cpp", ["-n", "32", "-d", "8192"]), ("ik_llama.cpp", ["-n", "0", "-gp", "8192,32"])):
             engine = engines.make_engines(arguments, ModelFiles("none"))[name]
             with unittest.mock.patch.object(engine, "_program", str), unittest.mock.patch.object(engine.models, "gguf", str):
                 command = engine.command(MODEL, row)
             self.assertIn(" ".join(behind), " ".join(map(str, command)))
+
+    def test_streams_of_a_mixture_want_tokens_that_differ(self):
+        mixture, alone = cells.MODELS["qwen3moe-10b-q4_k_m"], cells.parse_row("decode-1")
+        for random_tokens in (False, True):
+            arguments = argparse.Namespace(weft="weft", llama_cpp="bin", ik_llama_cpp="bin", ik_random_tokens=random_tokens, threads=2)
+            engine = engines.make_engines(arguments, ModelFiles("none"))["ik_llama.cpp"]
+            with unittest.mock.patch.object(engine, "_program", str), unittest.mock.patch.object(engine.models, "gguf", str):
+                for model, row in ((mixture, alone), (mixture, PREFILL), (MODEL, DECODE)):
+                    engine.command(model, row)
+                if random_tokens:
+                    engine.command(mixture, DECODE)
+                else:
+                    with self.assertRaisesRegex(Unavailable, "the same experts.*--ik-random-tokens"):
+                        engine.command(mixture, DECODE)
 
     def test_a_table_on_stderr_is_read(self):
         engine = self.engines["ik_llama.cpp"]

