@@ -12,6 +12,13 @@
 namespace weft::avx_vnni {
 namespace {
 
+[[gnu::always_inline]] inline __m256i AddPairs(__m256i sum, __m256i a, __m256i b) {
+  return _mm256_dpwssd_epi32(sum, a, b);
+}
+[[gnu::always_inline]] inline __m256i AddQuads(__m256i sum, __m256i codes, __m256i x) {
+  return _mm256_dpbusd_epi32(sum, codes, x);
+}
+
 #include "model/kernels/avx_vnni.inc"
 
 float RunInt8Peak(int64_t round_count) {
@@ -25,7 +32,7 @@ float RunInt8Peak(int64_t round_count) {
 #pragma GCC unroll 8
     for (int repeat = 0; repeat < 8; ++repeat) {
 #pragma GCC unroll 12
-      for (auto& sum : sums) sum = _mm256_dpbusd_epi32(sum, quad, codes);
+      for (auto& sum : sums) sum = AddQuads(sum, quad, codes);
     }
   }
 #pragma GCC unroll 12

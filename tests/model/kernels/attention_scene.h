@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -14,7 +13,7 @@
 #include "base/float_env.h"
 #include "model/kernels/kv_page.h"
 #include "tests/model/kernels/kernel_fixtures.h"
-#include "tests/model/kernels/software_amx.h"
+#include "tests/model/kernels/tables_here.h"
 
 namespace weft {
 
@@ -338,8 +337,8 @@ inline std::string Describe(const AttentionShape& shape) {
 class AttentionTest : public testing::TestWithParam<KvType> {
  protected:
   std::vector<const KernelTable*> Tables() const {
-    std::vector<const KernelTable*> tables = AvailableTables(Arithmetic::kBF16, GetParam());
-    if (software_amx_) tables.push_back(&*software_amx_);
+    std::vector<const KernelTable*> tables;
+    for (const KernelTable& table : tables_) tables.push_back(&table);
     return tables;
   }
 
@@ -348,14 +347,8 @@ class AttentionTest : public testing::TestWithParam<KvType> {
   ScopedFlushDenormals flush_;
 
  private:
-  std::optional<KernelTable> software_amx_ = SoftwareAmx();
-
-  static std::optional<KernelTable> SoftwareAmx() {
-    if (GetParam() == KvType::kBF16 && software_amx::HasSoftwareAmx()) {
-      return software_amx::SoftwareAmxTable(Arithmetic::kBF16);
-    }
-    return std::nullopt;
-  }
+  // The int8 arithmetic has an attention for each instruction set, VNNI's among them.
+  const std::vector<KernelTable> tables_ = TablesHere(Arithmetic::kInt8, GetParam());
 };
 
 }  // namespace weft

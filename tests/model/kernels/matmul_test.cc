@@ -7,9 +7,8 @@
 #include "base/float_env.h"
 #include "model/formats/block_format.h"
 #include "model/kernels/panel_layout.h"
-#include "tests/model/kernels/evex_vnni.h"
 #include "tests/model/kernels/kernel_fixtures.h"
-#include "tests/model/kernels/software_amx.h"
+#include "tests/model/kernels/tables_here.h"
 
 namespace weft {
 namespace {
@@ -50,23 +49,14 @@ class MatmulTest : public testing::TestWithParam<Case> {
     if (with_residuals && type == OperandType::kInt8) AddResiduals(scalar_, x, operands);
     return operands;
   }
-  // With AMX's products over tiles in software, and AVX-VNNI's in another encoding, whether or not
-  // the processor has them in hardware.
-  std::vector<const KernelTable*> Tables() {
-    std::vector<const KernelTable*> tables = AvailableTables(GetParam().arithmetic);
-#if defined(__x86_64__)
-    if (software_amx::HasSoftwareAmx()) tables.push_back(&software_amx_);
-    const bool has_integers = GetParam().arithmetic == Arithmetic::kInt8;
-    if (has_integers && evex_vnni::HasEvexVnni()) tables.push_back(&evex_vnni_);
-#endif
+  std::vector<const KernelTable*> Tables() const {
+    std::vector<const KernelTable*> tables;
+    for (const KernelTable& table : tables_) tables.push_back(&table);
     return tables;
   }
 
   const KernelTable& scalar_ = KernelsFor(GetParam().arithmetic, Isa::kScalar);
-#if defined(__x86_64__)
-  const KernelTable software_amx_ = software_amx::SoftwareAmxTable(GetParam().arithmetic);
-  const KernelTable evex_vnni_ = evex_vnni::EvexVnniTable();
-#endif
+  const std::vector<KernelTable> tables_ = TablesHere(GetParam().arithmetic);
   ScopedFlushDenormals flush_;
 };
 
@@ -232,23 +222,18 @@ TEST(FloatCodesTest, EachStandsForItsFloatAtEveryPlace) {
     const TensorView view = TensorView::Contiguous(blocks.data(), type, {codes, kGroupColumns});
     for (const Arithmetic arithmetic :
          {Arithmetic::kBF16, Arithmetic::kBF16Pair, Arithmetic::kInt8, Arithmetic::kInt8Pair}) {
-      std::vector<const KernelTable*> tables = AvailableTables(arithmetic);
-#if defined(__x86_64__)
-      const KernelTable software_amx = software_amx::SoftwareAmxTable(arithmetic);
-      if (software_amx::HasSoftwareAmx()) tables.push_back(&software_amx);
-#endif
-      for (const KernelTable* kernels : tables) {
-        const PackedMatrix weights = Pack(*kernels, view);
-        const OperandType operand = kernels->operand_type(weights.layout);
+      for (const KernelTable& kernels : TablesHere(arithmetic)) {
+        const PackedMatrix weights = Pack(kernels, view);
+        const OperandType operand = kernels.operand_type(weights.layout);
         ASSERT_EQ(operand, OperandType::kBF16);
-        const OperandMatrix x = ToOperands(*kernels, operand, ones, kGroupColumns, true);
+        const OperandMatrix x = ToOperands(kernels, operand, ones, kGroupColumns, true);
         std::vector<float> y(static_cast<size_t>(kGroupColumns * codes));
-        kernels->matmul(WholeTask(weights, x, kGroupColumns, y, codes));
+        kernels.matmul(WholeTask(weights, x, kGroupColumns, y, codes));
         for (int64_t i = 0; i < kGroupColumns * codes; ++i) {
           const float weight = traits.floats[i % codes] * scale;
           const float expected = BFloat16ToFloat(FloatToBFloat16(weight)) + 0.0F;  // no zero is -0
           ASSERT_EQ(ComparableBits(y[static_cast<size_t>(i)]), ComparableBits(expected))
-              << kernels->name << " " << TraitsOf(type).name << " code " << i % codes << " at "
+              << kernels.name << " " << TraitsOf(type).name << " code " << i % codes << " at "
               << i / codes;
         }
       }

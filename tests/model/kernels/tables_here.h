@@ -1,13 +1,13 @@
-// Every table of kernels that this machine can run; where the test links `software_amx` and says
-// so, AMX over tiles in software and AVX-VNNI in another encoding among them.
+// Every table of kernels that this machine can run; where the test links `software_kernels`,
+// AMX's tiles and AVX-VNNI in software among them.
 #pragma once
 
 #include <vector>
 
 #include "tests/model/kernels/kernel_fixtures.h"
-#ifdef WEFT_SOFTWARE_AMX
-#include "tests/model/kernels/evex_vnni.h"
+#ifdef WEFT_SOFTWARE_KERNELS
 #include "tests/model/kernels/software_amx.h"
+#include "tests/model/kernels/software_vnni.h"
 #endif
 
 namespace weft {
@@ -17,12 +17,12 @@ inline std::vector<KernelTable> TablesHere(Arithmetic arithmetic, KvType kv_type
   if (arithmetic == Arithmetic::kF32) return {BlasTable()};
   std::vector<KernelTable> tables;
   for (const KernelTable* table : AvailableTables(arithmetic, kv_type)) tables.push_back(*table);
-#ifdef WEFT_SOFTWARE_AMX
+#ifdef WEFT_SOFTWARE_KERNELS
   if (kv_type == KvType::kBF16 && software_amx::HasSoftwareAmx()) {
     tables.push_back(software_amx::SoftwareAmxTable(arithmetic));
   }
-  if (arithmetic == Arithmetic::kInt8 && evex_vnni::HasEvexVnni()) {
-    tables.push_back(evex_vnni::EvexVnniTable(kv_type));
+  if (arithmetic == Arithmetic::kInt8 && software_vnni::HasSoftwareVnni()) {
+    tables.push_back(software_vnni::SoftwareVnniTable(kv_type));
   }
 #endif
   return tables;

@@ -1,10 +1,10 @@
-// What the AVX-VNNI translation unit computes, with AVX-512's encoding of the same instructions:
-// for tests on processors that have these and not those, as all with AVX-512 VNNI may.
+// What the AVX-VNNI translation unit computes, with its instructions in software: for tests on
+// processors without it. They need what avx2.cc needs: HasSoftwareVnni().
 #pragma once
 
 #include "model/kernels/kernels.h"
 
-namespace weft::evex_vnni {
+namespace weft::software_vnni {
 
 // As namespace avx_vnni has them.
 void MatmulInt8(const MatmulTask& task, const std::byte* panel);
@@ -12,12 +12,12 @@ void AttentionQ8(const AttentionTask& task);
 void AttendSpansQ8(const AttentionTask& task, int64_t first_span, int64_t span_count,
                    float* partials);
 
-inline bool HasEvexVnni() { return DetectCpu().avx512_vnni; }
+inline bool HasSoftwareVnni() { return DetectCpu().avx2_fma; }
 
 // AVX2's table of the int8 arithmetic with these products, and over an 8-bit cache this attention.
-inline KernelTable EvexVnniTable(KvType kv_type = KvType::kBF16) {
+inline KernelTable SoftwareVnniTable(KvType kv_type = KvType::kBF16) {
   KernelTable table = KernelsFor(Arithmetic::kInt8, Isa::kAvx2, kv_type);
-  table.name = "avx2 with VNNI";
+  table.name = "software avx2 with VNNI";
   table.matmul = [](const MatmulTask& task) {
     if (!HasIntegerCodes(task.weights->layout)) {
       return KernelsFor(Arithmetic::kInt8, Isa::kAvx2).matmul(task);
@@ -31,4 +31,4 @@ inline KernelTable EvexVnniTable(KvType kv_type = KvType::kBF16) {
   return table;
 }
 
-}  // namespace weft::evex_vnni
+}  // namespace weft::software_vnni
