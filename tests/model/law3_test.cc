@@ -1,5 +1,6 @@
 // The scalar reference defines the bits: every family's logits on every instruction set that is
-// here, and over AMX's tiles in software, compared with == to those of the scalar kernels.
+// here, and with AMX's tiles and AVX-VNNI in software, compared with == to those of the scalar
+// kernels.
 #include <algorithm>
 #include <string>
 #include <tuple>
