@@ -64,12 +64,14 @@ void ParallelRows(ThreadPool& threads, int64_t row_count, const Work& work) {
 
 // Panels of one matmul task, each of `panel_weights` weights. A thread whose core somebody else
 // takes holds up the others for the rest of its task, so a task is a tenth of a millisecond or so,
-// and at least a few tasks a thread even out their speeds. A multiple of what the kernels walk
-// together.
+// and at least a few tasks a thread even out their speeds. But every task reads the operands of all
+// rows, of which hundreds come from the last cache: eight panels share that, which makes a task of
+// so many rows some milliseconds. A multiple of what the kernels walk together.
 inline int64_t PanelsPerTask(int64_t panel_count, int64_t panel_weights, int64_t row_count,
                              int thread_count) {
   constexpr int64_t kTasksPerThread = 4;
   constexpr int64_t kWalkedTogether = 4;
+  constexpr int64_t kFewestPanels = 8;
   // Reading a weight from memory, and multiplying it with a row: measured on AVX-512 (int8).
   constexpr int64_t kReadPicoseconds = 80;
   constexpr int64_t kMultiplyPicoseconds = 5;
@@ -77,7 +79,7 @@ inline int64_t PanelsPerTask(int64_t panel_count, int64_t panel_weights, int64_t
   const int64_t panel_picoseconds =
       panel_weights * (kReadPicoseconds + kMultiplyPicoseconds * row_count);
   const int64_t each = std::min(CeilDivide(panel_count, kTasksPerThread * thread_count),
-                                kTaskPicoseconds / panel_picoseconds);
+                                std::max(kFewestPanels, kTaskPicoseconds / panel_picoseconds));
   return RoundUp(std::max<int64_t>(each, 1), kWalkedTogether);
 }
 
