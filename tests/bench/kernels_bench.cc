@@ -22,7 +22,7 @@ constexpr int64_t kColumns = 2048;
 
 constexpr int64_t kPanelsPerTask = 16;
 
-// Without bytes of -128, which quantisers do not write and kernels are slower with.
+// Without bytes of -128, which ggml's quantiser does not write and kernels are slower with.
 FileMatrix UsualMatrix(DataType type, Random& random) {
   FileMatrix matrix = RandomMatrix(type, kOutputs, kColumns, Scales::kOrdinary, random);
   std::replace(matrix.bytes.begin(), matrix.bytes.end(), std::byte{0x80}, std::byte{0x81});
