@@ -22,19 +22,13 @@ constexpr int64_t kColumns = 2048;
 
 constexpr int64_t kPanelsPerTask = 16;
 
-// Without bytes of -128, which ggml's quantiser does not write and kernels are slower with.
-FileMatrix UsualMatrix(DataType type, Random& random) {
-  FileMatrix matrix = RandomMatrix(type, kOutputs, kColumns, Scales::kOrdinary, random);
-  std::replace(matrix.bytes.begin(), matrix.bytes.end(), std::byte{0x80}, std::byte{0x81});
-  return matrix;
-}
-
 // Rows and a matrix, the same at each call.
 class Product {
  public:
   Product(const KernelTable& kernels, DataType type, int64_t rows)
       : kernels_(kernels),
-        weights_(Pack(kernels, UsualMatrix(type, random_).view)),
+        weights_(
+            Pack(kernels, RandomMatrix(type, kOutputs, kColumns, Scales::kOrdinary, random_).view)),
         x_(ToOperands(kernels, kernels.operand_type(weights_.layout),
                       random_.Normals(rows * kColumns), kColumns,
                       kernels.arithmetic != Arithmetic::kF32)),

@@ -150,10 +150,8 @@ def random_rows(rng, kind, count, width, deviation):
         scale(0, deviation / 4.6)
     elif kind == Type.Q5_0:  # d (q - 16), q of 5 bits
         scale(0, deviation / 9.2)
-    elif kind == Type.Q8_0:  # d q, q of 8 bits, but not -128, which ggml's quantiser does not write
+    elif kind == Type.Q8_0:  # d q, q of 8 bits
         scale(0, deviation / 74)
-        codes = blocks[:, :, 2:].view(np.int8)
-        np.maximum(codes, -127, out=codes)
     elif kind == Type.Q4_K:  # d s q - m t, q of 4 bits, s and t of 6, so that the mean of s q is 7.5 that of t
         scale(0, deviation / (32 * 4.6))
         scale(2, deviation / (32 * 4.6) * 7.5)
