@@ -27,6 +27,7 @@ namespace {
 #include "model/kernels/generic_bf16.inc"
 #include "model/kernels/generic_pair.inc"
 #include "model/kernels/avx2_int8.inc"
+#include "model/kernels/avx2_int8_few.inc"
 #include "model/kernels/generic_spans.inc"
 #include "model/kernels/generic_kv_common.inc"
 #include "model/kernels/generic_kv_bf16.inc"
