@@ -10,6 +10,7 @@ Results are lines of JSON in OUT.jsonl, the table is OUT.md. A run that was inte
 what is not there yet."""
 
 import argparse
+import contextlib
 import datetime
 import os
 import signal
@@ -90,7 +91,8 @@ def run(command, timeout):
     try:
         output, errors = process.communicate(timeout=timeout)
     except (subprocess.TimeoutExpired, KeyboardInterrupt) as error:
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it may have ended meanwhile
+            os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         if isinstance(error, KeyboardInterrupt):
             raise
