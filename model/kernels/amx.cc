@@ -1,5 +1,6 @@
 // Matrix products and attention over bf16 for AMX (and AVX-512 with VNNI and BF16, which every
 // processor with AMX has); the rest of its tables is avx512.cc's.
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>

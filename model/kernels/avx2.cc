@@ -1,4 +1,5 @@
 // The bf16, bf16pair and int8 arithmetics for AVX2 with FMA and F16C.
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>

@@ -1,4 +1,5 @@
 // The bf16 and bf16pair arithmetics for AVX-512 (F, BW, DQ, VL), and what int8 shares with them.
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>

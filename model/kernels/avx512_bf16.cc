@@ -1,5 +1,6 @@
 // The bf16pair arithmetic's products for AVX-512 with BF16: vdpbf16ps adds a pair's products to
 // sixteen sums as the arithmetic is defined. The rest of its tables is avx512.cc's.
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>

@@ -1,5 +1,6 @@
 // For AVX-512 with VNNI: the int8 arithmetic's products, and attention over an 8-bit cache; the
 // rest of its tables is avx512.cc's.
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>

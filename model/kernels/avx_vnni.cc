@@ -1,5 +1,6 @@
 // For AVX2 with AVX-VNNI (processors without AVX-512): the int8 arithmetic's products, and
 // attention over an 8-bit cache; the rest of its tables is avx2.cc's.
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>

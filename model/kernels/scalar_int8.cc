@@ -3,18 +3,17 @@
 //
 // For one row and one output, over the groups of 32 k in ascending order, acc from +0:
 //
-//   dot0, dot1 = sums of (what the weight's code stands for) * (code of x), over the group's k < 16
-//                and k >= 16                                                   exact integers
-//   acc = fma(dot, scale * x scale, acc), where dot = dot0 + dot1
+//   dot = the sum of (what the weight's code stands for) * (code of x)          an exact integer
+//   acc = fma(dot * scale, x scale, acc)
 //   acc = fma(minimum, x scaled_sum, acc)                    formats with a minimum only
 //
 // and y = acc, or y + acc. Of a row with residuals (int8_residual.h) the same lines over these, in
 // ascending order of their groups, make another acc from +0, and y = y + that.
 //
-// Where a format has a scale each for k < 16 and k >= 16, dot = fma(dot1, scale1, dot0 * scale0):
-// exact where these are integers, since it stays below 2^24, and rounded where they are floats.
-// Where it has such minimums, the last line is acc = fma(m, minimum * x scale, acc) with m =
-// minimum0 * (sum of x's codes of k < 16) + minimum1 * (that of k >= 16), exact too.
+// Where a format has a scale each for k < 16 and k >= 16, what is multiplied with x's scale is
+// fma(dot1, scale1, dot0 * scale0). Where it has such minimums, two more are added to that before,
+// fma(sum of x's codes of k < 16, minimum0, ...) and then that of k >= 16, and there is no last
+// line.
 //
 // The codes' integers, scales and minimums are panel_format.h's and weight_group.cc's. A scale of
 // 2^(e - 128) is zero for e < 2: it would be a denormal.
@@ -67,13 +66,14 @@ Int8Group QuantizeGroup(const float* x, int64_t count) {
 float MultiplyGroup(const Int8Weights& weights, const Int8Group& x, float sum) {
   int32_t dots[2] = {};
   for (int64_t k = 0; k < kGroupColumns; ++k) {
-    dots[k / 16] += weights.codes[k] * x.codes[4 * QuadOf(k) + ByteOf(k)];
+    const int64_t part = weights.has_halves ? k / 16 : 0;
+    dots[part] += weights.codes[k] * x.codes[4 * QuadOf(k) + ByteOf(k)];
   }
-  const auto add_halves = [](const int32_t(&terms)[2], const float(&factors)[2]) {
-    const float first = static_cast<float>(terms[0]) * factors[0];
-    return FusedMultiplyAdd(static_cast<float>(terms[1]), factors[1], first);
+  float scaled = static_cast<float>(dots[0]) * weights.scales[0];
+  const auto add = [&](int32_t integer, float factor) {
+    scaled = FusedMultiplyAdd(static_cast<float>(integer), factor, scaled);
   };
-  sum = FusedMultiplyAdd(add_halves(dots, weights.half_scale), weights.scale * x.scale, sum);
+  if (weights.has_halves) add(dots[1], weights.scales[1]);
   switch (weights.minimum_kind) {
     case PanelMinimum::kNone:
       break;
@@ -81,12 +81,14 @@ float MultiplyGroup(const Int8Weights& weights, const Int8Group& x, float sum) {
     case PanelMinimum::kBFloat:
     case PanelMinimum::kZeroPoint:
     case PanelMinimum::kBytes:
-      return FusedMultiplyAdd(weights.minimum, x.scaled_sum, sum);
+      sum = FusedMultiplyAdd(scaled, x.scale, sum);
+      return FusedMultiplyAdd(weights.minimums[0], x.scaled_sum, sum);
     case PanelMinimum::kHalvesNibbles:
-      return FusedMultiplyAdd(add_halves(x.sums, weights.half_minimum), weights.minimum * x.scale,
-                              sum);
+      add(x.sums[0], weights.minimums[0]);
+      add(x.sums[1], weights.minimums[1]);
+      break;
   }
-  return sum;
+  return FusedMultiplyAdd(scaled, x.scale, sum);
 }
 
 }  // namespace

@@ -126,13 +126,12 @@ Int8Weights IntegersOf(PanelFormat format, const WeightGroup& group) {
   for (int64_t k = 0; k < kGroupColumns; ++k) {
     weights.codes[k] = IntegerOf(traits, group.code(k));
   }
-  for (int64_t half = 0; half < 2; ++half) {
-    weights.half_scale[half] = HalfScale(traits, group, half);
-    weights.half_minimum[half] = HalfMinimum(traits, group, half);
-  }
-  weights.scale = CommonScale(traits, group);
+  weights.has_halves = HasHalves(traits);
   weights.minimum_kind = traits.minimum;
-  weights.minimum = CommonMinimum(traits, group);
+  for (int64_t half = 0; half < 2; ++half) {
+    weights.scales[half] = CommonScale(traits, group) * HalfScale(traits, group, half);
+    weights.minimums[half] = CommonMinimum(traits, group) * HalfMinimum(traits, group, half);
+  }
   return weights;
 }
 

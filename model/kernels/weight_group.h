@@ -35,12 +35,11 @@ void ValuesOf(PanelFormat format, const WeightGroup& group, float* out);
 // (scalar_int8.cc).
 struct Int8Weights {
   int32_t codes[kGroupColumns];  // in order of k, minus the zero point; of a table its entries
-  // Of k < 16 and of k >= 16, where a format HasHalves; otherwise 1.
-  float half_scale[2];
-  float scale;
+  bool has_halves;
   PanelMinimum minimum_kind;
-  float half_minimum[2];  // likewise, of kHalvesNibbles
-  float minimum;
+  // Of k < 16 and of k >= 16 where the format has such; otherwise the first is the group's.
+  float scales[2];
+  float minimums[2];
 };
 Int8Weights IntegersOf(PanelFormat format, const WeightGroup& group);
 

@@ -2,6 +2,7 @@
 // external linkage but the functions of software_amx.h.
 #include "tests/model/kernels/software_amx.h"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>

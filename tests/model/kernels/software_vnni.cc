@@ -2,6 +2,7 @@
 // but the functions of software_vnni.h.
 #include "tests/model/kernels/software_vnni.h"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
