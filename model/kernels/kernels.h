@@ -372,13 +372,13 @@ bool RequestTiles();
 // The table for an arithmetic on an instruction set; where a set has no kernels of its own the next
 // lower one's, and the table's name says which. The first time for AMX, some products and some
 // attention are computed and compared with AVX-512's: on a processor where they differ, AVX-512's
-// table serves and the log says so. So it is with AVX-512 BF16's products and FMAs. `kv_type` is
-// kBF16 or kQ8; the f32 arithmetic has kF32 whatever it says, and LoadBlas() (model/kernels/blas.h)
-// comes before its products.
+// table serves and the log says so. So it is with AVX-512 BF16's products and FMAs, which serve
+// where they are faster, too. `kv_type` is kBF16 or kQ8; the f32 arithmetic has kF32 whatever it
+// says, and LoadBlas() (model/kernels/blas.h) comes before its products.
 const KernelTable& KernelsFor(Arithmetic arithmetic, Isa isa, KvType kv_type = KvType::kBF16);
 
-// Whether the processor multiplies bf16 itself, by vdpbf16ps or in tiles: of many rows at least
-// twice as fast as FMAs do.
+// Whether bf16 is multiplied by what the processor has for it, tiles or vdpbf16ps, which is where
+// that is faster than FMAs. The first time it takes some hundred microseconds to find out.
 bool MultipliesBF16(Isa isa);
 
 // What runs where nobody asks for another: quantised weights in int8, others in bf16 where AMX

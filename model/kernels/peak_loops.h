@@ -18,13 +18,17 @@ struct PeakLoop {
 };
 
 // The instructions that this instruction set's kernels multiply with: float32 in attention, bf16
-// (AMX's or AVX-512's; of others float32) and int8 in products with weights.
+// (AMX's or AVX-512's; where these are slower, or there are none, float32) and int8 in products with
+// weights.
 struct PeakLoops {
   PeakLoop float32;
   PeakLoop bf16;
   PeakLoop int8;
 };
 PeakLoops PeakLoopsFor(Isa isa, const CpuFeatures& cpu);
+
+// What this thread reaches in `round_count` rounds.
+double OperationsPerSecond(const PeakLoop& loop, int64_t round_count);
 
 // What the instruction sets' translation units offer.
 namespace avx2 {

@@ -93,7 +93,7 @@ TEST_F(DispatchTest, TablesSayWhatTheyAre) {
             DetectCpu().avx_vnni ? "int8/avx2 with VNNI" : "int8/avx2");
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16Pair, Isa::kAvx2).name, "bf16pair/avx2");
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16Pair, Isa::kAvx512).name,
-            DetectCpu().avx512_bf16 ? "bf16pair/avx512" : "bf16pair/avx512 without BF16");
+            MultipliesBF16(Isa::kAvx512) ? "bf16pair/avx512" : "bf16pair/avx512 without BF16");
 #endif
   const KernelTable& int8 = KernelsFor(Arithmetic::kInt8, Isa::kScalar);
   EXPECT_EQ(int8.name, "int8/scalar");
