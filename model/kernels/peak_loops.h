@@ -18,8 +18,8 @@ struct PeakLoop {
 };
 
 // The instructions that this instruction set's kernels multiply with: float32 in attention, bf16
-// (AMX's or AVX-512's; where these are slower, or there are none, float32) and int8 in products with
-// weights.
+// (AMX's or AVX-512's; where these are slower, or there are none, float32) and int8 in products
+// with weights.
 struct PeakLoops {
   PeakLoop float32;
   PeakLoop bf16;
