@@ -94,6 +94,9 @@ TEST_F(DispatchTest, TablesSayWhatTheyAre) {
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16Pair, Isa::kAvx2).name, "bf16pair/avx2");
   EXPECT_EQ(KernelsFor(Arithmetic::kBF16Pair, Isa::kAvx512).name,
             MultipliesBF16(Isa::kAvx512) ? "bf16pair/avx512" : "bf16pair/avx512 without BF16");
+  // Where it is there, FMAs may still be faster.
+  EXPECT_TRUE(DetectCpu().avx512_bf16 || !MultipliesBF16(Isa::kAvx512));
+  EXPECT_FALSE(MultipliesBF16(Isa::kAvx2));
 #endif
   const KernelTable& int8 = KernelsFor(Arithmetic::kInt8, Isa::kScalar);
   EXPECT_EQ(int8.name, "int8/scalar");
