@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/kernels/kv_page.h"
+#include "tests/model/accuracy/accuracy.h"
 #include "tests/model/model_fixture.h"
 
 namespace weft {
@@ -23,16 +24,6 @@ struct KvAccuracy {
   double mean_nll_q8 = 0;
   int64_t positions = 0;
 };
-
-inline std::vector<double> LogProbabilities(const std::vector<float>& logits) {
-  const double largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - largest);
-  const double log_sum = largest + std::log(sum);
-  std::vector<double> result;
-  for (const float logit : logits) result.push_back(logit - log_sum);
-  return result;
-}
 
 // Blocks of `size` elements times the Hadamard matrix, over the root of `size`: its own inverse.
 inline std::vector<float> Rotated(std::vector<float> x, size_t size) {
